@@ -1,0 +1,47 @@
+"""Small random changes of the parameters, without any retraining."""
+
+from __future__ import annotations
+
+import torch
+
+from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.datasets.task import Task
+from changeproof.networks.network import Network
+
+RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
+DIRECTIONS = 5
+
+
+class ParameterPerturbation(Family):
+    """Move every parameter a little; the largest move equals the radius."""
+
+    name = "parameter-perturbation"
+    summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
+
+    def variants(self, task: Task, base: BaseModel) -> list[Variant]:
+        """Return five random directions at each of five radii."""
+        return [
+            Variant(f"{radius:g}", r, perturbed(base.network, radius, _seed(base.seed, radius, r)))
+            for radius in RADII
+            for r in range(DIRECTIONS)
+        ]
+
+
+def _seed(base_seed: int, radius: float, replicate: int) -> int:
+    return base_seed + 80_000 + round(1e6 * radius) + replicate
+
+
+def perturbed(network: Network, radius: float, seed: int) -> Network:
+    """Return the network moved in a random direction whose largest component is the radius."""
+    generator = torch.Generator().manual_seed(seed)
+    noise = [
+        torch.empty(array.shape).uniform_(-1.0, 1.0, generator=generator)
+        for pair in zip(network.weights, network.biases, strict=True)
+        for array in pair
+    ]
+    factor = radius / max(float(part.abs().max()) for part in noise)
+    moves = [(part * factor).numpy() for part in noise]
+    return Network(
+        tuple(w + move for w, move in zip(network.weights, moves[0::2], strict=True)),
+        tuple(b + move for b, move in zip(network.biases, moves[1::2], strict=True)),
+    )

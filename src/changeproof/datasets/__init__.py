@@ -1,0 +1,1 @@
+"""Rows with outcomes: the embedded datasets and the `Task` that everything starts from."""

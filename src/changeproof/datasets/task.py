@@ -1,0 +1,201 @@
+"""A task: people's rows, what is favourable, and one frozen split."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from changeproof.errors import InputError
+
+Part = Literal["train", "update", "validation", "test"]
+PARTS: tuple[Part, ...] = ("train", "update", "validation", "test")
+SPLIT_SEED = 2026
+SMALLEST_SCALE = 1e-8
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions of the rows in the four parts of a task."""
+
+    train: Integers
+    update: Integers
+    validation: Integers
+    test: Integers
+
+    @classmethod
+    def stratified(cls, labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED) -> Self:
+        """Cut into 50 % train, 10 % update pool, 10 % validation and 30 % test."""
+        counts = np.bincount(labels, minlength=2)
+        if len(labels) < 20 or counts.min() < 10:
+            raise InputError(
+                f"the protocol's split needs at least 20 rows and 10 of each label; "
+                f"got {len(labels)} rows, {counts[0]} adverse and {counts[1]} favourable"
+            )
+
+        def cut(positions: Integers, share: float) -> tuple[Integers, Integers]:
+            first, second = train_test_split(
+                positions, train_size=share, stratify=labels[positions], random_state=seed
+            )
+            return first, second
+
+        train, rest = cut(np.arange(len(labels)), 0.5)
+        update, remainder = cut(rest, 0.2)
+        validation, test = cut(remainder, 0.25)
+        return cls(train, update, validation, test)
+
+
+class Task:
+    """Rows with a favourable and an adverse outcome, split and standardised.
+
+    Parameters
+    ----------
+    name
+        How plans and tables call it.
+    frame
+        The features in original units, one numeric column each; the index holds the row ids.
+    labels
+        One per row: 0 adverse, 1 favourable.
+    split
+        The four parts; by default the protocol's stratified split.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame: pd.DataFrame,
+        labels: npt.ArrayLike,
+        split: Split | None = None,
+    ) -> None:
+        self.name = name
+        self.frame = frame
+        self.labels = _checked_labels(name, labels, len(frame))
+        _check_features(name, frame)
+        self.split = split if split is not None else Split.stratified(self.labels)
+
+    def __repr__(self) -> str:
+        rows, features = self.frame.shape
+        return f"Task({self.name!r}, {rows} rows, {features} features)"
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features, in order."""
+        return [str(column) for column in self.frame.columns]
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return self.frame.shape[1]
+
+    @cached_property
+    def _raw(self) -> Floats:
+        return self.frame.to_numpy(dtype=np.float64)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Training mean per feature, in original units."""
+        return self._raw[self.split.train].mean(axis=0)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Training standard deviation per feature (1 where a feature is constant)."""
+        deviation = self._raw[self.split.train].std(axis=0)
+        return np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
+
+    def standardise(self, rows: pd.DataFrame | npt.ArrayLike) -> Floats:
+        """Bring rows in original units to the scale that networks and methods work in."""
+        if isinstance(rows, pd.DataFrame):
+            missing = [name for name in self.feature_names if name not in rows.columns]
+            if missing:
+                raise InputError(f"task {self.name!r}: the rows lack the features {missing}")
+            rows = rows[list(self.frame.columns)].to_numpy(dtype=np.float64)
+        return (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
+
+    def original(self, rows: Floats) -> pd.DataFrame:
+        """Bring standardised rows back to original units."""
+        return pd.DataFrame(rows * self.scale + self.mean, columns=self.frame.columns)
+
+    @cached_property
+    def _standardised(self) -> Floats:
+        return self.standardise(self._raw)
+
+    def rows(self, part: Part) -> Floats:
+        """Return the standardised rows of one part."""
+        return self._standardised[getattr(self.split, part)]
+
+    def labels_of(self, part: Part) -> npt.NDArray[np.int8]:
+        """Return the labels of one part."""
+        labels: npt.NDArray[np.int8] = self.labels[getattr(self.split, part)]
+        return labels
+
+    def row_ids(self, part: Part) -> Integers:
+        """Return the row ids of one part."""
+        return self.frame.index.to_numpy()[getattr(self.split, part)]
+
+    @cached_property
+    def training_range(self) -> tuple[Floats, Floats]:
+        """Smallest and largest standardised training value per feature."""
+        train = self.rows("train")
+        return train.min(axis=0), train.max(axis=0)
+
+    @cached_property
+    def distance_scale(self) -> Floats:
+        """What one unit of distance is, per standardised feature.
+
+        The training median absolute deviation; the standard deviation where that vanishes;
+        one where both do.
+        """
+        train = self.rows("train")
+        mad = np.median(np.abs(train - np.median(train, axis=0)), axis=0)
+        deviation = train.std(axis=0)
+        fallback = np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
+        return np.where(mad < SMALLEST_SCALE, fallback, mad)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the rows, labels, names and split: of all that a task is."""
+        digest = hashlib.sha256(repr((self.name, self.feature_names)).encode())
+        ids = self.frame.index.to_numpy()
+        parts = [getattr(self.split, part) for part in PARTS]
+        for array in (self._raw, self.labels, ids, *parts):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:
+    array = np.asarray(labels)
+    if array.shape != (rows,):
+        raise InputError(f"task {name!r}: {rows} rows but labels of shape {array.shape}")
+    wrong = set(np.unique(array).tolist()) - {0, 1}
+    if wrong:
+        raise InputError(
+            f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
+        )
+    return array.astype(np.int8)
+
+
+def _check_features(name: str, frame: pd.DataFrame) -> None:
+    if frame.index.has_duplicates:
+        twice = frame.index[frame.index.duplicated()][0]
+        raise InputError(f"task {name!r}: row id {twice} is there more than once")
+    if not pd.api.types.is_integer_dtype(frame.index.dtype):
+        raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
+    for position, column in enumerate(frame.columns):
+        values = frame.iloc[:, position]
+        if not pd.api.types.is_numeric_dtype(values.dtype):
+            raise InputError(f"task {name!r}: feature {column!r} is {values.dtype}, not numeric")
+        bad = ~np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        if bad.any():
+            raise InputError(
+                f"task {name!r}: feature {column!r} holds {int(bad.sum())} missing or infinite "
+                f"values (first at row id {frame.index[bad][0]}); expected finite numbers"
+            )

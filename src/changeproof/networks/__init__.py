@@ -1,0 +1,1 @@
+"""Networks that judge rows: one, many at once, and how they are trained."""

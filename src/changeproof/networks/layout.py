@@ -1,0 +1,86 @@
+"""How networks and rows are laid out for the compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+ROW_BLOCK = 32
+UNIT_BLOCK = 4
+
+Sizes = npt.NDArray[np.int64]
+Kind = TypeVar("Kind", bound=np.floating[Any])
+
+
+def padded(count: int, block: int) -> int:
+    """Round up to a multiple of the block."""
+    return -(-count // block) * block
+
+
+def padded_sizes(n_features: int, hidden: Sequence[int]) -> Sizes:
+    """Return the padded widths of the inputs and the hidden layers."""
+    return np.array([padded(units, UNIT_BLOCK) for units in (n_features, *hidden)], dtype=np.int64)
+
+
+def pack(
+    weights: Sequence[npt.NDArray[np.float32]],
+    biases: Sequence[npt.NDArray[np.float32]],
+    dtype: type[Kind],
+) -> npt.NDArray[Kind]:
+    """Lay out stacked parameters [models, out, in] as padded vectors [models, n]."""
+    models = weights[0].shape[0]
+    parts = []
+    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        last = layer == len(weights) - 1
+        n_out = 1 if last else padded(weight.shape[1], UNIT_BLOCK)
+        n_in = padded(weight.shape[2], UNIT_BLOCK)
+        wide = np.zeros((models, n_out, n_in), dtype)
+        wide[:, : weight.shape[1], : weight.shape[2]] = weight
+        long = np.zeros((models, n_out), dtype)
+        long[:, : bias.shape[1]] = bias
+        parts += [wide.reshape(models, -1), long]
+    return np.concatenate(parts, axis=1)
+
+
+def unpack(
+    parameters: npt.NDArray[np.float32], n_features: int, hidden: Sequence[int]
+) -> tuple[list[npt.NDArray[np.float32]], list[npt.NDArray[np.float32]]]:
+    """Undo `pack` for stacked parameters [models, n]."""
+    weights, biases, start = [], [], 0
+    widths = (n_features, *hidden, 1)
+    for layer, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+        wide_in = padded(n_in, UNIT_BLOCK)
+        wide_out = 1 if layer == len(hidden) else padded(n_out, UNIT_BLOCK)
+        stop = start + wide_in * wide_out
+        weight = parameters[:, start:stop].reshape(-1, wide_out, wide_in)
+        weights.append(np.ascontiguousarray(weight[:, :n_out, :n_in]))
+        biases.append(np.ascontiguousarray(parameters[:, stop : stop + n_out]))
+        start = stop + wide_out
+    return weights, biases
+
+
+def tile_length(n_rows: int, target: int) -> int:
+    """Return how many rows a tile holds so that tiles are full and near the target."""
+    tiles = max(1, round(n_rows / target))
+    return max(ROW_BLOCK, padded(-(-n_rows // tiles), ROW_BLOCK))
+
+
+def tile_rows(
+    rows: npt.NDArray[Any], length: int, dtype: type[Kind]
+) -> npt.NDArray[Kind]:
+    """Lay out rows [rows, features] as zero-padded tiles [tiles, features, length]."""
+    n_rows, n_features = rows.shape
+    tiles = max(1, -(-n_rows // length))
+    wide = np.zeros((tiles * length, padded(n_features, UNIT_BLOCK)), dtype)
+    wide[:n_rows, :n_features] = rows
+    return np.ascontiguousarray(wide.reshape(tiles, length, -1).transpose(0, 2, 1))
+
+
+def tile_values(
+    values: npt.NDArray[Any], length: int, dtype: type[Kind]
+) -> npt.NDArray[Kind]:
+    """Lay out one value per row as zero-padded tiles [tiles, length]."""
+    return tile_rows(values[:, None], length, dtype)[:, 0, :].copy()

@@ -1,0 +1,124 @@
+"""One multilayer perceptron."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.special import expit
+from torch import nn
+
+from changeproof.errors import InputError
+from changeproof.networks import kernels
+from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
+from changeproof.networks.model import Access, Booleans, Floats
+
+EVALUATION_TILE = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A ReLU network with one sigmoid output.
+
+    Parameters are float32, as trained; logits are computed in float64, so that a decision at
+    the threshold does not hang on rounding.
+    """
+
+    weights: tuple[npt.NDArray[np.float32], ...]
+    biases: tuple[npt.NDArray[np.float32], ...]
+
+    @classmethod
+    def initialised(cls, n_features: int, hidden: Sequence[int], seed: int) -> Self:
+        """Return the network that PyTorch initialises after `torch.manual_seed(seed)`."""
+        generator = torch.Generator().manual_seed(seed)
+        widths = (n_features, *hidden, 1)
+        weights, biases = [], []
+        for n_in, n_out in zip(widths[:-1], widths[1:], strict=True):
+            # The arithmetic of torch.nn.Linear's initialisation, to the last digit.
+            bound = math.sqrt(3.0) * (math.sqrt(2.0 / 6.0) / math.sqrt(n_in))
+            weight = torch.empty(n_out, n_in).uniform_(-bound, bound, generator=generator)
+            bound = 1.0 / math.sqrt(n_in)
+            bias = torch.empty(n_out).uniform_(-bound, bound, generator=generator)
+            weights.append(weight.numpy())
+            biases.append(bias.numpy())
+        return cls(tuple(weights), tuple(biases))
+
+    def __repr__(self) -> str:
+        return f"Network({self.n_features} features, hidden {self.hidden})"
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.weights[0].shape[1]
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return tuple(weight.shape[0] for weight in self.weights[:-1])
+
+    @property
+    def offers(self) -> Access:
+        """A network hides nothing."""
+        return Access.RELU_PARAMETERS
+
+    @cached_property
+    def _packed(self) -> tuple[Floats, Sizes]:
+        stacked = pack([w[None] for w in self.weights], [b[None] for b in self.biases], np.float64)
+        return stacked, padded_sizes(self.n_features, self.hidden)
+
+    def logits(self, rows: Floats) -> Floats:
+        """Return the logit of the favourable class, one per row."""
+        return evaluate(*self._packed, rows, self.n_features)[0]
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probability of the favourable class, one per row."""
+        return np.asarray(expit(self.logits(rows)))
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return whether the favourable class is predicted: probability >= 0.5."""
+        return self.logits(rows) >= 0.0
+
+    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the logits [rows] and their derivatives by the features [rows, features]."""
+        _check_rows(rows, self.n_features)
+        parameters, sizes = self._packed
+        length = tile_length(len(rows), EVALUATION_TILE)
+        tiles = tile_rows(rows, length, np.float64)
+        logits = np.empty((len(tiles), length))
+        gradients = np.empty_like(tiles)
+        kernels.logits_and_gradients(parameters[0], sizes, tiles, logits, gradients)
+        by_row = gradients.transpose(0, 2, 1).reshape(-1, tiles.shape[1])
+        return logits.reshape(-1)[: len(rows)], by_row[: len(rows), : self.n_features].copy()
+
+    def to_torch(self) -> nn.Sequential:
+        """Return the same network as a PyTorch module that gives probabilities."""
+        layers: list[nn.Module] = []
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            linear = nn.Linear(weight.shape[1], weight.shape[0])
+            linear.weight.data = torch.from_numpy(weight.copy())
+            linear.bias.data = torch.from_numpy(bias.copy())
+            layers += [linear, nn.ReLU()]
+        return nn.Sequential(*layers[:-1], nn.Sigmoid())
+
+
+def evaluate(parameters: Floats, sizes: Sizes, rows: Floats, n_features: int) -> Floats:
+    """Return the logits [models, rows] of packed networks of one shape."""
+    _check_rows(rows, n_features)
+    length = tile_length(len(rows), EVALUATION_TILE)
+    tiles = tile_rows(rows, length, np.float64)
+    logits = np.empty((len(parameters), len(tiles), length))
+    kernels.stack_logits(parameters, sizes, tiles, logits)
+    return logits.reshape(len(parameters), -1)[:, : len(rows)]
+
+
+def _check_rows(rows: Floats, n_features: int) -> None:
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise InputError(f"expected rows of shape (n, {n_features}); got {rows.shape}")
+    if not np.isfinite(rows).all():
+        raise InputError("a network can only judge finite rows; got NaN or infinity")

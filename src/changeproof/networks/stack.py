@@ -1,0 +1,141 @@
+"""Many networks, one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from changeproof.errors import InputError
+from changeproof.networks.layout import Sizes, pack, padded_sizes
+from changeproof.networks.model import Booleans, Floats
+from changeproof.networks.network import Network, evaluate
+
+Tensors = dict[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Networks of one shape: parameters [models, out, in] and their places in the stack."""
+
+    positions: npt.NDArray[np.int64]
+    weights: tuple[npt.NDArray[np.float32], ...]
+    biases: tuple[npt.NDArray[np.float32], ...]
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.weights[0].shape[2]
+
+    @cached_property
+    def packed(self) -> tuple[Floats, Sizes]:
+        """The parameters as the kernels want them."""
+        hidden = [weight.shape[1] for weight in self.weights[:-1]]
+        return pack(self.weights, self.biases, np.float64), padded_sizes(self.n_features, hidden)
+
+
+class NetworkStack:
+    """Networks of any shapes over the same features, evaluated together.
+
+    >>> stack = NetworkStack.of([first, second])
+    >>> stack.probabilities(rows).shape
+    (2, len(rows))
+    """
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = tuple(groups)
+        self._size = sum(len(group.positions) for group in self.groups)
+        features = {group.n_features for group in self.groups}
+        if len(features) > 1:
+            raise InputError(f"networks in a stack must share their features; got {features}")
+        places = [place for group in self.groups for place in group.positions.tolist()]
+        if sorted(places) != list(range(self._size)):
+            raise InputError(f"positions in a stack must be 0 to {self._size - 1}, each once")
+
+    @classmethod
+    def of(cls, networks: Sequence[Network]) -> Self:
+        """Stack networks in the given order."""
+        by_shape: dict[tuple[int, ...], list[int]] = {}
+        for position, network in enumerate(networks):
+            by_shape.setdefault((network.n_features, *network.hidden), []).append(position)
+        groups = []
+        for places in by_shape.values():
+            members = [networks[place] for place in places]
+            layers = range(len(members[0].weights))
+            groups.append(
+                Group(
+                    np.array(places, dtype=np.int64),
+                    tuple(np.stack([m.weights[layer] for m in members]) for layer in layers),
+                    tuple(np.stack([m.biases[layer] for m in members]) for layer in layers),
+                )
+            )
+        return cls(groups)
+
+    @classmethod
+    def joined(cls, stacks: Sequence[NetworkStack]) -> Self:
+        """Put stacks behind each other."""
+        return cls.of([network for stack in stacks for network in stack])
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, position: int) -> Network:
+        for group in self.groups:
+            (found,) = np.nonzero(group.positions == position)
+            if len(found):
+                return Network(
+                    tuple(weight[found[0]] for weight in group.weights),
+                    tuple(bias[found[0]] for bias in group.biases),
+                )
+        raise IndexError(f"position {position} in a stack of {self._size} networks")
+
+    def __iter__(self) -> Iterator[Network]:
+        return (self[position] for position in range(self._size))
+
+    def __repr__(self) -> str:
+        return f"NetworkStack({self._size} networks, {len(self.groups)} shapes)"
+
+    def logits(self, rows: Floats) -> Floats:
+        """Return the logits [models, rows]."""
+        result = np.empty((self._size, len(rows)))
+        for group in self.groups:
+            result[group.positions] = evaluate(*group.packed, rows, group.n_features)
+        return result
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probabilities of the favourable class [models, rows]."""
+        return np.asarray(expit(self.logits(rows)))
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return which models call which rows favourable [models, rows]."""
+        return self.logits(rows) >= 0.0
+
+    def to_tensors(self) -> Tensors:
+        """Return the stack as named arrays, for storage."""
+        tensors: Tensors = {}
+        for number, group in enumerate(self.groups):
+            tensors[f"{number}.positions"] = group.positions
+            for layer, (weight, bias) in enumerate(zip(group.weights, group.biases, strict=True)):
+                tensors[f"{number}.weight.{layer}"] = weight
+                tensors[f"{number}.bias.{layer}"] = bias
+        return tensors
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, npt.NDArray[np.generic]]) -> Self:
+        """Undo `to_tensors`."""
+        groups = []
+        for number in range(sum(name.endswith(".positions") for name in tensors)):
+            layers = range(sum(name.startswith(f"{number}.weight.") for name in tensors))
+            groups.append(
+                Group(
+                    tensors[f"{number}.positions"].astype(np.int64),
+                    tuple(tensors[f"{number}.weight.{i}"].astype(np.float32) for i in layers),
+                    tuple(tensors[f"{number}.bias.{i}"].astype(np.float32) for i in layers),
+                )
+            )
+        return cls(groups)

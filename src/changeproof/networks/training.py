@@ -1,0 +1,214 @@
+"""The only training there is: recipes in, networks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.networks import kernels
+from changeproof.networks.layout import (
+    pack,
+    padded_sizes,
+    tile_length,
+    tile_rows,
+    tile_values,
+    unpack,
+)
+from changeproof.networks.network import Network
+from changeproof.networks.stack import NetworkStack
+
+IMPROVEMENT = 1e-6
+# Bytes of activations that a tile may take, so that they stay in a core's cache.
+TILE_BYTES = 512 * 1024
+LARGEST_TILE = 1024
+
+Singles = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingRecipe:
+    """How one network comes about; it says everything and trains nothing.
+
+    Parameters
+    ----------
+    initialisation_seed
+        Seed of PyTorch's default initialisation.
+    hidden
+        Widths of the hidden layers.
+    optimiser, learning_rate, weight_decay
+        Full-batch Adam, or gradient descent with momentum 0.9; decay is coupled L2.
+    row_weights
+        How often each training row, then each row of the update pool, counts. By default the
+        training rows count once and the pool does not.
+    labels
+        Labels in the same order; by default the task's own.
+    max_epochs, patience
+        The best epoch on validation is kept; training ends `patience` epochs after it.
+    """
+
+    initialisation_seed: int
+    hidden: tuple[int, ...] = (32, 32)
+    optimiser: Literal["adam", "sgd"] = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    row_weights: npt.NDArray[Any] | None = None
+    labels: npt.NDArray[Any] | None = None
+    max_epochs: int = 300
+    patience: int = 30
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """The rows that recipes weigh: training rows, then the update pool; and validation."""
+
+    rows: Singles
+    labels: Singles
+    n_train: int
+    validation_rows: Singles
+    validation_labels: Singles
+
+    @classmethod
+    def of(cls, task: Task) -> Self:
+        """Return the training data of a task."""
+        rows = np.concatenate([task.rows("train"), task.rows("update")])
+        labels = np.concatenate([task.labels_of("train"), task.labels_of("update")])
+        return cls(
+            rows.astype(np.float32),
+            labels.astype(np.float32),
+            len(task.split.train),
+            task.rows("validation").astype(np.float32),
+            task.labels_of("validation").astype(np.float32),
+        )
+
+
+class Trained(NamedTuple):
+    """Networks in the order of their recipes, with the history of their training."""
+
+    stack: NetworkStack
+    best_epochs: npt.NDArray[np.int64]
+    epochs: npt.NDArray[np.int64]
+    validation_losses: npt.NDArray[np.float64]
+
+
+class _Outcome(NamedTuple):
+    network: Network
+    best_epoch: int
+    epochs: int
+    validation_loss: float
+
+
+def bootstrap_weights(n_rows: int, sampling_seed: int) -> Singles:
+    """Return how often each of n rows is drawn in a bootstrap sample of n rows."""
+    drawn = np.random.default_rng(sampling_seed).integers(0, n_rows, n_rows)
+    return np.bincount(drawn, minlength=n_rows).astype(np.float32)
+
+
+def train(
+    recipes: Sequence[TrainingRecipe],
+    data: TrainingData,
+    *,
+    threads: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Trained:
+    """Train a network for every recipe.
+
+    Each network is trained by itself, so the result of a recipe does not depend on the other
+    recipes, on their order or on the number of threads.
+
+    Parameters
+    ----------
+    threads
+        Networks trained at the same time; the compiled loop needs no interpreter lock.
+    progress
+        Called with the number of networks done so far.
+    """
+    for recipe in recipes:
+        _check(recipe, data)
+    longest_first = sorted(range(len(recipes)), key=lambda i: -_work(recipes[i], data))
+    outcomes: dict[int, _Outcome] = {}
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        waiting = {pool.submit(_train_one, recipes[i], data): i for i in longest_first}
+        for future in as_completed(waiting):
+            outcomes[waiting[future]] = future.result()
+            if progress is not None:
+                progress(len(outcomes))
+    ordered = [outcomes[i] for i in range(len(recipes))]
+    return Trained(
+        NetworkStack.of([outcome.network for outcome in ordered]),
+        np.array([outcome.best_epoch for outcome in ordered], dtype=np.int64),
+        np.array([outcome.epochs for outcome in ordered], dtype=np.int64),
+        np.array([outcome.validation_loss for outcome in ordered], dtype=np.float64),
+    )
+
+
+def _train_one(recipe: TrainingRecipe, data: TrainingData) -> _Outcome:
+    n_features = data.rows.shape[1]
+    start = Network.initialised(n_features, recipe.hidden, recipe.initialisation_seed)
+    sizes = padded_sizes(n_features, recipe.hidden)
+    parameters = pack([w[None] for w in start.weights], [b[None] for b in start.biases], np.float32)
+    weights = _row_weights(recipe, data)
+    counted = weights > 0
+    labels = data.labels if recipe.labels is None else recipe.labels
+    target = min(LARGEST_TILE, TILE_BYTES // (4 * int(sizes.sum())))
+    length = tile_length(int(counted.sum()), target)
+    validation_length = tile_length(len(data.validation_rows), target)
+    best_epoch, epochs, loss = kernels.train_network(
+        parameters[0],
+        sizes,
+        tile_rows(data.rows[counted], length, np.float32),
+        tile_values(labels[counted], length, np.float32),
+        tile_values(weights[counted], length, np.float32),
+        tile_rows(data.validation_rows, validation_length, np.float32),
+        tile_values(data.validation_labels, validation_length, np.float32),
+        tile_values(np.ones(len(data.validation_rows)), validation_length, np.float32),
+        recipe.optimiser == "adam",
+        float(recipe.learning_rate),
+        float(recipe.weight_decay),
+        recipe.max_epochs,
+        recipe.patience,
+        IMPROVEMENT,
+    )
+    if best_epoch == 0:
+        raise InputError(f"training diverged: no epoch had a finite validation loss ({recipe})")
+    stacked_weights, stacked_biases = unpack(parameters, n_features, recipe.hidden)
+    network = Network(tuple(w[0] for w in stacked_weights), tuple(b[0] for b in stacked_biases))
+    return _Outcome(network, best_epoch, epochs, loss)
+
+
+def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]:
+    if recipe.row_weights is not None:
+        return recipe.row_weights
+    weights = np.zeros(len(data.rows), np.float32)
+    weights[: data.n_train] = 1.0
+    return weights
+
+
+def _work(recipe: TrainingRecipe, data: TrainingData) -> int:
+    widths = (data.rows.shape[1], *recipe.hidden, 1)
+    return sum(a * b for a, b in zip(widths[:-1], widths[1:], strict=True))
+
+
+def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
+    rows = len(data.rows)
+    for what, values in (("row_weights", recipe.row_weights), ("labels", recipe.labels)):
+        if values is not None and values.shape != (rows,):
+            raise InputError(f"{what} of a recipe must have shape ({rows},); got {values.shape}")
+    weights = _row_weights(recipe, data)
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+        raise InputError("row_weights of a recipe must be finite, not negative, and not all zero")
+    if any(units < 1 for units in recipe.hidden):
+        raise InputError(f"hidden layers must have at least one unit; got {recipe.hidden}")
+    if recipe.max_epochs < 1 or recipe.patience < 1:
+        raise InputError(
+            f"max_epochs and patience must be at least 1; "
+            f"got {recipe.max_epochs} and {recipe.patience}"
+        )
+    if recipe.optimiser not in ("adam", "sgd"):
+        raise InputError(f"optimiser must be 'adam' or 'sgd'; got {recipe.optimiser!r}")
