@@ -1,0 +1,96 @@
+"""changeproof: will this counterfactual still hold after the model changes?
+
+>>> import changeproof
+>>> results = changeproof.run(changeproof.Plan.preset("quick"), "runs/quick")
+>>> changeproof.build_tables(results)["full_results"]
+
+Names are imported when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from changeproof.changes import family_names as family_names
+    from changeproof.changes import get_family as get_family
+    from changeproof.changes.bank import Bank as Bank
+    from changeproof.changes.bank import build_bank as build_bank
+    from changeproof.changes.family import BaseModel as BaseModel
+    from changeproof.changes.family import Family as Family
+    from changeproof.changes.family import Variant as Variant
+    from changeproof.changes.magnitude import change_magnitudes as change_magnitudes
+    from changeproof.datasets.builtin import dataset_names as dataset_names
+    from changeproof.datasets.builtin import load_task as load_task
+    from changeproof.datasets.task import Split as Split
+    from changeproof.datasets.task import Task as Task
+    from changeproof.errors import InputError as InputError
+    from changeproof.evaluation.metrics import Metrics as Metrics
+    from changeproof.evaluation.metrics import measure as measure
+    from changeproof.evaluation.survival import survival as survival
+    from changeproof.evaluation.uncertainty import summarise as summarise
+    from changeproof.methods import get_method as get_method
+    from changeproof.methods import method_names as method_names
+    from changeproof.methods.method import Candidates as Candidates
+    from changeproof.methods.method import Context as Context
+    from changeproof.methods.method import Counterfactuals as Counterfactuals
+    from changeproof.methods.method import Factuals as Factuals
+    from changeproof.methods.method import Method as Method
+    from changeproof.methods.tuning import tune as tune
+    from changeproof.networks.model import Access as Access
+    from changeproof.networks.network import Network as Network
+    from changeproof.networks.stack import NetworkStack as NetworkStack
+    from changeproof.networks.training import TrainingData as TrainingData
+    from changeproof.networks.training import TrainingRecipe as TrainingRecipe
+    from changeproof.networks.training import train as train
+    from changeproof.protocol.factuals import evaluation_factuals as evaluation_factuals
+    from changeproof.protocol.plan import Plan as Plan
+    from changeproof.protocol.results import Results as Results
+    from changeproof.protocol.runner import Observer as Observer
+    from changeproof.protocol.runner import take_inventory as take_inventory
+    from changeproof.report.tables import build_tables as build_tables
+    from changeproof.workflow import run as run
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "changes": ("family_names", "get_family"),
+    "changes.bank": ("Bank", "build_bank"),
+    "changes.family": ("BaseModel", "Family", "Variant"),
+    "changes.magnitude": ("change_magnitudes",),
+    "datasets.builtin": ("dataset_names", "load_task"),
+    "datasets.task": ("Split", "Task"),
+    "errors": ("InputError",),
+    "evaluation.metrics": ("Metrics", "measure"),
+    "evaluation.survival": ("survival",),
+    "evaluation.uncertainty": ("summarise",),
+    "methods": ("get_method", "method_names"),
+    "methods.method": ("Candidates", "Context", "Counterfactuals", "Factuals", "Method"),
+    "methods.tuning": ("tune",),
+    "networks.model": ("Access",),
+    "networks.network": ("Network",),
+    "networks.stack": ("NetworkStack",),
+    "networks.training": ("TrainingData", "TrainingRecipe", "train"),
+    "protocol.factuals": ("evaluation_factuals",),
+    "protocol.plan": ("Plan",),
+    "protocol.results": ("Results",),
+    "protocol.runner": ("Observer", "take_inventory"),
+    "report.tables": ("build_tables",),
+    "workflow": ("run",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME_OF, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'changeproof' has no attribute {name!r}")
+    value = getattr(import_module(f"changeproof.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -103,7 +103,7 @@ class Task:
     @cached_property
     def mean(self) -> Floats:
         """Training mean per feature, in original units."""
-        return self._raw[self.split.train].mean(axis=0)
+        return np.asarray(self._raw[self.split.train].mean(axis=0))
 
     @cached_property
     def scale(self) -> Floats:
@@ -118,7 +118,8 @@ class Task:
             if missing:
                 raise InputError(f"task {self.name!r}: the rows lack the features {missing}")
             rows = rows[list(self.frame.columns)].to_numpy(dtype=np.float64)
-        return (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
+        standardised: Floats = (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
+        return standardised
 
     def original(self, rows: Floats) -> pd.DataFrame:
         """Bring standardised rows back to original units."""
@@ -128,18 +129,21 @@ class Task:
     def _standardised(self) -> Floats:
         return self.standardise(self._raw)
 
+    def _positions(self, part: Part) -> Integers:
+        positions: Integers = getattr(self.split, part)
+        return positions
+
     def rows(self, part: Part) -> Floats:
         """Return the standardised rows of one part."""
-        return self._standardised[getattr(self.split, part)]
+        return self._standardised[self._positions(part)]
 
     def labels_of(self, part: Part) -> npt.NDArray[np.int8]:
         """Return the labels of one part."""
-        labels: npt.NDArray[np.int8] = self.labels[getattr(self.split, part)]
-        return labels
+        return self.labels[self._positions(part)]
 
     def row_ids(self, part: Part) -> Integers:
         """Return the row ids of one part."""
-        return self.frame.index.to_numpy()[getattr(self.split, part)]
+        return np.asarray(self.frame.index.to_numpy()[self._positions(part)], dtype=np.int64)
 
     @cached_property
     def training_range(self) -> tuple[Floats, Floats]:
@@ -159,6 +163,10 @@ class Task:
         deviation = train.std(axis=0)
         fallback = np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
         return np.where(mad < SMALLEST_SCALE, fallback, mad)
+
+    def distances(self, rows: Floats, others: Floats) -> Floats:
+        """Return the mean change per feature, in units of its typical deviation, row by row."""
+        return np.asarray((np.abs(others - rows) / self.distance_scale).mean(axis=1))
 
     @cached_property
     def fingerprint(self) -> str:

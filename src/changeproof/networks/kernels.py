@@ -330,7 +330,9 @@ def train_network(
             sgd_step(parameters, gradient, first_moment, epoch, learning_rate, weight_decay)
         loss = 0.0
         for tile in range(n_validation_tiles):
-            forward(parameters, sizes, validation_rows[tile], activations, logits, n_validation_rows)
+            forward(
+                parameters, sizes, validation_rows[tile], activations, logits, n_validation_rows
+            )
             for r in range(n_validation_rows):
                 weight = validation_weights[tile, r]
                 if weight > 0:
@@ -363,7 +365,7 @@ def logits_and_gradients(
     parameters: Any, sizes: Any, rows: Any, logits: Any, gradients: Any
 ) -> None:
     """Fill logits[tile, row] and their derivatives by the inputs, gradients[tile, k, row]."""
-    n_tiles, n_features, n_rows = rows.shape
+    n_tiles, _, n_rows = rows.shape
     n_layers, widest = len(sizes) - 1, sizes.max()
     activations = np.zeros((len(sizes), widest, n_rows), parameters.dtype)
     deltas = np.zeros((2, widest, n_rows), parameters.dtype)

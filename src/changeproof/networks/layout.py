@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,7 +52,7 @@ def unpack(
     """Undo `pack` for stacked parameters [models, n]."""
     weights, biases, start = [], [], 0
     widths = (n_features, *hidden, 1)
-    for layer, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+    for layer, (n_in, n_out) in enumerate(pairwise(widths)):
         wide_in = padded(n_in, UNIT_BLOCK)
         wide_out = 1 if layer == len(hidden) else padded(n_out, UNIT_BLOCK)
         stop = start + wide_in * wide_out
@@ -68,9 +69,7 @@ def tile_length(n_rows: int, target: int) -> int:
     return max(ROW_BLOCK, padded(-(-n_rows // tiles), ROW_BLOCK))
 
 
-def tile_rows(
-    rows: npt.NDArray[Any], length: int, dtype: type[Kind]
-) -> npt.NDArray[Kind]:
+def tile_rows(rows: npt.NDArray[Any], length: int, dtype: type[Kind]) -> npt.NDArray[Kind]:
     """Lay out rows [rows, features] as zero-padded tiles [tiles, features, length]."""
     n_rows, n_features = rows.shape
     tiles = max(1, -(-n_rows // length))
@@ -79,8 +78,6 @@ def tile_rows(
     return np.ascontiguousarray(wide.reshape(tiles, length, -1).transpose(0, 2, 1))
 
 
-def tile_values(
-    values: npt.NDArray[Any], length: int, dtype: type[Kind]
-) -> npt.NDArray[Kind]:
+def tile_values(values: npt.NDArray[Any], length: int, dtype: type[Kind]) -> npt.NDArray[Kind]:
     """Lay out one value per row as zero-padded tiles [tiles, length]."""
     return tile_rows(values[:, None], length, dtype)[:, 0, :].copy()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -39,7 +40,7 @@ class Network:
         generator = torch.Generator().manual_seed(seed)
         widths = (n_features, *hidden, 1)
         weights, biases = [], []
-        for n_in, n_out in zip(widths[:-1], widths[1:], strict=True):
+        for n_in, n_out in pairwise(widths):
             # The arithmetic of torch.nn.Linear's initialisation, to the last digit.
             bound = math.sqrt(3.0) * (math.sqrt(2.0 / 6.0) / math.sqrt(n_in))
             weight = torch.empty(n_out, n_in).uniform_(-bound, bound, generator=generator)
@@ -55,7 +56,7 @@ class Network:
     @property
     def n_features(self) -> int:
         """How many features a row has."""
-        return self.weights[0].shape[1]
+        return int(self.weights[0].shape[1])
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -74,7 +75,7 @@ class Network:
 
     def logits(self, rows: Floats) -> Floats:
         """Return the logit of the favourable class, one per row."""
-        return evaluate(*self._packed, rows, self.n_features)[0]
+        return np.asarray(evaluate(*self._packed, rows, self.n_features)[0])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probability of the favourable class, one per row."""

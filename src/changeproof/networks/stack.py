@@ -30,7 +30,7 @@ class Group:
     @property
     def n_features(self) -> int:
         """How many features a row has."""
-        return self.weights[0].shape[2]
+        return int(self.weights[0].shape[2])
 
     @cached_property
     def packed(self) -> tuple[Floats, Sizes]:

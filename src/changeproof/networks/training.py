@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -192,7 +193,7 @@ def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]
 
 def _work(recipe: TrainingRecipe, data: TrainingData) -> int:
     widths = (data.rows.shape[1], *recipe.hidden, 1)
-    return sum(a * b for a, b in zip(widths[:-1], widths[1:], strict=True))
+    return sum(a * b for a, b in pairwise(widths))
 
 
 def _check(recipe: TrainingRecipe, data: TrainingData) -> None:

@@ -1,0 +1,210 @@
+"""The command line. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from changeproof import __version__
+from changeproof.errors import InputError
+
+if TYPE_CHECKING:
+    from changeproof.protocol.plan import Plan
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Will this counterfactual still hold after the model changes? changeproof generates "
+    "counterfactual explanations once, holds them fixed and tests every method against the same "
+    "changed models, 25 from each of eight families of change.",
+)
+
+
+class Preset(StrEnum):
+    """The plans that come with the package."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+class Subject(StrEnum):
+    """What can be listed."""
+
+    datasets = "datasets"
+    families = "families"
+    methods = "methods"
+
+
+RunDirectory = Annotated[Path, typer.Argument(help="The run directory (--out of a run).")]
+
+
+def _names(help_text: str) -> Any:
+    return typer.Option(help=help_text, show_default=False, metavar="NAME,…")
+
+
+@app.command()
+def run(
+    preset: Annotated[
+        Preset | None,
+        typer.Option(help="quick: two datasets, one base network, seconds; paper: everything."),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file with the keys datasets, methods, families, base_seeds, factuals.",
+            show_default=False,
+        ),
+    ] = None,
+    datasets: Annotated[
+        list[str] | None, _names("Datasets; see 'changeproof list datasets'.")
+    ] = None,
+    methods: Annotated[list[str] | None, _names("Methods; see 'changeproof list methods'.")] = None,
+    families: Annotated[
+        list[str] | None, _names("Families; see 'changeproof list families'.")
+    ] = None,
+    base_seeds: Annotated[
+        list[str] | None,
+        typer.Option(help="Seeds of the base networks.", show_default=False, metavar="SEED,…"),
+    ] = None,
+    factuals: Annotated[
+        int | None,
+        typer.Option(help="The most people per base network.", show_default=False, metavar="N"),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Worker processes; all cores by default.", show_default=False, metavar="N"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run directory; runs/NAME by default.", show_default=False),
+    ] = None,
+) -> None:
+    """Run a plan, or go on with one that was interrupted.
+
+    Options change single values of the preset or plan. Lists take commas or repeated options.
+    Without --preset or --plan an existing run directory goes on with its own plan, and a new
+    one gets the preset quick. Finished pieces are never computed twice.
+
+    changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
+    """
+    from changeproof.progress import ConsoleObserver
+    from changeproof.workflow import run as run_plan
+
+    changes = {
+        "datasets": _split(datasets),
+        "methods": _split(methods),
+        "families": _split(families),
+        "base_seeds": _whole_numbers("base seed", _split(base_seeds)),
+        "factuals": factuals,
+    }
+    folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
+    chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})
+    with ConsoleObserver() as observer:
+        results = run_plan(chosen, folder, jobs=jobs, observer=observer)
+    typer.echo(f"Tables: {results.folder / 'tables'}")
+    typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
+    typer.echo(f"Look at them here with: changeproof show {results.folder}")
+
+
+@app.command()
+def show(
+    directory: RunDirectory,
+    table: Annotated[
+        str | None,
+        typer.Option(help="One table only, whole, by the name of its file.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the result tables of a finished run."""
+    from changeproof.protocol.directory import read_plan
+    from changeproof.report.tables import read_tables
+    from changeproof.report.terminal import print_table, print_tables
+
+    read_plan(directory)
+    tables = read_tables(directory)
+    if not tables:
+        raise InputError(
+            f"the run in {directory} is not finished; go on with: changeproof run --out {directory}"
+        )
+    if table is None:
+        print_tables(tables)
+    elif table in tables:
+        print_table(table, tables[table])
+    else:
+        raise InputError(f"unknown table {table!r}; expected one of: {', '.join(tables)}")
+
+
+@app.command()
+def status(directory: RunDirectory) -> None:
+    """Say what of a run is done, what is missing and what is damaged."""
+    from changeproof.protocol.directory import read_plan
+    from changeproof.protocol.runner import take_inventory
+    from changeproof.report.terminal import print_inventory
+
+    plan = read_plan(directory)
+    print_inventory(directory, plan, take_inventory(plan, directory))
+
+
+@app.command("list")
+def list_names(subject: Annotated[Subject, typer.Argument(help="What to list.")]) -> None:
+    """List the datasets, families of change or methods that plans can name."""
+    from changeproof.report.terminal import print_names
+
+    print_names(subject.value)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def _split(values: list[str] | None) -> list[str] | None:
+    if values is None:
+        return None
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def _whole_numbers(what: str, values: list[str] | None) -> list[int] | None:
+    if values is None:
+        return None
+    for value in values:
+        if not value.isdecimal():
+            raise InputError(f"{what} {value!r}; expected a whole number of 0 or more")
+    return [int(value) for value in values]
+
+
+def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
+    from changeproof.protocol.directory import PLAN, read_plan
+    from changeproof.protocol.plan import Plan
+
+    if preset is not None and path is not None:
+        raise InputError("give either --preset or --plan, not both")
+    if path is not None:
+        return Plan.from_toml(path, **changes)
+    if preset is None and (folder / PLAN).exists():
+        return Plan.checked({**read_plan(folder).model_dump(), **changes})
+    return Plan.preset(preset.value if preset is not None else "quick", **changes)
+
+
+def main() -> None:
+    """Run the command line; what people got wrong ends with one line and exit code 2."""
+    from changeproof.errors import InputError
+
+    try:
+        app()
+    except InputError as error:
+        print(f"changeproof: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("changeproof: interrupted; the same command goes on from here", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,1 @@
+"""What to run (plan), what has run (store) and running the difference (runner)."""

@@ -1,0 +1,135 @@
+"""A plan: what to run, checked before any work starts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from changeproof.changes import family_names
+from changeproof.datasets.builtin import dataset_names
+from changeproof.errors import InputError, unknown
+from changeproof.methods import method_names
+
+BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
+TUNING_SEED = 2026
+FACTUALS = 250
+LARGEST_SEED = 2**31
+
+Preset = Literal["quick", "paper"]
+Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
+
+
+def _named(what: str, given: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    """Check names and bring them into the order of the registry."""
+    for name in given:
+        if name not in allowed:
+            raise unknown(what, name, allowed)
+    _refuse_twice(what, given)
+    return tuple(name for name in allowed if name in given)
+
+
+def _refuse_twice(what: str, given: Sequence[object]) -> None:
+    for value in given:
+        if list(given).count(value) > 1:
+            raise InputError(f"{what} {value!r} is given more than once")
+
+
+class Plan(BaseModel):
+    """What to run: every method on every dataset and base seed, under every family.
+
+    Names are kept in the order of the registries and seeds in ascending order, so two plans
+    that ask for the same are the same.
+
+    Parameters
+    ----------
+    datasets, methods, families
+        Names, as `changeproof list` prints them; everything by default.
+    base_seeds
+        Seeds of the base networks; the paper's five by default.
+    factuals
+        The most people per base network.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    datasets: tuple[str, ...] = Field(default_factory=dataset_names, min_length=1)
+    methods: tuple[str, ...] = Field(default_factory=method_names, min_length=1)
+    families: tuple[str, ...] = Field(default_factory=family_names, min_length=1)
+    base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
+    factuals: int = Field(default=FACTUALS, ge=1)
+
+    @field_validator("datasets")
+    @classmethod
+    def _known_datasets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return _named("dataset", given, dataset_names())
+
+    @field_validator("methods")
+    @classmethod
+    def _known_methods(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return _named("method", given, method_names())
+
+    @field_validator("families")
+    @classmethod
+    def _known_families(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return _named("family", given, family_names())
+
+    @field_validator("base_seeds")
+    @classmethod
+    def _each_seed_once(cls, given: tuple[int, ...]) -> tuple[int, ...]:
+        _refuse_twice("base seed", given)
+        return tuple(sorted(given))
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any], where: str = "plan") -> Self:
+        """Build a plan from plain values; what does not fit is named in one line."""
+        plain = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        try:
+            return cls.model_validate(plain)
+        except ValidationError as error:
+            raise InputError(f"{where}: {_one_line(error)}") from None
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """Return the plan of a preset, with some values changed.
+
+        >>> Plan.preset("paper", methods=["kdtree"], base_seeds=[2026])
+        """
+        if name not in PRESETS:
+            raise unknown("preset", name, PRESETS)
+        return cls.checked({**PRESETS[name](), **changes})
+
+    @classmethod
+    def from_toml(cls, path: Path, **changes: Any) -> Self:
+        """Read a plan file, with some values changed."""
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot read plan file {path}: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"plan file {path} is not valid TOML: {error}") from None
+        cls.checked(values, where=f"plan file {path}")
+        return cls.checked({**values, **changes}, where=f"plan file {path}")
+
+
+PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
+    "quick": lambda: {
+        "datasets": ("breast-cancer", "diabetes"),
+        "base_seeds": (2026,),
+        "factuals": 25,
+    },
+    "paper": dict,
+}
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key!r}; expected one of: {', '.join(Plan.model_fields)}"
+    if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
+        return f"{key}: {cause}"
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}; got {first['input']!r}"

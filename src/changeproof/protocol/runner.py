@@ -1,0 +1,132 @@
+"""Running a plan: compute its pieces, subtract what is in the store, do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from changeproof.protocol.directory import claimed, write_plan
+from changeproof.protocol.execution import Finished, compile_kernels, execute
+from changeproof.protocol.pieces import Kind, Piece, plan_pieces
+from changeproof.protocol.plan import Plan
+from changeproof.protocol.store import DamagedPieceError, Store
+
+# Kinds that can be computed side by side, wave after wave.
+WAVES: tuple[tuple[Kind, ...], ...] = (
+    (Kind.BASE,),
+    (Kind.BANK, Kind.TUNING),
+    (Kind.COUNTERFACTUALS,),
+    (Kind.SURVIVAL,),
+)
+
+
+class PieceFailedError(RuntimeError):
+    """Some pieces could not be computed; everything else was done and kept."""
+
+    def __init__(self, failures: list[Finished], skipped: int) -> None:
+        reasons = [f"{item.piece.label}\n{item.failure}" for item in failures]
+        also = f" ({skipped} pieces that need them were not tried)" if skipped else ""
+        super().__init__(f"{len(failures)} pieces failed{also}:\n\n" + "\n".join(reasons))
+        self.failures = failures
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What of a plan is done, what is damaged and what is missing."""
+
+    done: list[Piece] = field(default_factory=list)
+    damaged: dict[Piece, Path] = field(default_factory=dict)
+    missing: list[Piece] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self.damaged and not self.missing
+
+
+class Observer:
+    """Follows a run; override what is of interest."""
+
+    def planned(self, inventory: Inventory) -> None:
+        """Say what is there and what is to be done."""
+
+    def damaged(self, path: Path) -> None:
+        """Name a damaged file, which is going to be computed again."""
+
+    def compiling(self) -> None:
+        """Say that kernels are being compiled (seconds, the first time only)."""
+
+    def started(self, kinds: tuple[Kind, ...], pieces: list[Piece]) -> None:
+        """Say that a wave of pieces begins."""
+
+    def finished(self, item: Finished) -> None:
+        """Say that a piece was computed or failed."""
+
+
+def take_inventory(plan: Plan, folder: Path) -> Inventory:
+    """Compare the plan with the store, reading every file to see whether it is whole."""
+    store, inventory = Store(folder), Inventory()
+    for piece in plan_pieces(plan):
+        try:
+            (inventory.done if store.has(piece) else inventory.missing).append(piece)
+        except DamagedPieceError as error:
+            inventory.damaged[piece] = error.path
+    return inventory
+
+
+def run_pieces(
+    plan: Plan,
+    folder: Path,
+    *,
+    jobs: int,
+    observer: Observer | None = None,
+    before_work: Callable[[], None] = lambda: None,
+    after_work: Callable[[], None] = lambda: None,
+) -> None:
+    """Do what is left of a plan in a run directory.
+
+    `before_work` is called when there is something to do, `after_work` when all is done; both
+    while the directory is held.
+    """
+    observer = observer if observer is not None else Observer()
+    with claimed(folder):
+        inventory = take_inventory(plan, folder)
+        observer.planned(inventory)
+        write_plan(folder, plan)
+        Store(folder).clear_unfinished()
+        if not inventory.complete:
+            before_work()
+            for path in inventory.damaged.values():
+                observer.damaged(path)
+                path.unlink()
+            _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
+        after_work()
+
+
+def _run(pieces: list[Piece], folder: Path, jobs: int, observer: Observer) -> None:
+    observer.compiling()
+    compile_kernels()
+    failures: list[Finished] = []
+    lost: set[Piece] = set()
+    for kinds in WAVES:
+        wave = [piece for piece in pieces if piece.kind in kinds]
+        ready = [piece for piece in wave if not lost.intersection(piece.inputs)]
+        lost.update(set(wave).difference(ready))
+        if not ready:
+            continue
+        observer.started(kinds, ready)
+        for item in execute(ready, folder, jobs=jobs):
+            observer.finished(item)
+            if item.failure is not None:
+                failures.append(item)
+                lost.add(item.piece)
+    if failures:
+        raise PieceFailedError(failures, len(lost) - len(failures))
+
+
+def count_by_kind(pieces: Iterable[Piece]) -> dict[Kind, int]:
+    """Count pieces by kind."""
+    ordered = sorted(pieces, key=lambda piece: list(Kind).index(piece.kind))
+    return {kind: len(list(group)) for kind, group in groupby(ordered, key=lambda p: p.kind)}

@@ -1,0 +1,1 @@
+"""From a finished run to tables, pictures and a page."""

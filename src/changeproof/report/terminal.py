@@ -1,0 +1,108 @@
+"""Tables in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from changeproof.changes import family_names, get_family
+from changeproof.datasets.builtin import dataset_records
+from changeproof.methods import get_method, method_names
+from changeproof.protocol.pieces import Kind
+from changeproof.protocol.plan import Plan
+from changeproof.protocol.runner import Inventory, count_by_kind
+from changeproof.report.reading import readable
+
+MOST_MISSING = 10
+
+
+def print_tables(tables: dict[str, pd.DataFrame], console: Console | None = None) -> None:
+    """Print the main tables for reading, not for parsing."""
+    console = console if console is not None else Console()
+    for title, table in readable(tables).items():
+        _print(console, title, table)
+
+
+def print_table(name: str, table: pd.DataFrame, console: Console | None = None) -> None:
+    """Print one table as it is."""
+    _print(console if console is not None else Console(), name, table)
+
+
+def print_inventory(
+    folder: Path, plan: Plan, inventory: Inventory, console: Console | None = None
+) -> None:
+    """Print what is done, damaged and missing."""
+    console = console if console is not None else Console()
+    done, missing = count_by_kind(inventory.done), count_by_kind(inventory.missing)
+    damaged = count_by_kind(inventory.damaged)
+    rows = [
+        {
+            "piece": kind.value,
+            "done": done.get(kind, 0),
+            "missing": missing.get(kind, 0),
+            "damaged": damaged.get(kind, 0),
+        }
+        for kind in Kind
+    ]
+    _print(console, f"{folder}", pd.DataFrame(rows))
+    for path in inventory.damaged.values():
+        console.print(f"damaged: {path}", markup=False, highlight=False, soft_wrap=True)
+    for piece in inventory.missing[:MOST_MISSING]:
+        console.print(f"missing: {piece.label}", markup=False, highlight=False)
+    if len(inventory.missing) > MOST_MISSING:
+        console.print(f"… and {len(inventory.missing) - MOST_MISSING} more")
+    if inventory.complete:
+        console.print("Complete.")
+    else:
+        command = f"changeproof run --out {folder}"
+        console.print(f"Go on with: {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_names(subject: str, console: Console | None = None) -> None:
+    """Print what plans can name."""
+    console = console if console is not None else Console()
+    if subject == "datasets":
+        columns = ["rows", "features", "favourable", "licence"]
+        rows = [
+            {"dataset": name, **{column: getattr(record, column) for column in columns}}
+            for name, record in dataset_records().items()
+        ]
+    elif subject == "families":
+        rows = [
+            {"family": name, "changed networks": get_family(name).summary}
+            for name in family_names()
+        ]
+    else:
+        rows = [
+            {
+                "method": name,
+                "needs of the model": str(get_method(name).needs),
+                "tuned": "yes" if get_method(name).tuning_candidates() else "no",
+                "counterfactual": get_method(name).summary,
+            }
+            for name in method_names()
+        ]
+    _print(console, subject, pd.DataFrame(rows))
+
+
+def _print(console: Console, title: str, frame: pd.DataFrame) -> None:
+    table = Table(
+        title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
+    for column in frame.columns:
+        numeric = pd.api.types.is_numeric_dtype(frame[column].dtype)
+        table.add_column(escape(str(column)), justify="right" if numeric else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(escape(_cell(value)) for value in row))
+    console.print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if pd.isna(value) else f"{value:.6g}"
+    return str(value)
