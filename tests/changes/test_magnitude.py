@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import balanced_accuracy_score
+
+from changeproof import Network, NetworkStack, Task, change_magnitudes
+from changeproof.changes.parameter_perturbation import perturbed
+
+
+def test_magnitudes_are_the_slow_obvious_ones(small_task: Task, small_network: Network) -> None:
+    changed = [perturbed(small_network, radius, 3) for radius in (0.01, 0.1, 0.5)]
+    table = change_magnitudes(small_task, small_network, NetworkStack.of(changed))
+    rows, labels = small_task.rows("test"), small_task.labels_of("test")
+    before = small_network.probabilities(rows)
+    for i, network in enumerate(changed):
+        after = network.probabilities(rows)
+        disagree = sum((a >= 0.5) != (b >= 0.5) for a, b in zip(before, after, strict=True))
+        assert table["hard_disagreement"][i] == disagree / len(rows)
+        assert np.isclose(table["probability_mae"][i], np.mean(np.abs(before - after)))
+        assert table["balanced_accuracy"][i] == balanced_accuracy_score(labels, after >= 0.5)
+    assert table["probability_mae"].is_monotonic_increasing
+
+
+def test_no_change_has_no_magnitude(small_task: Task, small_network: Network) -> None:
+    table = change_magnitudes(small_task, small_network, NetworkStack.of([small_network]))
+    assert table.loc[0, "hard_disagreement"] == 0
+    assert table.loc[0, "probability_mae"] == 0

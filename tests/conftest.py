@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof import (
+    Context,
+    Factuals,
+    Network,
+    Plan,
+    Results,
+    Task,
+    TrainingData,
+    TrainingRecipe,
+    evaluation_factuals,
+    load_task,
+    run,
+    train,
+)
+
+
+@pytest.fixture(scope="session")
+def small_task() -> Task:
+    """400 rows, 5 features, a boundary that is not linear."""
+    generator = np.random.default_rng(7)
+    rows = generator.normal(size=(400, 5)) * [1.0, 20.0, 0.01, 3.0, 5.0] + [
+        0.0,
+        100.0,
+        1.0,
+        -5.0,
+        2.0,
+    ]
+    z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    score = z[:, 0] + np.abs(z[:, 1]) - 0.8 * z[:, 2] * z[:, 3] + generator.normal(size=400) / 3
+    frame = pd.DataFrame(rows, columns=["a", "b", "c", "d", "e"], index=np.arange(1000, 1400))
+    return Task("small", frame, (score > np.median(score)).astype(int))
+
+
+@pytest.fixture(scope="session")
+def small_network(small_task: Task) -> Network:
+    recipe = TrainingRecipe(initialisation_seed=2026)
+    return train([recipe], TrainingData.of(small_task)).stack[0]
+
+
+@pytest.fixture(scope="session")
+def small_context(small_task: Task, small_network: Network) -> Context:
+    return Context(small_task, small_network, 2026)
+
+
+@pytest.fixture(scope="session")
+def small_factuals(small_task: Task, small_network: Network) -> Factuals:
+    return evaluation_factuals(small_task, small_network, 2026, 40)
+
+
+@pytest.fixture(scope="session")
+def cancer() -> Task:
+    return load_task("breast-cancer")
+
+
+@pytest.fixture(scope="session")
+def cancer_network(cancer: Task) -> Network:
+    return train([TrainingRecipe(initialisation_seed=2026)], TrainingData.of(cancer)).stack[0]
+
+
+@pytest.fixture(scope="session")
+def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The quick preset, in one process."""
+    folder: Path = tmp_path_factory.mktemp("runs") / "quick"
+    return run(Plan.preset("quick"), folder, jobs=1)

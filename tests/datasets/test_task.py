@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changeproof import InputError, Split, Task, load_task
+from changeproof.datasets.task import PARTS
+
+
+def test_standardisation_uses_training_rows_only_and_can_be_undone(small_task: Task) -> None:
+    train = small_task.rows("train")
+    np.testing.assert_allclose(train.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(train.std(axis=0), 1.0, atol=1e-12)
+    assert np.abs(small_task.rows("test").mean(axis=0)).max() > 1e-3
+    ids = small_task.row_ids("test")
+    back = small_task.original(small_task.rows("test"))
+    np.testing.assert_allclose(back, small_task.frame.loc[ids], rtol=1e-12)
+    np.testing.assert_allclose(small_task.standardise(back), small_task.rows("test"), atol=1e-12)
+
+
+def test_columns_are_matched_by_name_when_standardising(small_task: Task) -> None:
+    shuffled = small_task.frame[["e", "a", "d", "c", "b"]]
+    np.testing.assert_array_equal(
+        small_task.standardise(shuffled), small_task.standardise(small_task.frame)
+    )
+    with pytest.raises(InputError, match=r"lack the features \['b'\]"):
+        small_task.standardise(small_task.frame.drop(columns="b"))
+
+
+def test_parts_are_disjoint_and_cover_everything(small_task: Task) -> None:
+    ids = [small_task.row_ids(part) for part in ("train", "update", "validation", "test")]
+    assert [len(part) for part in ids] == [200, 40, 40, 120]
+    assert sorted(np.concatenate(ids)) == sorted(small_task.frame.index)
+
+
+def test_split_is_stratified(small_task: Task) -> None:
+    for part in ("train", "update", "validation", "test"):
+        assert small_task.labels_of(part).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_distance_scale_falls_back_where_a_feature_hardly_varies() -> None:
+    generator = np.random.default_rng(0)
+    mostly_zero = np.zeros(100)
+    mostly_zero[::5] = generator.normal(size=20)
+    frame = pd.DataFrame({"x": generator.normal(size=100), "rare": mostly_zero, "constant": 3.0})
+    task = Task("edge", frame, np.arange(100) % 2)
+    scale = task.distance_scale
+    train = task.rows("train")
+    assert scale[0] == pytest.approx(np.median(np.abs(train[:, 0] - np.median(train[:, 0]))))
+    assert scale[1] == pytest.approx(train[:, 1].std())
+    assert scale[2] == 1.0
+    assert np.isfinite(train).all()
+
+
+@given(st.integers(0, 399), st.integers(0, 399), st.floats(0.1, 10))
+def test_distance_is_a_scaled_absolute_difference(first: int, second: int, factor: float) -> None:
+    task = _task()
+    rows = task.standardise(task.frame)
+    x, y = rows[[first]], rows[[second]]
+    terms = [abs(y[0, j] - x[0, j]) / task.distance_scale[j] for j in range(3)]
+    distance = task.distances(x, y)[0]
+    assert distance == pytest.approx(sum(terms) / 3)
+    assert task.distances(y, x)[0] == distance
+    assert (distance == 0) == (first == second)
+    assert task.distances(x, x + factor * (y - x))[0] == pytest.approx(factor * distance)
+
+
+def _task() -> Task:
+    generator = np.random.default_rng(3)
+    frame = pd.DataFrame(generator.normal(size=(400, 3)), columns=["a", "b", "c"])
+    return Task("t", frame, generator.integers(0, 2, 400))
+
+
+GOOD = pd.DataFrame({"a": np.arange(40.0), "b": np.ones(40)})
+LABELS = np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "labels", "message"),
+    [
+        (GOOD.assign(b=np.where(np.arange(40) == 3, np.nan, 1.0)), LABELS, "'b' holds 1 missing"),
+        (GOOD.assign(a=np.inf), LABELS, "'a' holds 40 missing or infinite"),
+        (GOOD.assign(a="text"), LABELS, "'a' is .*, not numeric"),
+        (GOOD, LABELS[:-1], "40 rows but labels of shape"),
+        (GOOD, LABELS + 1, r"must be 0 \(adverse\) or 1 \(favourable\); got \[2\]"),
+        (GOOD.set_index(np.zeros(40, int)), LABELS, "row id 0 is there more than once"),
+        (GOOD.set_index(np.array([f"r{i}" for i in range(40)])), LABELS, "must be integers"),
+        (GOOD, np.zeros(40, int), "at least 20 rows and 10 of each label"),
+    ],
+)
+def test_bad_data_is_refused_by_name(frame: pd.DataFrame, labels: np.ndarray, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Task("bad", frame, labels)
+
+
+def test_fingerprint_tells_tasks_apart(small_task: Task) -> None:
+    same = Task("small", small_task.frame.copy(), small_task.labels)
+    assert same.fingerprint == small_task.fingerprint
+    changed = small_task.frame.copy()
+    changed.iloc[5, 2] += 1e-9
+    flipped = small_task.labels.copy()
+    flipped[0] = 1 - flipped[0]
+    others = [
+        Task("small", changed, small_task.labels),
+        Task("small", small_task.frame, flipped),
+        Task("other", small_task.frame, small_task.labels),
+        Task("small", small_task.frame, small_task.labels, Split.stratified(small_task.labels, 1)),
+    ]
+    assert len({task.fingerprint for task in [small_task, *others]}) == 5
+
+
+def test_splits_of_the_paper() -> None:
+    sizes = {
+        name: tuple(
+            len(load_task(name).row_ids(p)) for p in ("train", "update", "validation", "test")
+        )
+        for name in ("breast-cancer", "diabetes", "wine-quality", "heloc")
+    }
+    assert sizes == {
+        "breast-cancer": (284, 57, 57, 171),
+        "diabetes": (384, 76, 77, 231),
+        "wine-quality": (3248, 649, 650, 1950),
+        "heloc": (4145, 829, 829, 2488),
+    }

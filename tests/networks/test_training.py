@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from changeproof import InputError, Task, TrainingData, TrainingRecipe, load_task, train
+from changeproof.networks.training import bootstrap_weights
+from plain import largest_difference, plain_training
+
+NAMES = ("breast-cancer", "diabetes", "wine-quality", "heloc")
+
+
+def plain(task: Task, rows: np.ndarray, labels: np.ndarray, **settings: Any) -> Any:
+    validation = task.rows("validation"), task.labels_of("validation")
+    return plain_training(rows, labels, *validation, **settings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fifty_epochs_are_those_of_a_plain_loop(name: str) -> None:
+    task = load_task(name)
+    recipe = TrainingRecipe(initialisation_seed=2026, max_epochs=50)
+    ours = train([recipe], TrainingData.of(task))
+    theirs, best_epoch = plain(
+        task, task.rows("train"), task.labels_of("train"), seed=2026, max_epochs=50
+    )
+    assert ours.best_epochs[0] == best_epoch
+    assert largest_difference(ours.stack[0], theirs) < 1e-4
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "diabetes", "heloc"])
+def test_early_stopping_is_that_of_a_plain_loop(name: str) -> None:
+    task = load_task(name)
+    for seed in (2026, 2028):
+        ours = train([TrainingRecipe(initialisation_seed=seed)], TrainingData.of(task))
+        _, best_epoch = plain(task, task.rows("train"), task.labels_of("train"), seed=seed)
+        assert abs(int(ours.best_epochs[0]) - best_epoch) <= 2
+        assert ours.epochs[0] == min(300, ours.best_epochs[0] + 30)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hidden": (8,)},
+        {"hidden": (5, 7, 3)},
+        {"hidden": ()},
+        {"hidden": (128, 64), "max_epochs": 20},
+        {"optimiser": "sgd", "learning_rate": 0.03},
+        {"optimiser": "sgd", "learning_rate": 0.01, "weight_decay": 1e-3},
+        {"learning_rate": 4e-3, "weight_decay": 1e-3},
+        {"patience": 3, "learning_rate": 0.05},
+    ],
+    ids=str,
+)
+def test_every_setting_means_what_pytorch_means(cancer: Task, settings: dict[str, Any]) -> None:
+    settings = {"max_epochs": 50, **settings}
+    recipe = TrainingRecipe(initialisation_seed=3, **settings)
+    ours = train([recipe], TrainingData.of(cancer))
+    theirs, best_epoch = plain(
+        cancer, cancer.rows("train"), cancer.labels_of("train"), seed=3, **settings
+    )
+    assert ours.best_epochs[0] == best_epoch
+    assert largest_difference(ours.stack[0], theirs) < 1e-4
+
+
+def test_row_weights_are_repeated_rows_and_labels_are_labels(cancer: Task) -> None:
+    n_train, n_pool = len(cancer.split.train), len(cancer.split.update)
+    generator = np.random.default_rng(0)
+    counts = generator.integers(0, 3, n_train + n_pool)
+    rows = np.concatenate([cancer.rows("train"), cancer.rows("update")])
+    labels = np.concatenate([cancer.labels_of("train"), cancer.labels_of("update")])
+    flipped = np.where(generator.random(len(labels)) < 0.1, 1 - labels, labels)
+    recipe = TrainingRecipe(
+        initialisation_seed=4, row_weights=counts, labels=flipped, max_epochs=50
+    )
+    ours = train([recipe], TrainingData.of(cancer))
+    theirs, _ = plain(
+        cancer, np.repeat(rows, counts, axis=0), np.repeat(flipped, counts), seed=4, max_epochs=50
+    )
+    assert largest_difference(ours.stack[0], theirs) < 1e-4
+
+
+def test_bootstrap_weights_count_the_protocols_draws() -> None:
+    drawn = np.random.default_rng(77).integers(0, 50, 50)
+    weights = bootstrap_weights(50, 77)
+    assert weights.sum() == 50
+    assert [weights[i] for i in range(50)] == [(drawn == i).sum() for i in range(50)]
+
+
+def test_results_do_not_depend_on_company_order_or_threads(cancer: Task) -> None:
+    data = TrainingData.of(cancer)
+    recipes = [
+        TrainingRecipe(initialisation_seed=seed, hidden=hidden, max_epochs=40)
+        for seed, hidden in enumerate([(32, 32), (8,), (16, 16, 8), (32, 32), (64,), (32, 32)])
+    ]
+    rows = cancer.rows("test")
+    alone = np.array([train([recipe], data).stack[0].logits(rows) for recipe in recipes])
+    done: list[int] = []
+    together = train(recipes, data, threads=2, progress=done.append)
+    np.testing.assert_array_equal(together.stack.logits(rows), alone)
+    backwards = train(recipes[::-1], data, threads=3)
+    np.testing.assert_array_equal(backwards.stack.logits(rows)[::-1], alone)
+    np.testing.assert_array_equal(backwards.best_epochs[::-1], together.best_epochs)
+    assert done == [1, 2, 3, 4, 5, 6]
+
+
+def test_published_accuracy_and_counts_of_the_small_base_networks() -> None:
+    published = {
+        "breast-cancer": ((0.967, 0.973, 0.988), (312, 60, 64)),
+        "diabetes": ((0.712, 0.721, 0.736), (281, 50, 61)),
+    }
+    for name, (accuracies, counts) in published.items():
+        task = load_task(name)
+        recipes = [TrainingRecipe(initialisation_seed=seed) for seed in range(2026, 2031)]
+        predicted = train(recipes, TrainingData.of(task)).stack.favourable(task.rows("test"))
+        labels = task.labels_of("test")
+        recalls = [(predicted[:, labels == c] == c).mean(axis=1) for c in (0, 1)]
+        balanced = np.mean(recalls, axis=0)
+        ours = (balanced.min(), balanced.mean(), balanced.max())
+        assert ours == pytest.approx(accuracies, abs=0.001)
+        adverse = (~predicted).sum(axis=1)
+        assert (adverse.sum(), adverse.min(), adverse.max()) == counts
+
+
+def test_bad_recipes_are_refused(cancer: Task) -> None:
+    data = TrainingData.of(cancer)
+    rows = len(data.rows)
+    bad: dict[str, dict[str, Any]] = {
+        r"row_weights .* must have shape \(341,\); got \(3,\)": {"row_weights": np.ones(3)},
+        r"labels of a recipe must have shape": {"labels": np.ones(284)},
+        "not all zero": {"row_weights": np.zeros(rows)},
+        "not negative": {"row_weights": np.full(rows, -1.0)},
+        "at least one unit": {"hidden": (32, 0)},
+        "'adam' or 'sgd'; got 'lion'": {"optimiser": "lion"},
+        "max_epochs and patience": {"patience": 0},
+    }
+    for message, settings in bad.items():
+        with pytest.raises(InputError, match=message):
+            train([TrainingRecipe(initialisation_seed=0, **settings)], data)
+
+
+def test_divergence_is_an_error_and_not_a_network(cancer: Task) -> None:
+    recipe = TrainingRecipe(initialisation_seed=0, optimiser="sgd", learning_rate=1e30)
+    with pytest.raises(InputError, match="training diverged"):
+        train([recipe], TrainingData.of(cancer))

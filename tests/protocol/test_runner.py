@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof import (
+    InputError,
+    Observer,
+    Plan,
+    Results,
+    load_task,
+    run,
+    survival,
+    take_inventory,
+)
+from changeproof.errors import BusyError
+from changeproof.methods.kdtree import KDTree
+from changeproof.protocol.directory import claimed
+from changeproof.protocol.execution import Finished
+from changeproof.protocol.pieces import Kind, Piece
+from changeproof.protocol.runner import Inventory, PieceFailedError
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """The tables but for the timings."""
+    found = {path.name: path.read_bytes() for path in (folder / "tables").glob("*.csv")}
+    assert len(found) == 9
+    del found["generation_seconds.csv"]
+    return found
+
+
+class Recorder(Observer):
+    def __init__(self) -> None:
+        self.computed: list[Piece] = []
+        self.named: list[Path] = []
+        self.inventory = Inventory()
+
+    def planned(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+
+    def damaged(self, path: Path) -> None:
+        self.named.append(path)
+
+    def finished(self, item: Finished) -> None:
+        self.computed.append(item.piece)
+
+
+def test_two_processes_give_the_same_tables(quick_run: Results, tmp_path: Path) -> None:
+    run(Plan.preset("quick", methods=["wachter", "kdtree"]), tmp_path, jobs=2)
+    run(Plan.preset("quick", methods=quick_run.plan.methods), tmp_path, jobs=2)
+    assert tables(tmp_path) == tables(quick_run.folder)
+
+
+def test_nothing_is_computed_twice(quick_run: Results) -> None:
+    recorder = Recorder()
+    before = tables(quick_run.folder)
+    run(quick_run.plan, quick_run.folder, jobs=1, observer=recorder)
+    assert recorder.computed == []
+    assert recorder.inventory.complete
+    assert tables(quick_run.folder) == before
+
+
+SMALL = {
+    "datasets": ["diabetes"],
+    "methods": ["kdtree"],
+    "factuals": 5,
+    "families": ["bootstrap", "parameter-perturbation"],
+}
+
+
+def test_a_damaged_file_is_named_and_computed_again(tmp_path: Path) -> None:
+    plan = Plan.preset("quick", **SMALL)
+    run(plan, tmp_path, jobs=1)
+    expected = tables(tmp_path)
+    victim = next((tmp_path / "pieces").rglob("bank-bootstrap*"))
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert list(take_inventory(plan, tmp_path).damaged.values()) == [victim]
+    recorder = Recorder()
+    run(plan, tmp_path, jobs=1, observer=recorder)
+    assert recorder.named == [victim]
+    assert [piece.label for piece in recorder.computed] == ["diabetes 2026 bank bootstrap"]
+    assert tables(tmp_path) == expected
+    assert victim.read_bytes() == whole
+
+
+def test_a_plan_can_grow_in_its_directory(tmp_path: Path) -> None:
+    run(Plan.preset("quick", **SMALL), tmp_path, jobs=1)
+    recorder = Recorder()
+    larger = Plan.preset("quick", **{**SMALL, "families": ["bootstrap", "data-deletion"]})
+    results = run(larger, tmp_path, jobs=1, observer=recorder)
+    kinds = [piece.kind for piece in recorder.computed]
+    assert kinds == [Kind.BANK, Kind.SURVIVAL]
+    assert results.plan == larger
+
+
+@pytest.mark.parametrize("moment", [1, 4, 11])
+def test_a_killed_run_goes_on_with_the_same_result(
+    quick_run: Results, tmp_path: Path, moment: int
+) -> None:
+    """Kill -9 after some pieces, twice as often as not in the middle of one."""
+    command = [sys.executable, "-m", "changeproof", "run", "--out", str(tmp_path / "r")]
+    command += ["--methods", ",".join(quick_run.plan.methods), "--preset", "quick", "--jobs", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    folder = tmp_path / "r" / "pieces"
+    while len(list(folder.rglob("[!.]*.*"))) < moment and time.monotonic() < deadline:
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "r" / "tables").exists()
+    kept = len(take_inventory(quick_run.plan, tmp_path / "r").done)
+    assert kept >= moment
+    recorder = Recorder()
+    run(quick_run.plan, tmp_path / "r", jobs=1, observer=recorder)
+    assert len(recorder.inventory.done) == kept
+    assert tables(tmp_path / "r") == tables(quick_run.folder)
+    assert not list((tmp_path / "r").rglob(".unfinished*"))
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    with claimed(tmp_path), pytest.raises(BusyError, match="another run is at work in"):
+        run(Plan.preset("quick", **SMALL), tmp_path, jobs=1)
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    run(Plan.preset("quick", **SMALL), tmp_path, jobs=1)
+
+
+def test_directories_that_cannot_be_used_are_left_alone(tmp_path: Path) -> None:
+    plan = Plan.preset("quick", **SMALL)
+    foreign = tmp_path / "thesis"
+    foreign.mkdir()
+    (foreign / "chapter.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no changeproof run"):
+        run(plan, foreign)
+    assert [path.name for path in foreign.iterdir()] == ["chapter.txt"]
+    with pytest.raises(InputError, match="is a file; expected a directory"):
+        run(plan, foreign / "chapter.txt")
+    with pytest.raises(InputError, match="cannot write to output directory"):
+        run(plan, foreign / "chapter.txt" / "deeper")
+    with pytest.raises(InputError, match="cannot write to output directory"):
+        run(plan, "/proc/changeproof")
+    with pytest.raises(InputError, match="jobs must be at least 1; got 0"):
+        run(plan, tmp_path / "new", jobs=0)
+    assert not (tmp_path / "new").exists()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "plan.json").write_text('{"format": 99}')
+    with pytest.raises(InputError, match="not a plan of this version"):
+        run(plan, other)
+
+
+def test_a_failing_piece_is_reported_and_the_rest_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: KDTree, factuals: object) -> None:
+        raise RuntimeError("the tree fell over")
+
+    plan = Plan.preset("quick", **{**SMALL, "methods": ["kdtree", "wachter"]})
+    with monkeypatch.context() as patch:
+        patch.setattr(KDTree, "_search", broken)
+        with pytest.raises(PieceFailedError, match="the tree fell over") as caught:
+            run(plan, tmp_path, jobs=1)
+    assert "diabetes 2026 counterfactuals kdtree" in str(caught.value)
+    assert "(1 pieces that need them were not tried)" in str(caught.value)
+    assert not (tmp_path / "tables").exists()
+    inventory = take_inventory(plan, tmp_path)
+    assert {piece.label for piece in inventory.missing} == {
+        "diabetes 2026 counterfactuals kdtree",
+        "diabetes 2026 survival kdtree",
+    }
+    run(plan, tmp_path, jobs=1)
+    assert take_inventory(plan, tmp_path).complete
+
+
+def test_results_can_be_read_back(quick_run: Results) -> None:
+    answers = quick_run.counterfactuals("diabetes", 2026, "wachter")
+    bank = quick_run.bank("diabetes", 2026)
+    survived = quick_run.survival("diabetes", 2026, "wachter")
+    assert survived.shape == (25, 200)
+    np.testing.assert_array_equal(survived, survival(answers, bank.stack))
+    network = quick_run.base_network("diabetes", 2026)
+    np.testing.assert_array_equal(network.favourable(answers.rows), answers.base_valid)
+    assert not network.favourable(answers.factuals).any()
+    task = load_task("diabetes")
+    assert set(answers.row_ids) <= set(task.row_ids("test"))
+    pd.testing.assert_frame_equal(bank.table, quick_run.variants("diabetes", 2026))
+    assert quick_run.tuning("diabetes", "wachter")["chosen"].sum() == 1
+    with pytest.raises(InputError, match="'heloc 2026 base' is not part of the plan"):
+        quick_run.base_network("heloc", 2026)
+    with pytest.raises(InputError, match="no tuning of 'kdtree'"):
+        quick_run.tuning("diabetes", "kdtree")

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import changeproof
+from changeproof import Results
+from changeproof.cli import app
+
+
+def call(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "changeproof", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "adult"], "datasets: unknown dataset 'adult'; expected one of: breast"),
+        (["--methods", "kdtree,dice"], "unknown method 'dice'; expected one of:"),
+        (["--families", "drift"], "unknown family 'drift'; expected one of: new-initialization"),
+        (["--factuals", "-3"], "factuals: input should be greater than or equal to 1; got -3"),
+        (["--base-seeds", "one"], "base seed 'one'; expected a whole number"),
+        (["--preset", "paper", "--plan", "x.toml"], "either --preset or --plan, not both"),
+        (["--plan", "x.toml"], "cannot read plan file x.toml: No such file"),
+        (["--plan", "wrong.toml"], "wrong.toml: unknown key 'method'; expected one of: datasets"),
+        (["--jobs", "0"], "jobs must be at least 1; got 0"),
+        (
+            ["--out", "foreign"],
+            "output directory foreign is not empty and holds no",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_exit_2_and_nothing_written(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "wrong.toml").write_text('method = ["kdtree"]\n')
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.txt").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    done = call("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_run_show_status_and_go_on(tmp_path: Path) -> None:
+    options = ["--datasets", "diabetes", "--methods", "kdtree", "--factuals", "4"]
+    done = call("run", *options, "--jobs", "1", "--out", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Report: mine/report/index.html" in done.stdout
+    assert (tmp_path / "mine/report/index.html").exists()
+    again = call("run", "--out", "mine", "--jobs", "1", cwd=tmp_path)
+    assert again.returncode == 0
+    assert "11 pieces are there already, 0 to do" in again.stderr
+    shown = call("show", "mine", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "diabetes" in shown.stdout
+    assert "kdtree" in shown.stdout
+    assert "Complete." in call("status", "mine", cwd=tmp_path).stdout
+    next((tmp_path / "mine/pieces").rglob("survival*")).unlink()
+    status = call("status", "mine", cwd=tmp_path)
+    assert "missing: diabetes 2026 survival kdtree" in status.stdout
+    assert "Go on with: changeproof run --out mine" in status.stdout
+
+
+def test_show_and_status_need_a_run(tmp_path: Path) -> None:
+    for command in ("show", "status"):
+        done = call(command, "nowhere", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "nowhere is not a run directory: it has no plan.json" in done.stderr
+
+
+def test_show_one_table(quick_run: Results) -> None:
+    shown = CliRunner().invoke(app, ["show", str(quick_run.folder), "--table", "tuning"])
+    assert shown.exit_code == 0
+    assert "chosen" in shown.stdout
+    wrong = CliRunner().invoke(app, ["show", str(quick_run.folder), "--table", "nope"])
+    assert "unknown table 'nope'" in str(wrong.exception)
+
+
+@pytest.mark.parametrize("subject", ["datasets", "families", "methods"])
+def test_lists_name_everything(subject: str) -> None:
+    names = {
+        "datasets": changeproof.dataset_names(),
+        "families": changeproof.family_names(),
+        "methods": changeproof.method_names(),
+    }[subject]
+    listed = CliRunner().invoke(app, ["list", subject]).stdout
+    assert all(name in listed for name in names)
+
+
+def test_help_and_version_need_no_heavy_import() -> None:
+    code = (
+        "import sys; sys.argv = ['changeproof', '--help']\n"
+        "from changeproof.cli import main\n"
+        "try:\n    main()\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'numba', 'pandas', 'sklearn', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for command in ("run", "show", "status", "list"):
+        assert command in done.stdout
+    assert call("--version").stdout.strip() == changeproof.__version__

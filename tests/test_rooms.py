@@ -1,0 +1,78 @@
+"""Leakage is ruled out by layout: who may import whom."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import changeproof
+from changeproof.protocol.fingerprint import code_digest
+
+PACKAGE = Path(changeproof.__file__).parent
+# Data flows from left to right: a room may import from itself and from the rooms before it.
+# Methods come before changes, though changes happen first: that is what keeps them apart.
+ROOMS = ["errors", "randomness", "datasets", "networks", "methods", "changes"]
+LATER = ["evaluation", "protocol", "report", "workflow", "progress", "cli"]
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            found |= {node.module or ""} | {f"{node.module}.{a.name}" for a in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "changeproof"}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
+)
+def test_imports_never_point_back(path: Path) -> None:
+    room = room_of(path)
+    if room in ("__init__", "__main__"):
+        return
+    order = ROOMS + LATER
+    assert room in order, f"{path} is in no known room"
+    for name in imported(path):
+        parts = name.split(".")
+        if len(parts) > 1 and parts[1] in order:
+            assert order.index(parts[1]) <= order.index(room), f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("room", ["datasets", "networks", "methods"])
+def test_nothing_before_the_changes_can_reach_them(room: str) -> None:
+    seen: set[Path] = set()
+    waiting = list((PACKAGE / room).rglob("*.py"))
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in imported(path):
+            base = PACKAGE.joinpath(*name.split(".")[1:])
+            for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+                if candidate.exists() and candidate != PACKAGE / "__init__.py":
+                    waiting.append(candidate)
+    rooms = {room_of(path) for path in seen}
+    assert not rooms & {"changes", "evaluation", "protocol", "report"}, rooms
+
+
+def test_code_of_a_method_is_part_of_its_fingerprint_and_of_no_other(tmp_path: Path) -> None:
+    both = [code_digest(f"changeproof.methods.{name}") for name in ("kdtree", "wachter")]
+    assert len(set(both)) == 2
+    assert code_digest("changeproof.methods.kdtree") == both[0]
+
+
+def test_everything_exported_can_be_imported() -> None:
+    for name in changeproof.__all__:
+        assert getattr(changeproof, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        changeproof.nothing  # noqa: B018
