@@ -94,8 +94,7 @@ def run(
 
     changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
     """
-    from changeproof.progress import ConsoleObserver
-    from changeproof.workflow import run as run_plan
+    from changeproof.protocol.directory import check_free
 
     changes = {
         "datasets": _split(datasets),
@@ -106,6 +105,10 @@ def run(
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})
+    check_free(folder)
+    from changeproof.progress import ConsoleObserver
+    from changeproof.workflow import run as run_plan
+
     with ConsoleObserver() as observer:
         results = run_plan(chosen, folder, jobs=jobs, observer=observer)
     typer.echo(f"Tables: {results.folder / 'tables'}")

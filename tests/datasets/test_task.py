@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changeproof import InputError, Split, Task, load_task
-from changeproof.datasets.task import PARTS
 
 
 def test_standardisation_uses_training_rows_only_and_can_be_undone(small_task: Task) -> None:

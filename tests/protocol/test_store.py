@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from changeproof import Network, NetworkStack
+from changeproof.protocol.files import write_whole
 from changeproof.protocol.pieces import Kind, Piece
-from changeproof.protocol.store import DamagedPieceError, Store, write_whole
+from changeproof.protocol.store import DamagedPieceError, Store
 
 NETWORKS = Piece(Kind.BANK, "heloc", 2026, "bootstrap", "abc123")
 TABLE = Piece(Kind.SURVIVAL, "heloc", 2026, "kdtree", "def456")

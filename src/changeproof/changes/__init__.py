@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from changeproof.changes.architecture import Architecture
-from changeproof.changes.bootstrap import Bootstrap
-from changeproof.changes.data_addition import DataAddition
-from changeproof.changes.data_deletion import DataDeletion
-from changeproof.changes.family import Family
-from changeproof.changes.label_update import LabelUpdate
-from changeproof.changes.new_initialization import NewInitialization
-from changeproof.changes.parameter_perturbation import ParameterPerturbation
-from changeproof.changes.training_configuration import TrainingConfiguration
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from changeproof.errors import unknown
 
-_FAMILIES: dict[str, type[Family]] = {
-    family.name: family
-    for family in (
-        NewInitialization,
-        Bootstrap,
-        DataDeletion,
-        DataAddition,
-        LabelUpdate,
-        TrainingConfiguration,
-        Architecture,
-        ParameterPerturbation,
-    )
+if TYPE_CHECKING:
+    from changeproof.changes.family import Family
+
+# Name, and where the class is, in the paper's order; imported when it is first asked for.
+_FAMILIES = {
+    "new-initialization": ("changeproof.changes.new_initialization", "NewInitialization"),
+    "bootstrap": ("changeproof.changes.bootstrap", "Bootstrap"),
+    "data-deletion": ("changeproof.changes.data_deletion", "DataDeletion"),
+    "data-addition": ("changeproof.changes.data_addition", "DataAddition"),
+    "label-update": ("changeproof.changes.label_update", "LabelUpdate"),
+    "training-configuration": (
+        "changeproof.changes.training_configuration",
+        "TrainingConfiguration",
+    ),
+    "architecture": ("changeproof.changes.architecture", "Architecture"),
+    "parameter-perturbation": (
+        "changeproof.changes.parameter_perturbation",
+        "ParameterPerturbation",
+    ),
 }
 
 
@@ -37,4 +38,6 @@ def get_family(name: str) -> Family:
     """Return the family of that name."""
     if name not in _FAMILIES:
         raise unknown("family", name, _FAMILIES)
-    return _FAMILIES[name]()
+    module, class_name = _FAMILIES[name]
+    family: Family = getattr(import_module(module), class_name)()
+    return family

@@ -6,12 +6,14 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pandas as pd
-
-from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from changeproof.datasets.task import Task
 
 FILES = Path(__file__).parent / "files"
 
@@ -51,6 +53,8 @@ def load_task(name: str) -> Task:
     >>> load_task("heloc")
     Task('heloc', 8291 rows, 20 features)
     """
+    from changeproof.datasets.task import Task
+
     records = dataset_records()
     if name not in records:
         raise unknown("dataset", name, records)
@@ -59,6 +63,8 @@ def load_task(name: str) -> Task:
 
 def read_embedded(folder: Path, record: DatasetRecord) -> tuple[pd.DataFrame, pd.Series[int]]:
     """Read one embedded file and refuse it when it is not the recorded one."""
+    import pandas as pd
+
     path = folder / record.file
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != record.sha256:

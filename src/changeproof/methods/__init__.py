@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from changeproof.errors import unknown
-from changeproof.methods.kdtree import KDTree
-from changeproof.methods.method import Method
-from changeproof.methods.wachter import Wachter
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-_METHODS: dict[str, type[Method]] = {method.name: method for method in (KDTree, Wachter)}
+from changeproof.errors import unknown
+
+if TYPE_CHECKING:
+    from changeproof.methods.method import Method
+
+# Name, and where the class is; it is imported when it is first asked for.
+_METHODS = {
+    "kdtree": ("changeproof.methods.kdtree", "KDTree"),
+    "wachter": ("changeproof.methods.wachter", "Wachter"),
+}
 
 
 def method_names() -> tuple[str, ...]:
@@ -18,5 +25,7 @@ def method_names() -> tuple[str, ...]:
 def get_method(name: str) -> type[Method]:
     """Return the method of that name."""
     if name not in _METHODS:
-        raise unknown("method", name, _METHODS)
-    return _METHODS[name]
+        raise unknown("method", name, method_names())
+    module, class_name = _METHODS[name]
+    method: type[Method] = getattr(import_module(module), class_name)
+    return method

@@ -11,8 +11,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from changeproof.errors import BusyError, InputError
+from changeproof.protocol.files import write_whole
 from changeproof.protocol.plan import Plan
-from changeproof.protocol.store import write_whole
 
 PLAN = "plan.json"
 LOCK = ".lock"

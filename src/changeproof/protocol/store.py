@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ import safetensors.numpy
 
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
+from changeproof.protocol.files import TEMPORARY, write_whole
 from changeproof.protocol.pieces import Piece
 
 PIECES = "pieces"
-TEMPORARY = ".unfinished-"
 
 
 class DamagedPieceError(RuntimeError):
@@ -101,14 +100,6 @@ class Store:
         if path is None:
             raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
         return _read(path)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
-    temporary.write_bytes(content)
-    temporary.replace(path)
 
 
 def _read(path: Path) -> bytes:

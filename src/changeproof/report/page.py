@@ -9,9 +9,9 @@ import platform
 import pandas as pd
 
 from changeproof import __version__
+from changeproof.protocol.files import write_whole
 from changeproof.protocol.fingerprint import library_versions
 from changeproof.protocol.results import Results
-from changeproof.protocol.store import write_whole
 from changeproof.report import reading
 from changeproof.report.figures import robustness_heat_map
 

@@ -12,8 +12,8 @@ from changeproof.datasets.task import PARTS
 from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import summarise
 from changeproof.methods.method import BUDGET
+from changeproof.protocol.files import write_whole
 from changeproof.protocol.results import Results
-from changeproof.protocol.store import write_whole
 
 FOLDER = "tables"
 ALL_FAMILIES = "all"
