@@ -1,0 +1,124 @@
+"""BetaRCE (Stepka et al.): agreed on by an ensemble of models that may come."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import beta
+
+from changeproof.datasets.task import Floats
+from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.networks.model import Booleans
+from changeproof.networks.training import (
+    TrainingData,
+    TrainingRecipe,
+    bootstrap_weights,
+    train,
+)
+
+ENSEMBLE_OFFSET = 100_000
+
+
+class BetaRCE(Method):
+    """Growing spheres to a counterfactual, then from it to one that the ensemble agrees on.
+
+    The lower bound on the share of admissible models that accept a point is a quantile of the
+    Beta posterior given the votes of the ensemble, with Jeffreys' prior.
+
+    Parameters
+    ----------
+    ensemble_size
+        Bootstrap models with the base initialisation. They are the method's own: their sampling
+        seeds are not those of the evaluation.
+    robustness, confidence
+        The bound, at this confidence, must exceed this robustness.
+    samples, step
+        Growing spheres of both searches, in the Euclidean norm and without clipping.
+    first_shells, second_shells
+        The most shells of the two searches.
+    """
+
+    name = "betarce"
+    summary = "the closest point that an ensemble of bootstrap models agrees on"
+
+    def __init__(
+        self,
+        *,
+        ensemble_size: int = 32,
+        robustness: float = 0.9,
+        confidence: float = 0.95,
+        samples: int = 100,
+        step: float = 0.1,
+        first_shells: int = 200,
+        second_shells: int = 100,
+    ) -> None:
+        self.ensemble_size = ensemble_size
+        self.robustness = robustness
+        self.confidence = confidence
+        self.samples = samples
+        self.step = step
+        self.first_shells = first_shells
+        self.second_shells = second_shells
+
+    def _prepare(self) -> None:
+        task, seed = self.context.task, self.context.base_seed
+        n_train, n_pool = len(task.split.train), len(task.split.update)
+        recipes = [
+            TrainingRecipe(
+                initialisation_seed=seed,
+                row_weights=np.pad(
+                    bootstrap_weights(n_train, seed + ENSEMBLE_OFFSET + member), (0, n_pool)
+                ),
+            )
+            for member in range(self.ensemble_size)
+        ]
+        self._ensemble = train(recipes, TrainingData.of(task)).stack
+        votes = np.arange(self.ensemble_size + 1)
+        self._bounds = beta.ppf(
+            1.0 - self.confidence, 0.5 + votes, 0.5 + self.ensemble_size - votes
+        )
+
+    def bounds(self, points: Floats) -> Floats:
+        """Return the lower bound on the share of admissible models that accept each point."""
+        return np.asarray(self._bounds[self._ensemble.favourable(points).sum(axis=0)])
+
+    def _robust(self, points: Floats) -> Booleans:
+        robust = self.context.model.favourable(points)
+        robust[robust] = self.bounds(points[robust]) > self.robustness
+        return robust
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        n = len(factuals)
+        if self._bounds[-1] <= self.robustness:
+            reason = (
+                f"an ensemble of {self.ensemble_size} cannot show a robustness above "
+                f"{self.robustness}: at most {self._bounds[-1]:.3f}"
+            )
+            return Candidates(np.full_like(factuals.rows, np.nan), reasons=[reason] * n)
+        address = (self.context.task.name, self.context.base_seed)
+        first = self._spheres(self.first_shells).search(
+            factuals.rows, self.context.model.favourable, *address, "betarce first"
+        )
+        rows = first.points.copy()
+        second_shells = np.zeros(n, dtype=np.int64)
+        waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
+        waiting = waiting[~self._robust(rows[waiting])]
+        second = self._spheres(self.second_shells).search(
+            rows[waiting], self._robust, *address, "betarce second"
+        )
+        rows[waiting], second_shells[waiting] = second.points, second.shells
+        found = np.isfinite(rows).all(axis=1)
+        bounds = np.full(n, np.nan)
+        bounds[found] = self.bounds(rows[found])
+        return Candidates(
+            rows,
+            reasons=["" if answered else BUDGET for answered in found],
+            diagnostics={
+                "first_shells": first.shells,
+                "second_shells": second_shells,
+                "bound": bounds,
+            },
+        )
+
+    def _spheres(self, max_shells: int) -> GrowingSpheres:
+        return GrowingSpheres(samples=self.samples, norm=2, step=self.step, max_shells=max_shells)

@@ -1,0 +1,187 @@
+"""RobX (Dutta et al.): move a counterfactual until the model is stable around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from changeproof.datasets.task import Floats, Integers
+from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.networks.model import Booleans
+from changeproof.randomness import stream
+
+THRESHOLD_OFFSET = 81_000
+LEAST_THRESHOLD = 0.5
+ROWS_AT_ONCE = 8_192
+
+
+class RobXBalanced(Method):
+    """Start from growing spheres; step towards stable training rows until stable.
+
+    Stability of a point is the mean minus the standard deviation of the model's probability
+    over Gaussian draws around it. A point is stable above a threshold: a quantile of the
+    stability of the training rows that the model calls favourable.
+
+    Parameters
+    ----------
+    quantile
+        Which quantile the threshold is; the balanced configuration takes the median.
+    samples, variance
+        Gaussian draws around a point. They are drawn once and serve every point.
+    anchors
+        Stable training rows, nearest to the start, that are approached at the same time.
+    stride, max_steps
+        Share of the remaining way that a step covers, and how many steps there are.
+    shell_samples, shell_step, max_shells
+        Growing spheres of the start, in the absolute norm and inside the training range.
+    """
+
+    name = "robx-balanced"
+    summary = "moved towards stable training rows until as stable as half of them"
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.5,
+        samples: int = 1_000,
+        variance: float = 0.01,
+        anchors: int = 10,
+        stride: float = 0.1,
+        max_steps: int = 800,
+        shell_samples: int = 1_000,
+        shell_step: float = 0.1,
+        max_shells: int = 800,
+    ) -> None:
+        self.quantile = quantile
+        self.samples = samples
+        self.variance = variance
+        self.anchors = anchors
+        self.stride = stride
+        self.max_steps = max_steps
+        self.shell_samples = shell_samples
+        self.shell_step = shell_step
+        self.max_shells = max_shells
+
+    def _prepare(self) -> None:
+        task, model = self.context.task, self.context.model
+        rows = task.rows("train")
+        favourable = rows[model.favourable(rows)]
+        # Training rows get draws of their own, so that the threshold does not lean one way.
+        generator = np.random.default_rng(self.context.base_seed + THRESHOLD_OFFSET)
+        scores = self._stability(favourable, lambda n: self._draw(generator, n))
+        self._noise = self._draw(stream(task.name, self.context.base_seed, "robx stability"), 1)
+        quantile = np.quantile(scores, self.quantile) if len(scores) else LEAST_THRESHOLD
+        self.threshold = max(LEAST_THRESHOLD, float(quantile))
+        self._anchors = favourable[scores > self.threshold]
+        low, high = task.training_range
+        self._spheres = GrowingSpheres(
+            samples=self.shell_samples,
+            norm=1,
+            step=self.shell_step,
+            max_shells=self.max_shells,
+            low=low,
+            high=high,
+        )
+
+    def stability(self, points: Floats) -> Floats:
+        """Return mean minus standard deviation of the probability around every point."""
+        return self._stability(points, lambda _: self._noise)
+
+    def _stability(self, points: Floats, noise: Callable[[int], Floats]) -> Floats:
+        result = np.empty(len(points))
+        group = max(1, ROWS_AT_ONCE // self.samples)
+        for first in range(0, len(points), group):
+            chosen = points[first : first + group]
+            around = chosen[:, None, :] + noise(len(chosen))
+            probabilities = self.context.model.probabilities(around.reshape(-1, points.shape[1]))
+            by_point = probabilities.reshape(-1, self.samples)
+            result[first : first + group] = by_point.mean(axis=1) - by_point.std(axis=1)
+        return result
+
+    def _draw(self, generator: np.random.Generator, points: int) -> Floats:
+        shape = (points, self.samples, self.context.task.n_features)
+        return np.sqrt(self.variance) * generator.standard_normal(shape)
+
+    def _stable(self, points: Floats) -> Booleans:
+        """A point that the model calls adverse is never stable."""
+        stable = self.context.model.favourable(points)
+        stable[stable] = self.stability(points[stable]) > self.threshold
+        return stable
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        context = self.context
+        address = (context.task.name, context.base_seed, "robx start")
+        starts = self._spheres.search(factuals.rows, context.model.favourable, *address)
+        rows = starts.points.copy()
+        reasons = np.full(len(rows), "", dtype=object)
+        reasons[np.isnan(rows).any(axis=1)] = BUDGET
+        steps = np.zeros(len(rows), dtype=np.int64)
+        waiting = np.flatnonzero(reasons == "")
+        waiting = waiting[~self._stable(rows[waiting])]
+        if len(waiting) and not len(self._anchors):
+            rows[waiting], reasons[waiting] = np.nan, "no training row is stable"
+        elif len(waiting):
+            moved, steps[waiting] = self._approach(rows[waiting])
+            rows[waiting] = moved
+            reasons[waiting[np.isnan(moved).any(axis=1)]] = BUDGET
+        diagnostics = {
+            "threshold": np.full(len(rows), self.threshold),
+            "shells": starts.shells,
+            "steps": steps,
+        }
+        return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
+
+    def _approach(self, starts: Floats) -> tuple[Floats, Integers]:
+        """Move copies of every start to its anchors; return the first stable one and its step."""
+        order = np.argsort(cdist(starts, self._anchors, "cityblock"), axis=1, kind="stable")
+        anchors = self._anchors[order[:, : self.anchors]]
+        results = np.full(starts.shape, np.nan)
+        steps = np.full(len(starts), self.max_steps, dtype=np.int64)
+        moving = np.arange(len(starts))
+        copies = np.repeat(starts[:, None, :], anchors.shape[1], axis=1)
+        for step in range(1, self.max_steps + 1):
+            copies = copies + self.stride * (anchors[moving] - copies)
+            stable = self._stable(copies.reshape(-1, starts.shape[1])).reshape(copies.shape[:2])
+            ended = stable.any(axis=1)
+            # Anchors are sorted, so the first stable copy is the one with the nearest anchor.
+            results[moving[ended]] = copies[ended, stable[ended].argmax(axis=1)]
+            steps[moving[ended]] = step
+            moving, copies = moving[~ended], copies[~ended]
+            if not len(moving):
+                break
+        return results, steps
+
+
+class RobXRobust(RobXBalanced):
+    """The robustness-first configuration: as stable as the most stable tenth."""
+
+    name = "robx-robust"
+    summary = "moved towards stable training rows until as stable as the top tenth of them"
+
+    def __init__(
+        self,
+        *,
+        quantile: float = 0.9,
+        samples: int = 1_000,
+        variance: float = 0.01,
+        anchors: int = 10,
+        stride: float = 0.1,
+        max_steps: int = 800,
+        shell_samples: int = 1_000,
+        shell_step: float = 0.1,
+        max_shells: int = 800,
+    ) -> None:
+        super().__init__(
+            quantile=quantile,
+            samples=samples,
+            variance=variance,
+            anchors=anchors,
+            stride=stride,
+            max_steps=max_steps,
+            shell_samples=shell_samples,
+            shell_step=shell_step,
+            max_shells=max_shells,
+        )

@@ -1,0 +1,94 @@
+"""Growing spheres: the closest accepted point, shell after shell, for a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from changeproof.datasets.task import Floats, Integers
+from changeproof.networks.model import Booleans
+from changeproof.randomness import stream
+
+ROWS_AT_ONCE = 8_192
+
+Accept = Callable[[Floats], Booleans]
+
+
+class Spheres(NamedTuple):
+    """Where the search ended: points (NaN where nothing was accepted) and shells looked at."""
+
+    points: Floats
+    shells: Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingSpheres:
+    """How shells grow.
+
+    Shell k holds radii from k to k + 1 steps. Its points are normal directions scaled, in the
+    stated norm, to a radius drawn uniformly in the shell. The draws of a shell have one address
+    and serve everybody in the batch, so an answer does not depend on who else asks.
+
+    Parameters
+    ----------
+    samples
+        Points per shell.
+    norm
+        1 or 2.
+    step, max_shells
+        Width of a shell and how many there are.
+    low, high
+        Points are clipped to this range before they are judged and measured.
+    """
+
+    samples: int
+    norm: Literal[1, 2]
+    step: float
+    max_shells: int
+    low: Floats | None = None
+    high: Floats | None = None
+
+    def search(self, centres: Floats, accept: Accept, *address: str | int) -> Spheres:
+        """Return for every centre the closest accepted point of the first shell that has one."""
+        points = np.full(centres.shape, np.nan)
+        shells = np.full(len(centres), self.max_shells, dtype=np.int64)
+        searching = np.arange(len(centres))
+        for shell in range(self.max_shells):
+            if not len(searching):
+                break
+            moves = self._moves(shell, centres.shape[1], *address)
+            group = max(1, ROWS_AT_ONCE // self.samples)
+            ended = np.zeros(len(searching), dtype=np.bool_)
+            for first in range(0, len(searching), group):
+                chosen = searching[first : first + group]
+                found, hit = self._closest(centres[chosen], moves, accept)
+                points[chosen[hit]] = found[hit]
+                shells[chosen[hit]] = shell + 1
+                ended[first : first + group] = hit
+            searching = searching[~ended]
+        return Spheres(points, shells)
+
+    def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
+        generator = stream(*address, "shell", shell)
+        directions = generator.standard_normal((self.samples, n_features))
+        radii = self.step * (shell + generator.random(self.samples))
+        lengths = self._lengths(directions)
+        return np.asarray(directions * (radii / lengths)[:, None])
+
+    def _closest(self, centres: Floats, moves: Floats, accept: Accept) -> tuple[Floats, Booleans]:
+        candidates = centres[:, None, :] + moves
+        if self.low is not None or self.high is not None:
+            np.clip(candidates, self.low, self.high, out=candidates)
+        accepted = accept(candidates.reshape(-1, centres.shape[1])).reshape(candidates.shape[:2])
+        distances = self._lengths(candidates - centres[:, None, :])
+        distances[~accepted] = np.inf
+        nearest = distances.argmin(axis=1)
+        return candidates[np.arange(len(centres)), nearest], accepted.any(axis=1)
+
+    def _lengths(self, vectors: Floats) -> Floats:
+        if self.norm == 1:
+            return np.asarray(np.abs(vectors).sum(axis=-1))
+        return np.asarray(np.sqrt((vectors**2).sum(axis=-1)))
