@@ -1,0 +1,149 @@
+"""AP-Delta-S (Marzari et al.): the closest counterfactual that holds under sampled parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.sampled import ParameterSample, samples_needed
+from changeproof.datasets.task import Floats, Integers, Task
+from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.minimal import MinimalSearch
+from changeproof.networks.model import Access, Booleans
+from changeproof.networks.network import Network
+
+CALIBRATION_OFFSET = 200_000
+CERTIFICATE_OFFSET = 1_000_003
+MARGIN_SLACK = 1e-4
+
+
+class APDS(Method):
+    """Raise the logit margin until the closest counterfactual survives all sampled networks.
+
+    Parameters
+    ----------
+    radius
+        How far every parameter may move. By default it is calibrated: the largest parameter
+        change among `replicas` incremental updates of the base network.
+    confidence, robustness
+        The sampled test shows with this confidence that a share of at least `robustness` of the
+        box accepts a counterfactual; the number of samples follows from the two.
+    first_margin, margin_step, last_margin
+        The margins that are tried, one after the other.
+    replicas, update_learning_rate, update_batch
+        The updates: one pass of mini-batch Adam each, over a bootstrap of the update pool.
+    """
+
+    name = "apds"
+    summary = "the closest counterfactual that holds under sampled parameter changes"
+    needs = Access.RELU_PARAMETERS
+
+    def __init__(
+        self,
+        *,
+        radius: float | None = None,
+        confidence: float = 0.999,
+        robustness: float = 0.995,
+        first_margin: float = 0.01,
+        margin_step: float = 0.2,
+        last_margin: float = 20.0,
+        replicas: int = 10,
+        update_learning_rate: float = 1e-3,
+        update_batch: int = 8,
+    ) -> None:
+        self.radius = radius
+        self.confidence = confidence
+        self.robustness = robustness
+        self.first_margin = first_margin
+        self.margin_step = margin_step
+        self.last_margin = last_margin
+        self.replicas = replicas
+        self.update_learning_rate = update_learning_rate
+        self.update_batch = update_batch
+
+    def _prepare(self) -> None:
+        task, network = self.context.task, self.context.model
+        assert isinstance(network, Network)
+        self.calibrated_radius = (
+            self._calibrate(task, network) if self.radius is None else self.radius
+        )
+        self._samples = samples_needed(self.confidence, self.robustness)
+        self._box = ParameterBox(network, self.calibrated_radius)
+        # One sample for the search, shared by all factuals and margins.
+        self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)
+        low, high = task.training_range
+        self._minimal = MinimalSearch(network, low, high, task.rows("train"))
+
+    def _calibrate(self, task: Task, network: Network) -> float:
+        rows = torch.tensor(task.rows("update"), dtype=torch.float32)
+        labels = torch.tensor(task.labels_of("update"), dtype=torch.float32)
+        largest = 0.0
+        for replica in range(self.replicas):
+            seed = self.context.base_seed + CALIBRATION_OFFSET + replica
+            drawn = np.random.default_rng(seed).integers(0, len(rows), len(rows))
+            moved = self._updated(network, rows[drawn], labels[drawn])
+            largest = max(largest, moved)
+        return largest
+
+    def _updated(self, network: Network, rows: torch.Tensor, labels: torch.Tensor) -> float:
+        """Return the largest parameter change of one pass over the rows, in their order."""
+        module = network.to_torch()
+        before = [parameter.detach().clone() for parameter in module.parameters()]
+        optimiser = torch.optim.Adam(module.parameters(), lr=self.update_learning_rate)
+        loss = nn.BCELoss()
+        for first in range(0, len(rows), self.update_batch):
+            batch = slice(first, first + self.update_batch)
+            optimiser.zero_grad()
+            loss(module(rows[batch])[:, 0], labels[batch]).backward()
+            optimiser.step()
+        with torch.no_grad():
+            changes = zip(before, module.parameters(), strict=True)
+            return max(float((new - old).abs().max()) for old, new in changes)
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        n = len(factuals)
+        rows = np.full_like(factuals.rows, np.nan)
+        margins, tried = np.full(n, np.nan), np.zeros(n, dtype=np.int64)
+        waiting = np.arange(n)
+        previous = rows.copy()
+        for number in range(self._margins()):
+            margin = self.first_margin + number * self.margin_step
+            found = self._minimal.search(
+                factuals.rows[waiting], margin + MARGIN_SLACK, previous[waiting]
+            )
+            tried[waiting] += 1
+            there = np.isfinite(found).all(axis=1)
+            previous[waiting[there]] = found[there]
+            accepted = there.copy()
+            accepted[there] = self._sample.all_favourable(found[there])
+            rows[waiting[accepted]] = found[accepted]
+            margins[waiting[accepted]] = margin
+            waiting = waiting[~accepted]
+            if not len(waiting):
+                break
+        answered = np.isfinite(margins)
+        return Candidates(
+            rows,
+            reasons=["" if there else BUDGET for there in answered],
+            diagnostics={
+                "certified": self._certified(factuals.row_ids, rows, answered),
+                "margin": margins,
+                "margins_tried": tried,
+                "radius": np.full(n, self.calibrated_radius),
+            },
+        )
+
+    def _margins(self) -> int:
+        return int(np.floor((self.last_margin - self.first_margin) / self.margin_step + 1e-9)) + 1
+
+    def _certified(self, row_ids: Integers, rows: Floats, answered: Booleans) -> Booleans:
+        """Test every answer once more, on a sample of its own."""
+        certified = np.zeros(len(rows), dtype=np.bool_)
+        for i in np.flatnonzero(answered):
+            # Addressed by row id, so that the certificate does not depend on the batch.
+            seed = self.context.base_seed + CERTIFICATE_OFFSET + int(row_ids[i])
+            sample = ParameterSample.draw(self._box, self._samples, seed)
+            certified[i] = sample.all_favourable(rows[[i]])[0]
+        return certified

@@ -1,0 +1,109 @@
+"""A small dense linear programme, solved by the dual simplex method.
+
+Minimise the sum of the variables subject to rows that must not be negative:
+
+    value[i] = start[i] + sum over j of slope[i, j] * variable[j] >= 0,
+    0 <= variable[j] <= capacity[j].
+
+All costs are one, so that doing nothing is dual feasible and the dual simplex method needs no
+first phase. Tens of variables and rows take tens of microseconds, a fraction of the call into a
+general solver; the tests compare every answer with HiGHS.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+FEASIBILITY = 1e-9
+PIVOT = 1e-10
+OPTIMAL, INFEASIBLE, EXHAUSTED = 0, 1, 2
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[int, Any, Any]:
+    """Return the status, the variables and the dual price of every row."""
+    n_rows, n_variables = slopes.shape
+    # basic = right - table @ nonbasic, with every nonbasic variable at zero; a variable that
+    # sits at its capacity is replaced by its complement.
+    table = -slopes
+    right = starts.copy()
+    costs = np.ones(n_variables)
+    limits = np.full(n_variables + n_rows, np.inf)
+    limits[:n_variables] = capacities
+    complemented = np.zeros(n_variables + n_rows, np.bool_)
+    nonbasic = np.arange(n_variables)
+    basic = np.arange(n_variables, n_variables + n_rows)
+    status = EXHAUSTED
+    for _ in range(max_pivots):
+        row = _leaving(right, basic, limits)
+        if row < 0:
+            status = OPTIMAL
+            break
+        if right[row] > 0:
+            right[row] = limits[basic[row]] - right[row]
+            table[row] *= -1.0
+            complemented[basic[row]] = not complemented[basic[row]]
+        column = _entering(table[row], costs, nonbasic, limits)
+        if column < 0:
+            status = INFEASIBLE
+            break
+        _pivot(table, right, costs, row, column)
+        basic[row], nonbasic[column] = nonbasic[column], basic[row]
+    values = np.zeros(n_variables + n_rows)
+    values[basic] = right
+    for j in range(n_variables):
+        if complemented[j]:
+            values[j] = limits[j] - values[j]
+    prices = np.zeros(n_rows)
+    for column in range(n_variables):
+        if nonbasic[column] >= n_variables:
+            prices[nonbasic[column] - n_variables] = costs[column]
+    return status, values[:n_variables].copy(), prices
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _leaving(right: Any, basic: Any, limits: Any) -> int:
+    """Return the row that violates its bounds most, or -1."""
+    worst, found = FEASIBILITY, -1
+    for i in range(len(right)):
+        violation = max(-right[i], right[i] - limits[basic[i]])
+        if violation > worst:
+            worst, found = violation, i
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _entering(row: Any, costs: Any, nonbasic: Any, limits: Any) -> int:
+    """Return the column that keeps all costs non-negative, or -1."""
+    best, found = np.inf, -1
+    for j in range(len(row)):
+        if row[j] < -PIVOT and limits[nonbasic[j]] > FEASIBILITY:
+            ratio = costs[j] / -row[j]
+            if ratio < best - 1e-12 or (ratio < best + 1e-12 and row[j] < row[found]):
+                best, found = min(best, ratio), j
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pivot(table: Any, right: Any, costs: Any, row: int, column: int) -> None:
+    n_rows, n_columns = table.shape
+    inverse = 1.0 / table[row, column]
+    for j in range(n_columns):
+        table[row, j] *= inverse
+    table[row, column] = inverse
+    right[row] *= inverse
+    for i in range(n_rows):
+        factor = table[i, column]
+        if i == row or factor == 0.0:
+            continue
+        right[i] -= factor * right[row]
+        table[i, column] = 0.0
+        for j in range(n_columns):
+            table[i, j] -= factor * table[row, j]
+    factor = costs[column]
+    costs[column] = 0.0
+    for j in range(n_columns):
+        costs[j] = max(0.0, costs[j] - factor * table[row, j])

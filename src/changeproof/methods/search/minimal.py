@@ -1,0 +1,262 @@
+"""The minimum-l1 counterfactual with a logit margin inside a range: the fast engine.
+
+From several starts (greedy coordinate steps, points on the way to training rows, the answer of a
+smaller margin) a feasible point is shortened by sequential linearisation, where each step is a
+knapsack; the best two are then improved to the optimum of their linear region and of the regions
+around it. See `exact.py` for the engine that proves optimality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from changeproof.datasets.task import Floats
+from changeproof.methods.search.region import preactivations, walk_regions
+from changeproof.networks.network import Network
+
+GREEDY_STEP = 0.2
+GREEDY_STEPS = 2_000
+LINEARISATIONS = 30
+SEGMENT_POINTS = 32
+BISECTIONS = 40
+POLISHED = 2
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalSearch:
+    """The shortest change that lifts the logit of a network to a target.
+
+    Parameters
+    ----------
+    network
+        The network to persuade.
+    low, high
+        Range that the counterfactual must stay in. A factual outside is first moved inside.
+    rows
+        Training rows, which give directions to start in.
+    segments
+        How many of the nearest training rows that reach the target are tried.
+    max_regions
+        Linear programmes per start that is polished.
+    """
+
+    network: Network
+    low: Floats
+    high: Floats
+    rows: Floats
+    segments: int = 6
+    max_regions: int = 60
+
+    def __post_init__(self) -> None:
+        network = self.network
+        parts = [
+            array.astype(np.float64).ravel()
+            for pair in zip(network.weights, network.biases, strict=True)
+            for array in pair
+        ]
+        object.__setattr__(self, "_flat", np.concatenate(parts))
+        widths = np.array([network.n_features, *network.hidden], dtype=np.int64)
+        object.__setattr__(self, "_widths", widths)
+        object.__setattr__(self, "_row_logits", network.logits(self.rows))
+
+    def search(self, factuals: Floats, target: float, previous: Floats | None = None) -> Floats:
+        """Return for every factual the shortest change found; NaN where there is none.
+
+        Parameters
+        ----------
+        target
+            The logit to reach.
+        previous
+            Answers for a smaller target, as further starts (NaN rows are ignored).
+        """
+        reaching = self.rows[self._row_logits >= target]  # type: ignore[attr-defined]
+        reaching = np.clip(reaching, self.low, self.high)
+        previous = np.full(factuals.shape, np.nan) if previous is None else previous
+        answers = np.empty_like(factuals)
+        for i, factual in enumerate(factuals):
+            distances = np.abs(reaching - factual).sum(axis=1)
+            nearest = np.argsort(distances, kind="stable")[: self.segments]
+            answers[i] = shortest(
+                self._flat,  # type: ignore[attr-defined]
+                self._widths,  # type: ignore[attr-defined]
+                factual,
+                self.low,
+                self.high,
+                target,
+                reaching[nearest],
+                previous[i],
+                self.max_regions,
+            )
+        return answers
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def shortest(
+    flat: Any,
+    widths: Any,
+    factual: Any,
+    low: Any,
+    high: Any,
+    target: float,
+    goals: Any,
+    previous: Any,
+    max_regions: int,
+) -> Any:
+    """Return the shortest change found for one factual, or NaN."""
+    n_features = len(factual)
+    origin = np.minimum(np.maximum(factual, low), high)
+    values = np.empty(widths[1:].sum())
+    if preactivations(flat, widths, origin, values) >= target:
+        return origin
+    points = np.empty((len(goals) + 2, n_features))
+    lengths = np.full(len(goals) + 2, np.inf)
+    for start in range(len(points)):
+        if start < len(goals):
+            point = cross_segment(flat, widths, origin, goals[start], target)
+        elif start == len(goals):
+            point = climb(flat, widths, origin, low, high, target)
+        elif np.isnan(previous[0]):
+            continue
+        else:
+            point = climb(flat, widths, previous, low, high, target)
+        if np.isnan(point[0]):
+            continue
+        points[start] = shorten(flat, widths, origin, low, high, target, point)
+        lengths[start] = np.abs(points[start] - origin).sum()
+    best_length, best = np.inf, np.full(n_features, np.nan)
+    for rank, start in enumerate(np.argsort(lengths)):
+        if rank >= POLISHED or lengths[start] == np.inf:
+            break
+        if lengths[start] < best_length:
+            best_length, best = lengths[start], points[start].copy()
+        length, move = walk_regions(
+            flat,
+            widths,
+            origin,
+            high - origin,
+            origin - low,
+            points[start],
+            target,
+            max_regions,
+        )
+        if length < best_length - SLACK:
+            candidate = np.minimum(np.maximum(origin + move, low), high)
+            if preactivations(flat, widths, candidate, values) >= target - 1e-7:
+                best_length, best = length, candidate
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def slope(flat: Any, widths: Any, values: Any) -> Any:
+    """Return the derivative of the logit by the features, given the pre-activations."""
+    last = len(widths) - 1
+    stop = len(flat) - 1
+    back = flat[stop - widths[last] : stop].copy()
+    start, first = stop - widths[last], len(values)
+    for layer in range(last, 0, -1):
+        n_in, n_out = widths[layer - 1], widths[layer]
+        first -= n_out
+        start -= n_out * n_in + n_out
+        before = np.zeros(n_in)
+        for j in range(n_out):
+            if values[first + j] > 0:
+                for k in range(n_in):
+                    before[k] += back[j] * flat[start + j * n_in + k]
+        back = before
+    return back
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cross_segment(flat: Any, widths: Any, origin: Any, goal: Any, target: float) -> Any:
+    """Return the first point found on the way to a goal that reaches the target."""
+    values = np.empty(widths[1:].sum())
+    above = 1.0
+    for k in range(1, SEGMENT_POINTS + 1):
+        share = k / SEGMENT_POINTS
+        if preactivations(flat, widths, origin + share * (goal - origin), values) >= target:
+            above = share
+            break
+        if k == SEGMENT_POINTS:
+            return np.full(len(origin), np.nan)
+    below = above - 1.0 / SEGMENT_POINTS
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (below + above)
+        if preactivations(flat, widths, origin + middle * (goal - origin), values) >= target:
+            above = middle
+        else:
+            below = middle
+    return origin + above * (goal - origin)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def climb(flat: Any, widths: Any, start: Any, low: Any, high: Any, target: float) -> Any:
+    """Take small steps in the steepest feature that has room, until the target is reached."""
+    point = start.copy()
+    values = np.empty(widths[1:].sum())
+    for _ in range(GREEDY_STEPS):
+        logit = preactivations(flat, widths, point, values)
+        if logit >= target:
+            return point
+        gradient = slope(flat, widths, values)
+        best, chosen = 0.0, -1
+        for j in range(len(point)):
+            room = high[j] - point[j] if gradient[j] > 0 else point[j] - low[j]
+            if room > SLACK and abs(gradient[j]) > best:
+                best, chosen = abs(gradient[j]), j
+        if chosen < 0:
+            break
+        size = min(GREEDY_STEP, (target - logit) / best + SLACK)
+        if gradient[chosen] > 0:
+            point[chosen] = min(high[chosen], point[chosen] + size)
+        else:
+            point[chosen] = max(low[chosen], point[chosen] - size)
+    return np.full(len(point), np.nan)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def knapsack(origin: Any, low: Any, high: Any, gradient: Any, gain: float) -> Any:
+    """Return the shortest move whose linear gain suffices (all there is, if none does)."""
+    point = origin.copy()
+    for j in np.argsort(-np.abs(gradient)):
+        if gain <= 0.0 or gradient[j] == 0.0:
+            break
+        room = high[j] - origin[j] if gradient[j] > 0 else origin[j] - low[j]
+        size = min(room, gain / abs(gradient[j]))
+        point[j] += size if gradient[j] > 0 else -size
+        gain -= size * abs(gradient[j])
+    return point
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def shorten(
+    flat: Any, widths: Any, origin: Any, low: Any, high: Any, target: float, point: Any
+) -> Any:
+    """Shorten a feasible point: solve the linearised problem, go there as far as one may."""
+    values = np.empty(widths[1:].sum())
+    here = point.copy()
+    length = np.abs(here - origin).sum()
+    for _ in range(LINEARISATIONS):
+        logit = preactivations(flat, widths, here, values)
+        gradient = slope(flat, widths, values)
+        gain = target - logit
+        for j in range(len(here)):
+            gain += gradient[j] * (here[j] - origin[j])
+        goal = knapsack(origin, low, high, gradient, gain)
+        share, improved = 1.0, False
+        while share > 1e-3 and not improved:
+            tried = here + share * (goal - here)
+            if (
+                np.abs(tried - origin).sum() < length - 1e-7
+                and preactivations(flat, widths, tried, values) >= target
+            ):
+                here, improved = tried, True
+                length = np.abs(here - origin).sum()
+            share *= 0.5
+        if not improved:
+            break
+    return here

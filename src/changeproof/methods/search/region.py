@@ -1,0 +1,138 @@
+"""A ReLU network seen piece by piece: where it is affine, and its optimum there.
+
+Parameters come as one flat vector (weight, bias, weight, bias, ...) with the widths of inputs and
+hidden layers beside it. A pattern says for every hidden neuron whether it is active; within the
+region of one pattern all pre-activations and the logit are affine in the features.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from changeproof.methods.search.dual_simplex import OPTIMAL, solve
+
+MAX_PIVOTS = 1_000
+WORTHWHILE = 1e-7
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def preactivations(flat: Any, widths: Any, row: Any, values: Any) -> float:
+    """Fill the pre-activations of all hidden neurons; return the logit."""
+    start, first = 0, 0
+    inputs = row.copy()
+    for layer in range(1, len(widths)):
+        n_in, n_out = widths[layer - 1], widths[layer]
+        outputs = np.empty(n_out)
+        for j in range(n_out):
+            total = flat[start + n_out * n_in + j]
+            for k in range(n_in):
+                total += flat[start + j * n_in + k] * inputs[k]
+            values[first + j] = total
+            outputs[j] = max(0.0, total)
+        inputs = outputs
+        start += n_out * n_in + n_out
+        first += n_out
+    logit = flat[start + len(inputs)]
+    for k in range(len(inputs)):
+        logit += flat[start + k] * inputs[k]
+    return float(logit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def affine_forms(flat: Any, widths: Any, active: Any, slopes: Any, constants: Any) -> None:
+    """Fill the affine forms of all pre-activations and, last, of the logit in a region."""
+    n_features = widths[0]
+    start, first = 0, 0
+    for layer in range(1, len(widths) + 1):
+        n_in = widths[layer - 1]
+        n_out = widths[layer] if layer < len(widths) else 1
+        before = first - n_in
+        for j in range(n_out):
+            slopes[first + j] = 0.0
+            constants[first + j] = flat[start + n_out * n_in + j]
+            for k in range(n_in):
+                weight = flat[start + j * n_in + k]
+                if layer == 1:
+                    slopes[first + j, k] = weight
+                elif active[before + k]:
+                    constants[first + j] += weight * constants[before + k]
+                    for f in range(n_features):
+                        slopes[first + j, f] += weight * slopes[before + k, f]
+        start += n_out * n_in + n_out
+        first += n_out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def region_optimum(
+    flat: Any, widths: Any, origin: Any, up: Any, down: Any, active: Any, target: float
+) -> tuple[float, Any, Any]:
+    """Return the shortest move to the target within a region: length, move, neuron prices.
+
+    `up` and `down` are how far every feature may rise and fall from the origin. The length is
+    infinite where the region holds no such point.
+    """
+    n_features, n_neurons = widths[0], len(active)
+    slopes = np.empty((n_neurons + 1, n_features))
+    constants = np.empty(n_neurons + 1)
+    affine_forms(flat, widths, active, slopes, constants)
+    both = np.empty((n_neurons + 1, 2 * n_features))
+    starts = np.empty(n_neurons + 1)
+    for i in range(n_neurons + 1):
+        sign = 1.0
+        total = constants[i]
+        for f in range(n_features):
+            total += slopes[i, f] * origin[f]
+        if i == n_neurons:
+            total -= target
+        elif not active[i]:
+            sign = -1.0
+        starts[i] = sign * total
+        for f in range(n_features):
+            both[i, f] = sign * slopes[i, f]
+            both[i, n_features + f] = -sign * slopes[i, f]
+    status, moves, prices = solve(both, starts, np.concatenate((up, down)), MAX_PIVOTS)
+    move = moves[:n_features] - moves[n_features:]
+    length = np.abs(move).sum() if status == OPTIMAL else np.inf
+    return length, move, prices[:n_neurons]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def walk_regions(
+    flat: Any,
+    widths: Any,
+    origin: Any,
+    up: Any,
+    down: Any,
+    point: Any,
+    target: float,
+    max_regions: int,
+) -> tuple[float, Any]:
+    """Go from the region of a feasible point to better neighbours, one neuron at a time.
+
+    The optimum of a region lies in its neighbours too, so crossing a wall that the optimum
+    leans on can only make the move shorter.
+    """
+    n_neurons = widths[1:].sum()
+    values = np.empty(n_neurons)
+    preactivations(flat, widths, point, values)
+    active = values > 0
+    length, move, prices = region_optimum(flat, widths, origin, up, down, active, target)
+    regions = 1
+    improved = length < np.inf
+    while improved and regions < max_regions:
+        improved = False
+        for neuron in np.argsort(-prices):
+            if prices[neuron] <= WORTHWHILE or regions >= max_regions:
+                break
+            active[neuron] = not active[neuron]
+            regions += 1
+            tried = region_optimum(flat, widths, origin, up, down, active, target)
+            if tried[0] < length - WORTHWHILE:
+                length, move, prices = tried
+                improved = True
+                break
+            active[neuron] = not active[neuron]
+    return length, move
