@@ -10,7 +10,7 @@ from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import ParameterSample, samples_needed
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
-from changeproof.methods.search.minimal import MinimalSearch
+from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.networks.model import Access, Booleans
 from changeproof.networks.network import Network
 
@@ -32,6 +32,8 @@ class APDS(Method):
         box accepts a counterfactual; the number of samples follows from the two.
     first_margin, margin_step, last_margin
         The margins that are tried, one after the other.
+    engine
+        How the closest counterfactual with a margin is found; see `MinimalSearch`.
     replicas, update_learning_rate, update_batch
         The updates: one pass of mini-batch Adam each, over a bootstrap of the update pool.
     """
@@ -49,6 +51,7 @@ class APDS(Method):
         first_margin: float = 0.01,
         margin_step: float = 0.2,
         last_margin: float = 20.0,
+        engine: Engine = "fast",
         replicas: int = 10,
         update_learning_rate: float = 1e-3,
         update_batch: int = 8,
@@ -59,6 +62,7 @@ class APDS(Method):
         self.first_margin = first_margin
         self.margin_step = margin_step
         self.last_margin = last_margin
+        self.engine = engine
         self.replicas = replicas
         self.update_learning_rate = update_learning_rate
         self.update_batch = update_batch
@@ -66,15 +70,14 @@ class APDS(Method):
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
         assert isinstance(network, Network)
-        self.calibrated_radius = (
-            self._calibrate(task, network) if self.radius is None else self.radius
-        )
+        given = self.radius
+        self.calibrated_radius = self._calibrate(task, network) if given is None else given
         self._samples = samples_needed(self.confidence, self.robustness)
         self._box = ParameterBox(network, self.calibrated_radius)
         # One sample for the search, shared by all factuals and margins.
         self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)
         low, high = task.training_range
-        self._minimal = MinimalSearch(network, low, high, task.rows("train"))
+        self._minimal = MinimalSearch(network, low, high, task.rows("train"), engine=self.engine)
 
     def _calibrate(self, task: Task, network: Network) -> float:
         rows = torch.tensor(task.rows("update"), dtype=torch.float32)
@@ -114,7 +117,7 @@ class APDS(Method):
                 factuals.rows[waiting], margin + MARGIN_SLACK, previous[waiting]
             )
             tried[waiting] += 1
-            there = np.isfinite(found).all(axis=1)
+            there = np.asarray(np.isfinite(found).all(axis=1))
             previous[waiting[there]] = found[there]
             accepted = there.copy()
             accepted[there] = self._sample.all_favourable(found[there])

@@ -73,10 +73,13 @@ class BetaRCE(Method):
             for member in range(self.ensemble_size)
         ]
         self._ensemble = train(recipes, TrainingData.of(task)).stack
-        votes = np.arange(self.ensemble_size + 1)
-        self._bounds = beta.ppf(
-            1.0 - self.confidence, 0.5 + votes, 0.5 + self.ensemble_size - votes
-        )
+        self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
+
+    @staticmethod
+    def votes_bounds(ensemble_size: int, confidence: float) -> Floats:
+        """Return the lower bound for every number of favourable votes, from none to all."""
+        votes = np.arange(ensemble_size + 1)
+        return np.asarray(beta.ppf(1.0 - confidence, 0.5 + votes, 0.5 + ensemble_size - votes))
 
     def bounds(self, points: Floats) -> Floats:
         """Return the lower bound on the share of admissible models that accept each point."""
@@ -107,12 +110,12 @@ class BetaRCE(Method):
             rows[waiting], self._robust, *address, "betarce second"
         )
         rows[waiting], second_shells[waiting] = second.points, second.shells
-        found = np.isfinite(rows).all(axis=1)
+        found = np.asarray(np.isfinite(rows).all(axis=1))
         bounds = np.full(n, np.nan)
         bounds[found] = self.bounds(rows[found])
         return Candidates(
             rows,
-            reasons=["" if answered else BUDGET for answered in found],
+            reasons=np.where(found, "", BUDGET).tolist(),
             diagnostics={
                 "first_shells": first.shells,
                 "second_shells": second_shells,

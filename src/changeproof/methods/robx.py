@@ -103,7 +103,7 @@ class RobXBalanced(Method):
 
     def _draw(self, generator: np.random.Generator, points: int) -> Floats:
         shape = (points, self.samples, self.context.task.n_features)
-        return np.sqrt(self.variance) * generator.standard_normal(shape)
+        return np.asarray(np.sqrt(self.variance) * generator.standard_normal(shape))
 
     def _stable(self, points: Floats) -> Booleans:
         """A point that the model calls adverse is never stable."""

@@ -83,10 +83,13 @@ class GrowingSpheres:
         if self.low is not None or self.high is not None:
             np.clip(candidates, self.low, self.high, out=candidates)
         accepted = accept(candidates.reshape(-1, centres.shape[1])).reshape(candidates.shape[:2])
-        distances = self._lengths(candidates - centres[:, None, :])
-        distances[~accepted] = np.inf
-        nearest = distances.argmin(axis=1)
-        return candidates[np.arange(len(centres)), nearest], accepted.any(axis=1)
+        hit = np.asarray(accepted.any(axis=1))
+        points: Floats = np.full(centres.shape, np.nan)
+        # Most shells are empty: only the accepted points of the others are measured.
+        for i in np.flatnonzero(hit):
+            inside = candidates[i, accepted[i]]
+            points[i] = inside[self._lengths(inside - centres[i]).argmin()]
+        return points, hit
 
     def _lengths(self, vectors: Floats) -> Floats:
         if self.norm == 1:

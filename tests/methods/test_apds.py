@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from changeproof import (
+    Context,
+    Factuals,
+    Network,
+    Task,
+    TrainingData,
+    TrainingRecipe,
+    load_task,
+    train,
+)
+from changeproof.methods.apds import APDS
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("breast-cancer", 0.007494, 0.007743), ("diabetes", 0.009563, 0.009802)],
+)
+def test_radii_of_the_papers_appendix(name: str, low: float, high: float) -> None:
+    task = load_task(name)
+    recipes = [TrainingRecipe(initialisation_seed=seed) for seed in range(2026, 2031)]
+    stack = train(recipes, TrainingData.of(task)).stack
+    radii = []
+    for i in range(5):
+        method = APDS()
+        method.context = Context(task, stack[i], 2026 + i)
+        radii.append(method._calibrate(task, stack[i]))
+    assert min(radii) == pytest.approx(low, abs=5e-6)
+    assert max(radii) == pytest.approx(high, abs=5e-6)
+
+
+def test_answers_hold_under_the_sample_and_have_the_margin(
+    small_context: Context, small_factuals: Factuals
+) -> None:
+    network = small_context.model
+    assert isinstance(network, Network)
+    method = APDS().fit(small_context)
+    answers = method.generate(small_factuals)
+    assert answers.base_valid.all()
+    assert method._samples == 1379
+    assert method._sample.all_favourable(answers.rows).all()
+    margins = answers.diagnostics["margin"]
+    assert (network.logits(answers.rows) >= margins + 1e-4 - 1e-6).all()
+    steps = (margins - 0.01) / 0.2
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+    low, high = small_context.task.training_range
+    assert (answers.rows >= low - 1e-12).all()
+    assert (answers.rows <= high + 1e-12).all()
+    assert set(answers.diagnostics) == {"certified", "margin", "margins_tried", "radius"}
+
+
+def test_the_margin_before_was_rejected(small_context: Context, small_factuals: Factuals) -> None:
+    method = APDS(radius=0.02).fit(small_context)
+    answers = method.generate(small_factuals[:10])
+    for i in range(10):
+        previous = None
+        for number in range(int(answers.diagnostics["margins_tried"][i]) - 1):
+            target = 0.01 + 0.2 * number + 1e-4
+            found = method._minimal.search(small_factuals.rows[[i]], target, previous)
+            assert not method._sample.all_favourable(found)[0]
+            previous = found
+
+
+def test_a_larger_radius_asks_for_a_larger_margin(
+    small_context: Context, small_factuals: Factuals
+) -> None:
+    margins = [
+        APDS(radius=radius).fit(small_context).generate(small_factuals[:10]).diagnostics["margin"]
+        for radius in (0.001, 0.03)
+    ]
+    assert (margins[0] <= margins[1]).all()
+    assert margins[0].mean() < margins[1].mean()
+
+
+def test_no_margin_suffices_for_an_absurd_radius(
+    small_context: Context, small_factuals: Factuals
+) -> None:
+    method = APDS(radius=2.0, last_margin=1.0).fit(small_context)
+    answers = method.generate(small_factuals[:3])
+    assert set(answers.outcomes) == {"work budget used up"}
+    assert not answers.diagnostics["certified"].any()
+
+
+def test_certificates_are_addressed_by_row_and_not_by_place(
+    small_context: Context, small_factuals: Factuals
+) -> None:
+    method = APDS(radius=0.03).fit(small_context)
+    together = method.generate(small_factuals[:8]).diagnostics["certified"]
+    alone = [method.generate(small_factuals[[i]]).diagnostics["certified"][0] for i in range(8)]
+    assert together.tolist() == alone
+
+
+def test_calibration_replicas_share_no_sample_with_the_bank(cancer: Task) -> None:
+    """Replicas are drawn from the update pool, with seeds of their own."""
+    pool = len(cancer.split.update)
+    samples = [
+        np.random.default_rng(2026 + 200_000 + r).integers(0, pool, pool).tobytes()
+        for r in range(10)
+    ]
+    assert len(set(samples)) == 10
