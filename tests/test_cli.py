@@ -106,6 +106,6 @@ def test_help_and_version_need_no_heavy_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for command in ("run", "show", "status", "list"):
+    for command in ("run", "show", "status", "list", "compare"):
         assert command in done.stdout
     assert call("--version").stdout.strip() == changeproof.__version__

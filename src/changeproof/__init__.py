@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from changeproof.protocol.results import Results as Results
     from changeproof.protocol.runner import Observer as Observer
     from changeproof.protocol.runner import take_inventory as take_inventory
+    from changeproof.report.paper import compare_with_paper as compare_with_paper
     from changeproof.report.tables import build_tables as build_tables
     from changeproof.workflow import run as run
 
@@ -76,6 +77,7 @@ _HOMES = {
     "protocol.plan": ("Plan",),
     "protocol.results": ("Results",),
     "protocol.runner": ("Observer", "take_inventory"),
+    "report.paper": ("compare_with_paper",),
     "report.tables": ("build_tables",),
     "workflow": ("run",),
 }

@@ -25,6 +25,10 @@ app = typer.Typer(
 )
 
 
+diagnose = typer.Typer(no_args_is_help=True, help="Diagnostics beside the main comparison.")
+app.add_typer(diagnose, name="diagnose")
+
+
 class Preset(StrEnum):
     """The plans that come with the package."""
 
@@ -88,9 +92,10 @@ def run(
 ) -> None:
     """Run a plan, or go on with one that was interrupted.
 
-    Options change single values of the preset or plan. Lists take commas or repeated options.
-    Without --preset or --plan an existing run directory goes on with its own plan, and a new
-    one gets the preset quick. Finished pieces are never computed twice.
+    Options change single values of the preset or plan. Lists take commas or
+    repeated options. Without --preset or --plan an existing run directory goes on
+    with its own plan, and a new one gets the preset quick. Finished pieces are
+    never computed twice.
 
     changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
     """
@@ -125,22 +130,50 @@ def show(
     ] = None,
 ) -> None:
     """Print the result tables of a finished run."""
-    from changeproof.protocol.directory import read_plan
-    from changeproof.report.tables import read_tables
+    from changeproof.report.finished import read_finished
     from changeproof.report.terminal import print_table, print_tables
 
-    read_plan(directory)
-    tables = read_tables(directory)
-    if not tables:
-        raise InputError(
-            f"the run in {directory} is not finished; go on with: changeproof run --out {directory}"
-        )
+    _, tables = read_finished(directory)
     if table is None:
         print_tables(tables)
     elif table in tables:
         print_table(table, tables[table])
     else:
         raise InputError(f"unknown table {table!r}; expected one of: {', '.join(tables)}")
+
+
+@app.command()
+def compare(
+    directory: RunDirectory,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every number, not only those that differ.")
+    ] = False,
+) -> None:
+    """Put the published numbers beside those of a finished run.
+
+    A rate may differ by 2 points or two published sd, a distance by 5 % or two
+    published sd, whichever is more; counts not at all, balanced accuracy by
+    0.002, disagreement by 0.25 points, probability MAE by 0.003. Times are shown,
+    not judged. The numbers in the paper's text are checked one by one. Known
+    deviations are printed with their reason.
+
+    A run with fewer datasets, methods or families is compared in what it has.
+    Differences mean little unless the run has the paper's five base seeds and
+    250 factuals. Everything is also written to tables/paper_comparison.csv in
+    the run directory. Exit code 1: something is outside its tolerance and not
+    explained.
+
+    changeproof compare runs/paper --all
+    """
+    from changeproof.report.comparison_view import print_comparison
+    from changeproof.report.paper import compare_with_paper, write_comparison
+
+    comparison = compare_with_paper(directory)
+    path = write_comparison(directory, comparison)
+    print_comparison(comparison, everything=everything)
+    typer.echo(f"Every number: {path}")
+    if not comparison.passed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -152,6 +185,40 @@ def status(directory: RunDirectory) -> None:
 
     plan = read_plan(directory)
     print_inventory(directory, plan, take_inventory(plan, directory))
+
+
+@diagnose.command("apds-radius")
+def diagnose_apds_radius(
+    datasets: Annotated[list[str] | None, _names("Datasets; breast-cancer and diabetes.")] = None,
+    base_seeds: Annotated[
+        list[str] | None,
+        typer.Option(help="Base seeds; 2026 to 2028.", show_default=False, metavar="SEED,…"),
+    ] = None,
+    factuals: Annotated[int, typer.Option(help="People per base network.", min=1)] = 5,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the table as CSV.", show_default=False)
+    ] = None,
+) -> None:
+    """Run AP-Delta-S with a radius from independently initialised networks.
+
+    The diagnostic of the paper's appendix: networks that predict alike can be far
+    apart in their parameters, and a radius taken from them leaves no counterfactual.
+    """
+    from changeproof.protocol.diagnosis import diagnose_apds_radius
+    from changeproof.report.terminal import print_table
+
+    table = diagnose_apds_radius(
+        _split(datasets) or ("breast-cancer", "diabetes"),
+        _whole_numbers("base seed", _split(base_seeds)) or (2026, 2027, 2028),
+        factuals,
+        lambda label: typer.echo(label, err=True),
+    )
+    short = {"calibrated_radius": "calibrated", "independent_radius": "independent"}
+    print_table(
+        "Radius of AP-Delta-S, and answers with the independent one", table.rename(columns=short)
+    )
+    if out is not None:
+        table.to_csv(out, index=False)
 
 
 @app.command("list")

@@ -43,6 +43,7 @@ def run(
             shutil.rmtree(folder / name, ignore_errors=True)
 
     def publish() -> None:
+        remove_outdated()
         results = Results(folder)
         write_report(results, write_tables(results))
 

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 # Name, and where the class is; it is imported when it is first asked for.
 _METHODS = {
+    "apds": ("changeproof.methods.apds", "APDS"),
+    "betarce": ("changeproof.methods.betarce", "BetaRCE"),
+    "robx-balanced": ("changeproof.methods.robx", "RobXBalanced"),
+    "robx-robust": ("changeproof.methods.robx", "RobXRobust"),
     "kdtree": ("changeproof.methods.kdtree", "KDTree"),
+    "rbr": ("changeproof.methods.rbr", "RBR"),
+    "rnce": ("changeproof.methods.rnce", "RNCE"),
+    "roar-lime": ("changeproof.methods.roar_lime", "RoarLime"),
     "wachter": ("changeproof.methods.wachter", "Wachter"),
 }
 

@@ -33,6 +33,16 @@ SMALLEST_LOG = -100.0
 
 
 @compiled
+def fill_tiles(rows: Any, tiles: Any) -> None:
+    """Lay out rows [rows, features] in zeroed tiles [tiles, features, length]."""
+    n_features, length = rows.shape[1], tiles.shape[2]
+    for i in range(rows.shape[0]):
+        tile, place = i // length, i % length
+        for k in range(n_features):
+            tiles[tile, k, place] = rows[i, k]
+
+
+@compiled
 def affine(weight: Any, bias: Any, inputs: Any, outputs: Any, n_rows: int) -> None:
     """Compute outputs[j, r] = bias[j] + sum over k of weight[j, k] * inputs[k, r]."""
     n_out, n_in = weight.shape

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.networks.kernels import fill_tiles
+
 ROW_BLOCK = 32
 UNIT_BLOCK = 4
 
@@ -73,11 +75,13 @@ def tile_rows(rows: npt.NDArray[Any], length: int, dtype: type[Kind]) -> npt.NDA
     """Lay out rows [rows, features] as zero-padded tiles [tiles, features, length]."""
     n_rows, n_features = rows.shape
     tiles = max(1, -(-n_rows // length))
-    wide = np.zeros((tiles * length, padded(n_features, UNIT_BLOCK)), dtype)
-    wide[:n_rows, :n_features] = rows
-    return np.ascontiguousarray(wide.reshape(tiles, length, -1).transpose(0, 2, 1))
+    result = np.zeros((tiles, padded(n_features, UNIT_BLOCK), length), dtype)
+    fill_tiles(np.ascontiguousarray(rows), result)
+    return result
 
 
 def tile_values(values: npt.NDArray[Any], length: int, dtype: type[Kind]) -> npt.NDArray[Kind]:
     """Lay out one value per row as zero-padded tiles [tiles, length]."""
-    return tile_rows(values[:, None], length, dtype)[:, 0, :].copy()
+    tiles = np.zeros((max(1, -(-len(values) // length)), length), dtype)
+    tiles.reshape(-1)[: len(values)] = values
+    return tiles

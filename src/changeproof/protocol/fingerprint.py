@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-LIBRARIES = ("numba", "numpy", "pandas", "scikit-learn", "scipy", "torch")
+LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy", "torch")
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,8 @@ def build_tables(results: Results) -> dict[str, pd.DataFrame]:
         "seed_results": seeds,
         "variants": variants,
         "generation_seconds": _generation_seconds(requests),
+        "certified": _certified(results),
+        "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
     }
 
@@ -57,21 +61,11 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 def _requests(results: Results) -> pd.DataFrame:
     """Return one row per request: dataset, base seed, method, outcome, seconds."""
     parts = []
-    for dataset in results.plan.datasets:
-        for seed in results.plan.base_seeds:
-            for method in results.plan.methods:
-                answers = results.counterfactuals(dataset, seed, method)
-                parts.append(
-                    pd.DataFrame(
-                        {
-                            "dataset": dataset,
-                            "base_seed": seed,
-                            "method": method,
-                            "outcome": answers.outcomes,
-                            "seconds": answers.seconds,
-                        }
-                    )
-                )
+    for dataset, seed, method in _everything(results):
+        answers = results.counterfactuals(dataset, seed, method)
+        columns = {"outcome": answers.outcomes, "seconds": answers.seconds}
+        who = {"dataset": dataset, "base_seed": seed, "method": method}
+        parts.append(pd.DataFrame({**who, **columns}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -182,6 +176,41 @@ def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
             "timeouts": exhausted.groupby(requests["method"]).sum(),
         }
     ).reset_index()
+
+
+def _diagnostics(results: Results) -> pd.DataFrame:
+    """Mean, least and largest value of every numeric diagnostic, per base network."""
+    columns = ["dataset", "method", "base_seed", "name", "mean", "min", "max"]
+    rows = []
+    for dataset, seed, method in _everything(results):
+        answers = results.counterfactuals(dataset, seed, method)
+        for name, values in answers.diagnostics.items():
+            numbers = pd.to_numeric(pd.Series(values), errors="coerce").dropna().astype(float)
+            if len(numbers):
+                who = (dataset, method, seed, name)
+                rows.append((*who, numbers.mean(), numbers.min(), numbers.max()))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _certified(results: Results) -> pd.DataFrame:
+    """Share of requests with a counterfactual that the method itself certified, in percent.
+
+    A promise about the parameters that the certificate covers; never mixed with robustness.
+    """
+    rows = []
+    for dataset, seed, method in _everything(results):
+        answers = results.counterfactuals(dataset, seed, method)
+        if "certified" in answers.diagnostics:
+            certified = np.asarray(answers.diagnostics["certified"] == True)  # noqa: E712
+            rows.append((dataset, method, seed, 100.0 * (certified & answers.found).mean()))
+    shares = pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "certified_share"])
+    grouped = shares.groupby(["dataset", "method"], sort=False)["certified_share"]
+    return grouped.agg(certified_share_mean="mean", certified_share_std="std").reset_index()
+
+
+def _everything(results: Results) -> Iterator[tuple[str, int, str]]:
+    plan = results.plan
+    return product(plan.datasets, plan.base_seeds, plan.methods)
 
 
 def _tuning(results: Results) -> pd.DataFrame:

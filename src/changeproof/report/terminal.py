@@ -92,7 +92,12 @@ def print_names(subject: str, console: Console | None = None) -> None:
 
 def _print(console: Console, title: str, frame: pd.DataFrame) -> None:
     table = Table(
-        title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
     )
     for column in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[column].dtype)

@@ -1,0 +1,146 @@
+"""A search for the network of a box that likes a row least.
+
+For one row a network of the box is one direction per neuron (see `box.py`). Gradients say which
+way every neuron should go; all go there at once until nothing changes, and then neurons turn one
+by one as long as that helps. What is found is written down in single precision inside the box,
+and its logit is that of the written network.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from changeproof.certificates.box import ParameterBox
+from changeproof.networks.kernels import compiled
+from changeproof.networks.model import Floats
+
+GRADIENT_STEPS = 20
+SWEEPS = 10
+SMALLEST_GAIN = 1e-12
+
+
+def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Return logits [rows] that networks of the box reach, and their directions [rows, neurons].
+
+    Parameters
+    ----------
+    box, rows
+        Who is attacked, and where.
+    target
+        Per row the logit below which the search may end.
+    """
+    rows = box.checked(rows)
+    directions = np.zeros((len(rows), box.n_neurons))
+    _attack(box.centre, box.layers, box.radius, rows, directions, target)
+    return box.logits_at(rows, directions), directions
+
+
+@compiled
+def _attack(
+    centre: Any, layers: Any, radius: float, rows: Any, directions: Any, target: Any
+) -> None:
+    n_neurons = directions.shape[1]
+    values = np.empty(n_neurons)
+    slopes = np.empty(n_neurons)
+    for r in range(len(rows)):
+        best = follow_gradients(centre, layers, radius, rows[r], directions[r], values, slopes)
+        if best >= target[r]:
+            limit = target[r]
+            turn_one_by_one(centre, layers, radius, rows[r], directions[r], values, best, limit)
+
+
+@compiled
+def follow_gradients(
+    centre: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any, slopes: Any
+) -> float:
+    """Turn all neurons against their gradient until none changes; keep the best directions."""
+    here = directions.copy()
+    best = moved_logit(centre, layers, radius, row, here, values)
+    for _ in range(GRADIENT_STEPS):
+        neuron_slopes(centre, layers, radius, here, values, slopes)
+        changed = False
+        for i in range(len(here)):
+            wanted = here[i] if slopes[i] == 0.0 else -np.sign(slopes[i])
+            changed = changed or wanted != here[i]
+            here[i] = wanted
+        if not changed:
+            break
+        logit = moved_logit(centre, layers, radius, row, here, values)
+        if logit < best:
+            best = logit
+            directions[:] = here
+    return best
+
+
+@compiled
+def turn_one_by_one(
+    centre: Any,
+    layers: Any,
+    radius: float,
+    row: Any,
+    directions: Any,
+    values: Any,
+    best: float,
+    target: float,
+) -> None:
+    """Try both ends for one neuron after the other, until no turn helps."""
+    for _ in range(SWEEPS):
+        before = best
+        for i in range(len(directions)):
+            kept = directions[i]
+            for end in (-1.0, 1.0):
+                if end == kept:
+                    continue
+                directions[i] = end
+                logit = moved_logit(centre, layers, radius, row, directions, values)
+                if logit < best - SMALLEST_GAIN:
+                    best, kept = logit, end
+            directions[i] = kept
+        if best == before or best < target:
+            break
+
+
+@compiled
+def moved_logit(
+    centre: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any
+) -> float:
+    """Return the logit under directions; `values` receives all pre-activations."""
+    for layer in range(len(layers)):
+        n_in, n_out, start, first = layers[layer]
+        before = layers[layer - 1, 3]
+        size = 1.0
+        for j in range(n_in):
+            size += abs(row[j]) if layer == 0 else max(values[before + j], 0.0)
+        for i in range(n_out):
+            weights = centre[start + i * n_in : start + i * n_in + n_in]
+            total = 0.0
+            if layer == 0:
+                for j in range(n_in):
+                    total += weights[j] * row[j]
+            else:
+                for j in range(n_in):
+                    total += weights[j] * max(values[before + j], 0.0)
+            total += centre[start + n_in * n_out + i]
+            values[first + i] = total + directions[first + i] * radius * size
+    return float(values[-1])
+
+
+@compiled
+def neuron_slopes(
+    centre: Any, layers: Any, radius: float, directions: Any, values: Any, slopes: Any
+) -> None:
+    """Write how the logit moves with every neuron's activation (not yet through its own ReLU)."""
+    slopes[:] = 0.0
+    slopes[-1] = 1.0
+    for layer in range(len(layers) - 1, 0, -1):
+        n_in, n_out, start, first = layers[layer]
+        before = layers[layer - 1, 3]
+        for i in range(n_out):
+            if layer < len(layers) - 1 and values[first + i] <= 0.0:
+                continue
+            weights = centre[start + i * n_in : start + i * n_in + n_in]
+            shift = directions[first + i] * radius
+            for j in range(n_in):
+                slopes[before + j] += slopes[first + i] * (weights[j] + shift)

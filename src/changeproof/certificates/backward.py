@@ -1,0 +1,109 @@
+"""A linear bound carried backwards through the layers, over a box of parameters.
+
+Interval arithmetic lets the neurons of a layer see different activations of the layer before;
+here the logit is bounded by one linear function of a layer's activations after the other, down
+to the first layer, whose activations are independent of each other.
+
+What multiplies a neuron from above by a positive factor wants it small: the neuron is at least
+low(h), and at least zero. What multiplies it by a negative factor wants it large: it is at most
+high(h) if that is positive for all h, else it lies below the line from (least high, 0) to
+(largest high, largest high).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.interval import (
+    HIGH_MAX,
+    HIGH_MIN,
+    LOW_MAX,
+    LOW_MIN,
+    first_layer_bounds,
+    layer_bounds,
+)
+from changeproof.networks.kernels import compiled
+from changeproof.networks.model import Floats
+
+
+def backward_bounds(box: ParameterBox, rows: Floats) -> tuple[Floats, Floats]:
+    """Return bounds below and above the logit; never worse than those of interval arithmetic."""
+    bounds = tight_neuron_bounds(box, rows)
+    return bounds[:, LOW_MIN, -1].copy(), bounds[:, HIGH_MAX, -1].copy()
+
+
+def tight_neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
+    """Return four bounds per row and neuron [rows, 4, neurons], as `neuron_bounds` does."""
+    rows = box.checked(rows)
+    bounds = np.empty((len(rows), 4, box.n_neurons))
+    _tight_neuron_bounds(box.centre, box.layers, box.radius, rows, bounds)
+    return bounds
+
+
+@compiled
+def _tight_neuron_bounds(centre: Any, layers: Any, radius: float, rows: Any, bounds: Any) -> None:
+    scratch = np.empty((2, layers[:, :2].max()))
+    for r in range(len(rows)):
+        first_layer_bounds(centre, layers, radius, rows[r], bounds[r])
+        for layer in range(1, len(layers)):
+            layer_bounds(centre, layers, radius, layer, bounds[r])
+            # What reads the first layer is linear in a box: intervals are exact there.
+            if layer > 1:
+                tighten_layer(centre, layers, radius, layer, bounds[r], scratch)
+
+
+@compiled
+def tighten_layer(
+    centre: Any, layers: Any, radius: float, layer: int, bounds: Any, scratch: Any
+) -> None:
+    """Carry all four bounds of all neurons of a layer backwards, and keep what is tighter."""
+    n_in, n_out, start, first = layers[layer]
+    for i in range(n_out):
+        weights = centre[start + i * n_in : start + i * n_in + n_in]
+        bias = centre[start + n_in * n_out + i]
+        for which in range(4):
+            shift = -radius if which in (LOW_MIN, LOW_MAX) else radius
+            sign = 1.0 if which in (LOW_MIN, HIGH_MIN) else -1.0
+            for j in range(n_in):
+                scratch[0, j] = sign * (weights[j] + shift)
+            least = linear_minimum(centre, layers, radius, layer - 1, bounds, scratch)
+            value = bias + shift + sign * least
+            if sign * value > sign * bounds[which, first + i]:
+                bounds[which, first + i] = value
+
+
+@compiled
+def linear_minimum(
+    centre: Any, layers: Any, radius: float, layer: int, bounds: Any, scratch: Any
+) -> float:
+    """Bound from below what scratch[0] times the activations of a hidden layer can be."""
+    constant = 0.0
+    factors, next_factors = scratch[0], scratch[1]
+    for this in range(layer, 0, -1):
+        n_in, n_out, start, first = layers[this]
+        next_factors[:n_in] = 0.0
+        for i in range(n_out):
+            if factors[i] > 0.0:
+                low, high, shift = bounds[LOW_MIN, first + i], bounds[LOW_MAX, first + i], -radius
+                # Of the bounds 0 and low(h), take the one that cuts off less.
+                slope, lift = (1.0 if high > -low else 0.0), 0.0
+            else:
+                low, high, shift = bounds[HIGH_MIN, first + i], bounds[HIGH_MAX, first + i], radius
+                slope, lift = 1.0, 0.0
+                if low < 0.0:
+                    slope, lift = high / (high - low), -low
+            if high <= 0.0 or slope == 0.0 or factors[i] == 0.0:
+                continue
+            factor = factors[i] * slope
+            weights = centre[start + i * n_in : start + i * n_in + n_in]
+            constant += factor * (centre[start + n_in * n_out + i] + shift + lift)
+            for j in range(n_in):
+                next_factors[j] += factor * (weights[j] + shift)
+        factors, next_factors = next_factors, factors
+    for j in range(layers[0, 1]):
+        place = LOW_MIN if factors[j] > 0.0 else HIGH_MAX
+        constant += factors[j] * max(bounds[place, j], 0.0)
+    return constant

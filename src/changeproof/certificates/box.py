@@ -1,0 +1,148 @@
+"""A box of parameters around a network, and concrete networks inside it.
+
+The activations that a layer reads are either the row itself or not negative, and every neuron has
+weights of its own. So all that a neuron's parameters can do is to move its pre-activation by
+t x radius x (sum of |inputs| + 1), for a direction t between -1 and 1, and every t is reached by
+moving each weight by t x radius x sign(input) and the bias by t x radius. A network in the box
+is, for one row, one direction per neuron.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.errors import InputError
+from changeproof.networks.kernels import compiled
+from changeproof.networks.model import Floats
+from changeproof.networks.network import Network
+
+Layers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterBox:
+    """All networks whose weights and biases each differ by at most `radius` from a network's."""
+
+    network: Network
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.radius) and self.radius >= 0):
+            raise InputError(f"a radius must be finite and not negative; got {self.radius}")
+
+    @cached_property
+    def layers(self) -> Layers:
+        """Per layer: inputs, neurons, place of its parameters, place of its first neuron."""
+        rows, start, first = [], 0, 0
+        for n_in, n_out in pairwise((self.network.n_features, *self.network.hidden, 1)):
+            rows.append((n_in, n_out, start, first))
+            start += n_in * n_out + n_out
+            first += n_out
+        return np.array(rows, dtype=np.int64)
+
+    @property
+    def n_neurons(self) -> int:
+        """How many neurons there are, the output included."""
+        return int(self.layers[-1, 3]) + 1
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The network's parameters, one after the other: weight, bias, weight, ..."""
+        return flat_parameters(self.network).astype(np.float64)
+
+    def network_at(self, row: Floats, directions: Floats) -> Network:
+        """Return the network that moves every neuron of a row in its direction [neurons]."""
+        moved = np.empty(len(self.centre), np.float32)
+        move_parameters(self.centre, self.layers, self.radius, row, directions, moved)
+        weights, biases = [], []
+        for n_in, n_out, start, _ in self.layers.tolist():
+            stop = start + n_in * n_out
+            weights.append(moved[start:stop].reshape(n_out, n_in))
+            biases.append(moved[stop : stop + n_out])
+        return Network(tuple(weights), tuple(biases))
+
+    def logits_at(self, rows: Floats, directions: Floats) -> Floats:
+        """Return the logit of every row under the network of its directions [rows, neurons]."""
+        logits = np.empty(len(rows))
+        logits_inside(self.centre, self.layers, self.radius, rows, directions, logits)
+        return logits
+
+    def checked(self, rows: Floats) -> Floats:
+        """Return the rows as the kernels want them, if they are rows of this network."""
+        n_features = self.network.n_features
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise InputError(f"expected rows of shape (n, {n_features}); got {rows.shape}")
+        if not np.isfinite(rows).all():
+            raise InputError("only finite rows can be certified; got NaN or infinity")
+        return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def flat_parameters(network: Network) -> npt.NDArray[np.float32]:
+    """Return the parameters one after the other: weight, bias, weight, ..."""
+    pairs = zip(network.weights, network.biases, strict=True)
+    return np.concatenate([array.ravel() for pair in pairs for array in pair])
+
+
+@compiled
+def nearest_inside(value: float, centre: float, radius: float) -> Any:
+    """Round to single precision without leaving the box."""
+    rounded = np.float32(value)
+    if abs(np.float64(rounded) - centre) > radius:
+        rounded = np.nextafter(rounded, np.float32(centre))
+    return rounded
+
+
+@compiled
+def move_parameters(
+    centre: Any, layers: Any, radius: float, row: Any, directions: Any, moved: Any
+) -> None:
+    """Write the parameters that move every neuron of a row in its direction."""
+    for layer in range(len(layers)):
+        n_in, n_out, start, first = layers[layer]
+        stop = start + n_in * n_out
+        for i in range(n_out):
+            step = radius * directions[first + i]
+            for j in range(n_in):
+                place = start + i * n_in + j
+                sign = np.sign(row[j]) if layer == 0 else 1.0
+                moved[place] = nearest_inside(centre[place] + step * sign, centre[place], radius)
+            place = stop + i
+            moved[place] = nearest_inside(centre[place] + step, centre[place], radius)
+
+
+@compiled
+def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
+    """Return the logit of one row; `values` [2, widest] is scratch."""
+    logit = 0.0
+    for j in range(len(row)):
+        values[0, j] = row[j]
+    for layer in range(len(layers)):
+        n_in, n_out, start, _ = layers[layer]
+        stop = start + n_in * n_out
+        inputs, outputs = values[layer % 2], values[(layer + 1) % 2]
+        for i in range(n_out):
+            weights = parameters[start + i * n_in : start + i * n_in + n_in]
+            total = 0.0
+            for j in range(n_in):
+                total += weights[j] * inputs[j]
+            logit = total + parameters[stop + i]
+            outputs[i] = max(logit, 0.0)
+    return logit
+
+
+@compiled
+def logits_inside(
+    centre: Any, layers: Any, radius: float, rows: Any, directions: Any, logits: Any
+) -> None:
+    """Evaluate, for every row, the network of that row's directions."""
+    moved = np.empty(len(centre), np.float32)
+    values = np.empty((2, layers[:, :2].max()))
+    for r in range(len(rows)):
+        move_parameters(centre, layers, radius, rows[r], directions[r], moved)
+        logits[r] = network_logit(moved, layers, rows[r], values)

@@ -1,0 +1,59 @@
+"""The nearest training row whose favourable class is proven for every small parameter change."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import KDTree as SpatialTree
+
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.exact import MAX_NODES, certify
+from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.networks.model import Access
+from changeproof.networks.network import Network
+
+
+class RNCE(Method):
+    """Send people to the nearest training row that stays favourable whatever moves a little.
+
+    Training rows count whatever their label; a row is a candidate if every network whose
+    parameters differ by at most the radius gives it a positive logit, by an exact certificate.
+
+    Parameters
+    ----------
+    radius
+        How far every weight and bias may move.
+    max_nodes
+        Nodes that the solver may explore for a row that cheaper arguments leave open; a row
+        that needs more is no candidate.
+    """
+
+    name = "rnce"
+    summary = "nearest training row certified favourable for every small parameter change"
+    needs = Access.RELU_PARAMETERS
+
+    def __init__(self, *, radius: float = 0.005, max_nodes: int = MAX_NODES) -> None:
+        self.radius = radius
+        self.max_nodes = max_nodes
+
+    def _prepare(self) -> None:
+        network = self.context.model
+        assert isinstance(network, Network)
+        rows = self.context.task.rows("train")
+        box = ParameterBox(network, self.radius)
+        self._candidates = rows[certify(box, rows, max_nodes=self.max_nodes).certified]
+        self._tree = SpatialTree(self._candidates) if len(self._candidates) else None
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        n_factuals = len(factuals)
+        diagnostics = {
+            "certified": np.full(n_factuals, self._tree is not None),
+            "candidates": np.full(n_factuals, len(self._candidates)),
+            "l2_distance": np.full(n_factuals, np.nan),
+        }
+        if self._tree is None:
+            reason = f"no training row is certified favourable at radius {self.radius:g}"
+            nothing = np.full_like(factuals.rows, np.nan)
+            return Candidates(nothing, reasons=[reason] * n_factuals, diagnostics=diagnostics)
+        distances, nearest = self._tree.query(factuals.rows)
+        diagnostics["l2_distance"] = np.asarray(distances)
+        return Candidates(self._candidates[nearest], diagnostics=diagnostics)

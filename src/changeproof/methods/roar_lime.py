@@ -1,0 +1,156 @@
+"""Recourse against bounded changes of a local linear surrogate (Upadhyay, Joshi, Lakkaraju)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from changeproof.methods.lime import LocalSurrogates
+from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
+
+
+class RoarLime(Method):
+    """Walk down the worst-case loss of a LIME surrogate plus penalty x |x' - x|.
+
+    The worst case is over all changes of the surrogate's coefficients and intercept by at most
+    `radius`.
+
+    Parameters
+    ----------
+    penalty
+        Weight of the absolute change (the paper's lambda).
+    radius
+        How far each coefficient and the intercept may move.
+    learning_rate
+        Step size of Adam.
+    tolerance
+        The walk ends with the step at which the loss differs by no more from the one before.
+    max_steps
+        After so many steps the last iterate is returned.
+    n_samples, kernel_width, inverse_penalty, decimals
+        How the surrogates are fitted; see `LocalSurrogates`.
+    """
+
+    name = "roar-lime"
+    summary = "gradient descent on the worst case of a local linear surrogate"
+
+    def __init__(
+        self,
+        *,
+        penalty: float = 0.01,
+        radius: float = 0.1,
+        learning_rate: float = 1e-3,
+        tolerance: float = 1e-4,
+        max_steps: int = 20_000,
+        n_samples: int = 20_000,
+        kernel_width: float = 0.75,
+        inverse_penalty: float = 1.0,
+        decimals: int = 4,
+    ) -> None:
+        self.penalty = penalty
+        self.radius = radius
+        self.learning_rate = learning_rate
+        self.tolerance = tolerance
+        self.max_steps = max_steps
+        self.n_samples = n_samples
+        self.kernel_width = kernel_width
+        self.inverse_penalty = inverse_penalty
+        self.decimals = decimals
+        self._surrogates = LocalSurrogates(
+            n_samples=n_samples,
+            kernel_width=kernel_width,
+            inverse_penalty=inverse_penalty,
+            decimals=decimals,
+        )
+
+    @classmethod
+    def tuning_candidates(cls) -> Sequence[RoarLime]:
+        """Return the paper's grid; the candidates share their surrogates."""
+        hundredths = range(1, 107, 5)
+        grid = (0.0005, 0.001, 0.005, *(number / 100 for number in hundredths))
+        candidates = [cls(penalty=penalty) for penalty in grid]
+        for candidate in candidates[1:]:
+            candidate._surrogates = candidates[0]._surrogates
+        return candidates
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        surrogates = self._surrogates.of(self.context, factuals)
+        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
+        intercepts = np.array([surrogate.intercept for surrogate in surrogates])
+        fitted = ~np.isnan(intercepts)
+        rows = np.full_like(factuals.rows, np.nan)
+        steps = np.zeros(len(factuals), dtype=np.int64)
+        for i in np.flatnonzero(fitted):
+            rows[i], steps[i] = walk(
+                factuals.rows[i],
+                coefficients[i],
+                intercepts[i],
+                self.penalty,
+                self.radius,
+                self.learning_rate,
+                self.tolerance,
+                self.max_steps,
+            )
+        return Candidates(
+            rows,
+            [surrogate.reason for surrogate in surrogates],
+            {
+                "steps": steps,
+                "penalty": np.full(len(factuals), self.penalty),
+                "surrogate_intercept": intercepts,
+                "surrogate_accuracy": np.array([s.accuracy for s in surrogates]),
+            },
+        )
+
+
+# Without reordering of sums: when a walk ends hangs on the last digits of its losses.
+@njit(nogil=True, cache=True, error_model="numpy")
+def walk(
+    start: Any,
+    coefficients: Any,
+    intercept: float,
+    penalty: float,
+    radius: float,
+    learning_rate: float,
+    tolerance: float,
+    max_steps: int,
+) -> Any:
+    """Return where Adam stops on the worst-case loss from one factual, and after how many steps.
+
+    The least favourable change within the radius takes radius x sign(x') off the coefficients
+    and radius off the intercept.
+    """
+    here = start.copy()
+    mean = np.zeros_like(here)
+    square = np.zeros_like(here)
+    before = np.inf
+    decay1 = 1.0
+    decay2 = 1.0
+    for step in range(1, max_steps + 1):
+        logit = intercept - radius
+        change = 0.0
+        for j in range(len(here)):
+            logit += coefficients[j] * here[j] - radius * abs(here[j])
+            change += abs(here[j] - start[j])
+        small = math.exp(-abs(logit))
+        loss = max(-logit, 0.0) + math.log1p(small) + penalty * change
+        slope = -(small if logit >= 0.0 else 1.0) / (1.0 + small)
+        decay1 *= ADAM_BETA1
+        decay2 *= ADAM_BETA2
+        size = learning_rate / (1.0 - decay1)
+        root = math.sqrt(1.0 - decay2)
+        for j in range(len(here)):
+            worst = coefficients[j] - radius * np.sign(here[j])
+            gradient = slope * worst + penalty * np.sign(here[j] - start[j])
+            mean[j] = ADAM_BETA1 * mean[j] + (1.0 - ADAM_BETA1) * gradient
+            square[j] = ADAM_BETA2 * square[j] + (1.0 - ADAM_BETA2) * gradient**2
+            here[j] -= size * mean[j] / (math.sqrt(square[j]) / root + ADAM_EPSILON)
+        if abs(loss - before) <= tolerance:
+            return here, step
+        before = loss
+    return here, max_steps

@@ -1,0 +1,155 @@
+"""The paper beside a run, in the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import groupby
+
+import pandas as pd
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from changeproof.report.comparison import ALL_DATASETS, Line, Rule, Verdict
+from changeproof.report.paper import PaperComparison
+from changeproof.report.reading import SHORT_FAMILIES, SHORT_METRICS
+from changeproof.report.terminal import print_table
+
+TITLES = {
+    "full_results": "Results (rates in %, mean ± sd over base networks)",
+    "dataset_summary": "Datasets and base networks",
+    "change_magnitude": "How big the changes were",
+    "generation_seconds": "Seconds per request (the paper's are of another machine)",
+    "text": "Claims of the text",
+}
+SUBJECTS = {"dataset_summary": "", "change_magnitude": "family"}
+SHORT_NAMES = {
+    **SHORT_METRICS,
+    "hard_disagreement_percent": "disagree (%)",
+    "probability_mae": "prob. MAE",
+}
+SIGNS = {Rule.ABOVE: "> ", Rule.AT_LEAST: "≥ ", Rule.AT_MOST: "≤ "}
+STYLES = {Verdict.OUTSIDE: "bold red", Verdict.EXPLAINED: "yellow", Verdict.NOT_COVERED: "dim"}
+DIGITS = {
+    "balanced_accuracy": 3,
+    "distance": 3,
+    "probability_mae": 3,
+    "threshold": 3,
+    "hard_disagreement": 2,
+    "seconds": 5,
+    "radius": 6,
+}
+NO_ROOM = 5
+
+
+def print_comparison(
+    comparison: PaperComparison, *, everything: bool = False, console: Console | None = None
+) -> None:
+    """Print what differs, or everything, then a count for each table and the conclusion."""
+    console = console if console is not None else Console()
+    for table, lines in groupby(comparison.compared, key=lambda line: line.table):
+        shown: dict[str, list[Line]] = {}
+        for line in lines:
+            if everything or line.explanation or line.verdict is Verdict.OUTSIDE:
+                shown.setdefault(line.dataset, []).append(line)
+        for dataset, part in shown.items():
+            where = "" if dataset == ALL_DATASETS else f": {dataset}"
+            _print_lines(console, f"{TITLES[table]}{where}", part)
+    print_table("Numbers of the paper beside this run", _summary(comparison), console)
+    for warning in comparison.warnings:
+        _say(console, f"Warning: {warning}.")
+    for kind, names in comparison.missing.items():
+        if names:
+            _say(console, f"Not in this run: {kind} {', '.join(names)}.")
+    _say(console, _conclusion(comparison))
+
+
+def _print_lines(console: Console, title: str, lines: list[Line]) -> None:
+    subject = SUBJECTS.get(lines[0].table, "method")
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+    )
+    for heading in (subject, "metric", "published", "ours", "difference", "verdict"):
+        numeric = heading in ("published", "ours", "difference")
+        table.add_column(heading, justify="right" if numeric else "left")
+    for line in lines:
+        name = SHORT_FAMILIES.get(line.method_or_family, line.method_or_family)
+        cells = [name, _name(line), *_numbers(line), line.verdict.value]
+        table.add_row(*cells, style=STYLES.get(line.verdict))
+    console.print(table)
+    for reason, explained in _reasons(lines).items():
+        text = Text(f"{'; '.join(explained)}: {reason}", style="yellow")
+        console.print(Padding(text, (0, 0, 0, 2)))
+    console.print()
+
+
+def _reasons(lines: Iterable[Line]) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for line in lines:
+        if line.explanation:
+            name = f"{line.method_or_family} {_name(line)}"
+            reasons.setdefault(line.explanation, []).append(name)
+    return {reason: list(dict.fromkeys(names)) for reason, names in reasons.items()}
+
+
+def _name(line: Line) -> str:
+    """Return a metric's name, short enough for a narrow terminal."""
+    if line.metric in SHORT_NAMES:
+        return SHORT_NAMES[line.metric]
+    name = line.metric.removesuffix(f" ({line.rule})").removesuffix(" of all families")
+    name = name.replace("empirical_robustness", "robust").replace(" under ", ", ")
+    for family, short in SHORT_FAMILIES.items():
+        name = name.replace(family, short)
+    return name.removesuffix("_seconds").replace("_", " ")
+
+
+def _numbers(line: Line) -> tuple[str, str, str]:
+    digits = _digits(line)
+    published = SIGNS.get(line.rule, "") + _plus_minus(line.published, line.published_sd, digits)
+    if line.ours is None:
+        return published, "", ""
+    if math.isnan(line.ours):
+        return published, "undefined", ""
+    difference = f"{line.difference:+z.{digits + 1 if digits else 0}f}"
+    return published, _plus_minus(line.ours, line.ours_sd, digits), difference
+
+
+def _digits(line: Line) -> int:
+    for part, digits in DIGITS.items():
+        if part in line.metric:
+            return digits
+    return 0 if line.table == "dataset_summary" or line.metric == "timeouts" else 1
+
+
+def _plus_minus(value: float, sd: float, digits: int) -> str:
+    """Return mean ± sd, without the sd where there is none or no room for it."""
+    with_sd = not math.isnan(sd) and digits < NO_ROOM
+    return f"{value:.{digits}f}" + (f" ± {sd:.{digits}f}" if with_sd else "")
+
+
+def _summary(comparison: PaperComparison) -> pd.DataFrame:
+    rows = []
+    for table in TITLES:
+        counts = comparison.counts(table)
+        rows.append({"table": table, **{verdict.value: counts[verdict] for verdict in Verdict}})
+    return pd.DataFrame(rows)
+
+
+def _conclusion(comparison: PaperComparison) -> str:
+    verdicts = [line.verdict for line in comparison.lines]
+    outside = verdicts.count(Verdict.OUTSIDE)
+    judged = outside + verdicts.count(Verdict.WITHIN) + verdicts.count(Verdict.EXPLAINED)
+    if outside:
+        return f"{outside} of {judged} judged numbers are outside their tolerance, unexplained."
+    return f"All {judged} judged numbers are within their tolerance or explained."
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changeproof import InputError, Network, Task
+from changeproof.certificates.attack import attack
+from changeproof.certificates.backward import backward_bounds
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.exact import Certificates, Verdict, certify, worst_logits
+from changeproof.certificates.interval import interval_bounds
+
+RADII = (0.0, 0.005, 0.05, 0.3)
+
+
+def random_case(seed: int, *, widest: int = 5, deepest: int = 3) -> tuple[Network, np.ndarray]:
+    """A random network whose logits are small, and rows of both signs."""
+    generator = np.random.default_rng(seed)
+    n_features = int(generator.integers(1, 5))
+    hidden = generator.integers(1, widest + 1, size=generator.integers(0, deepest + 1))
+    network = Network.initialised(n_features, tuple(hidden.tolist()), seed)
+    rows = generator.normal(size=(6, n_features)) * 2
+    rows[0, 0] = 0.0
+    weights = tuple(w * np.float32(2.0) for w in network.weights)
+    level = Network(weights, network.biases).logits(rows).min() - 0.5 * generator.random()
+    bias = (network.biases[-1] - np.float32(level)).astype(np.float32)
+    return Network(weights, (*network.biases[:-1], bias)), rows
+
+
+def independent_attack(
+    network: Network, rows: np.ndarray, radius: float, seed: int, tries: int = 48
+) -> np.ndarray:
+    """The smallest logit of each row by random points, random corners and gradients (float64)."""
+    generator = torch.Generator().manual_seed(seed)
+    centre = [
+        torch.from_numpy(array.astype(np.float64))
+        for pair in zip(network.weights, network.biases, strict=True)
+        for array in pair
+    ]
+
+    def logits(moves: list[torch.Tensor]) -> torch.Tensor:
+        values = torch.from_numpy(np.repeat(rows, tries, axis=0))
+        for layer in range(0, len(centre), 2):
+            weight, bias = centre[layer] + moves[layer], centre[layer + 1] + moves[layer + 1]
+            values = torch.einsum("noi,ni->no", weight, values) + bias
+            if layer < len(centre) - 2:
+                # The slope leaks through silent neurons, so that the attack can wake them.
+                values = torch.relu(values) + 0.1 * (values - values.detach())
+        return values[:, 0]
+
+    n_moves = len(rows) * tries
+    points = [
+        radius * (torch.rand((n_moves, *c.shape), generator=generator, dtype=torch.float64) * 2 - 1)
+        for c in centre
+    ]
+    corners = [radius * torch.sign(point) for point in points]
+    least = torch.minimum(logits(points), logits(corners))
+    here = corners
+    for step in range(30):
+        here = [part.detach().requires_grad_(True) for part in here]
+        value = logits(here)
+        least = torch.minimum(least, value.detach())
+        gradients = torch.autograd.grad(value.sum(), here)
+        size = 2 * radius * 0.85**step
+        here = [
+            (part - size * torch.sign(slope)).clamp(-radius, radius)
+            for part, slope in zip(here, gradients, strict=True)
+        ]
+    return least.reshape(len(rows), tries).min(dim=1).values.numpy()
+
+
+@given(seed=st.integers(0, 100_000), radius=st.sampled_from(RADII))
+@settings(max_examples=40, deadline=None)
+def test_no_attack_breaks_a_certificate_and_bounds_keep_their_order(
+    seed: int, radius: float
+) -> None:
+    network, rows = random_case(seed)
+    box = ParameterBox(network, radius)
+    interval, backward = interval_bounds(box, rows)[0], backward_bounds(box, rows)[0]
+    exact = worst_logits(box, rows)
+    best = attack(box, rows, np.full(len(rows), -np.inf))[0]
+    answers = certify(box, rows)
+    hits = independent_attack(network, rows, radius, seed)
+    assert (exact.lower <= hits).all()
+    assert (answers.lower <= hits).all()
+    assert (exact.lower <= answers.upper).all()
+    assert (exact.upper <= best).all()
+    assert (hits[answers.certified] > 0).all()
+    assert (answers.verdicts[hits < -1e-4] == Verdict.REFUTED).all()
+    tolerance = 1e-5 * np.maximum(1.0, np.abs(interval))
+    assert (interval <= backward + 1e-12).all()
+    assert (backward <= exact.lower + tolerance).all()
+    assert (exact.lower <= exact.upper).all()
+    # A bound that is proven and a network that reaches it: the minimum is exact.
+    assert (exact.upper - exact.lower <= 5 * tolerance).all()
+
+
+def grid_minimum(
+    network: Network, x: np.ndarray, radius: float, points: int
+) -> tuple[float, float]:
+    """The smallest logit of a network with hidden layers (2, 2), and how far off it can be.
+
+    First-layer activations on a grid of what parameters reach, all other parameters at every
+    corner of their box: given the activations, the logit is monotone in each of them.
+    """
+    first, second, last = (w.astype(np.float64) for w in network.weights)
+    first_bias, second_bias, last_bias = (b.astype(np.float64) for b in network.biases)
+    signs = np.array(list(itertools.product((-radius, radius), repeat=3)))
+    axes = []
+    for weight, bias in zip(first, first_bias, strict=True):
+        all_corners = itertools.product((-radius, radius), repeat=len(x) + 1)
+        ends = [(weight + s[:-1]) @ x + bias + s[-1] for s in map(np.array, all_corners)]
+        axes.append(np.linspace(max(min(ends), 0.0), max(max(ends), 0.0), points))
+    activations = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    choices = []
+    for weight, bias in zip(second, second_bias, strict=True):
+        values = activations @ (weight + signs[:, :2]).T + bias + signs[:, 2]
+        choices.append(np.maximum(values, 0.0))
+    least = np.inf
+    for s in signs:
+        contributions = [
+            ((last[0, i] + s[i]) * choice).min(axis=1) for i, choice in enumerate(choices)
+        ]
+        least = min(least, float(sum(contributions).min()) + last_bias[0] + s[2])
+    steps = [axis[1] - axis[0] for axis in axes]
+    steepness = (np.abs(last[0]) + radius) @ (np.abs(second) + radius)
+    return least, float(steepness @ steps)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("radius", [0.05, 0.4])
+def test_exact_minimum_is_that_of_brute_force(seed: int, radius: float) -> None:
+    generator = np.random.default_rng(seed)
+    initial = Network.initialised(2, (2, 2), seed)
+    network = Network(tuple(w * np.float32(2.0) for w in initial.weights), initial.biases)
+    rows = generator.normal(size=(3, 2)) * 2
+    exact = worst_logits(ParameterBox(network, radius), rows)
+    for row, x in enumerate(rows):
+        least, error = grid_minimum(network, x, radius, points=101)
+        assert exact.lower[row] <= least + 1e-9
+        assert exact.upper[row] >= least - error - 1e-9
+        assert exact.upper[row] - exact.lower[row] < 1e-4
+
+
+def test_a_minimum_inside_the_box_is_found() -> None:
+    # |h - 2| + 0.5 as two neurons, with h free between 1 and 3: no corner is the worst.
+    valley = Network(
+        tuple(np.array(w, np.float32) for w in ([[1.0]], [[1.0], [-1.0]], [[1.0, 1.0]])),
+        tuple(np.array(b, np.float32) for b in ([0.0], [-2.0, 2.0], [0.5])),
+    )
+    radius = 0.25
+    # relu(0.75 h - 2.25) + relu(1.75 - 1.25 h), weighed 0.75 each: both are zero in between.
+    exact = worst_logits(ParameterBox(valley, radius), np.array([[2.0]]))
+    assert exact.upper[0] == pytest.approx(0.25, abs=1e-6)
+    assert exact.lower[0] == pytest.approx(0.25, abs=1e-5)
+
+
+def test_one_neuron_chain_in_closed_form() -> None:
+    # x = -2: z1 = 2 +- 0.3, then 1.1 h + 0.1 at most, and the output pulls down: -1.1.
+    chain = Network(
+        tuple(np.array(w, np.float32) for w in ([[-1.0]], [[1.0]], [[-1.0]])),
+        tuple(np.array(b, np.float32) for b in ([0.0], [0.0], [4.0])),
+    )
+    worst = 4.0 - 0.1 - 1.1 * (1.1 * 2.3 + 0.1)
+    answers = worst_logits(ParameterBox(chain, 0.1), np.array([[-2.0]]))
+    assert answers.upper[0] == pytest.approx(worst, abs=1e-6)
+    assert answers.lower[0] == pytest.approx(worst, abs=1e-5)
+    assert answers.verdicts.tolist() == ["certified"]
+    assert certify(ParameterBox(chain, 0.25), np.array([[-2.0]])).verdicts.tolist() == ["refuted"]
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=15, deadline=None)
+def test_a_larger_box_is_never_better(seed: int) -> None:
+    network, rows = random_case(seed)
+    answers = [worst_logits(ParameterBox(network, radius), rows) for radius in RADII]
+    for smaller, larger in itertools.pairwise(answers):
+        assert (larger.lower <= smaller.upper + 1e-6).all()
+        assert not (larger.certified & (smaller.verdicts == Verdict.REFUTED)).any()
+
+
+def assert_refutations_refute(answers: Certificates) -> int:
+    refuted = np.flatnonzero(answers.verdicts == Verdict.REFUTED)
+    box = answers.box
+    for row in refuted:
+        other = answers.refuting_network(row)
+        assert not other.favourable(answers.rows[row][None])[0]
+        assert other.logits(answers.rows[row][None])[0] == pytest.approx(answers.upper[row])
+        for ours, theirs in zip(
+            (*other.weights, *other.biases),
+            (*box.network.weights, *box.network.biases),
+            strict=True,
+        ):
+            assert ours.dtype == np.float32
+            difference = ours.astype(np.float64) - theirs.astype(np.float64)
+            assert np.abs(difference).max() <= box.radius
+    return len(refuted)
+
+
+def test_refutations_come_with_a_network_of_the_box(cancer: Task, cancer_network: Network) -> None:
+    rows = cancer.rows("train")
+    rows = rows[cancer_network.favourable(rows)]
+    assert assert_refutations_refute(certify(ParameterBox(cancer_network, 0.01), rows)) > 3
+    found = 0
+    for seed in range(30):
+        network, rows = random_case(seed)
+        found += assert_refutations_refute(certify(ParameterBox(network, 0.05), rows))
+    assert found > 20
+
+
+def test_only_refuted_rows_have_a_refuting_network(cancer: Task, cancer_network: Network) -> None:
+    answers = certify(ParameterBox(cancer_network, 0.005), cancer.rows("train"))
+    row = int(np.flatnonzero(answers.certified)[0])
+    with pytest.raises(InputError, match=f"row {row} is certified"):
+        answers.refuting_network(row)
+
+
+def test_without_a_budget_open_rows_are_unknown_and_not_certified() -> None:
+    decided = 0
+    for seed in range(40):
+        network, rows = random_case(seed, widest=12, deepest=3)
+        box = ParameterBox(network, 0.05)
+        without, tiny, enough = (certify(box, rows, max_nodes=n) for n in (0, 1, 10_000))
+        unknown = without.verdicts == Verdict.UNKNOWN
+        assert not without.certified[unknown].any()
+        np.testing.assert_array_equal(without.verdicts[~unknown], enough.verdicts[~unknown])
+        known = tiny.verdicts != Verdict.UNKNOWN
+        np.testing.assert_array_equal(tiny.verdicts[known], enough.verdicts[known])
+        decided += (enough.verdicts[unknown] != Verdict.UNKNOWN).sum()
+    assert decided > 0
+
+
+def test_verdicts_do_not_depend_on_the_batch(small_task: Task, small_network: Network) -> None:
+    box = ParameterBox(small_network, 0.02)
+    rows = small_task.rows("train")
+    together = certify(box, rows)
+    assert set(together.verdicts) >= {"certified", "refuted"}
+    backwards = certify(box, rows[::-1])
+    np.testing.assert_array_equal(backwards.lower[::-1], together.lower)
+    np.testing.assert_array_equal(backwards.directions[::-1], together.directions)
+    for row in range(0, len(rows), 20):
+        alone = certify(box, rows[row : row + 1])
+        assert alone.verdicts[0] == together.verdicts[row]
+        assert alone.lower[0] == together.lower[row]
+        assert alone.upper[0] == together.upper[row]
+
+
+def test_a_box_of_radius_zero_is_the_network_itself() -> None:
+    network, rows = random_case(4)
+    answers = worst_logits(ParameterBox(network, 0.0), rows)
+    np.testing.assert_allclose(answers.upper, network.logits(rows), atol=1e-12)
+    np.testing.assert_allclose(answers.lower, network.logits(rows), atol=1e-5)
+
+
+def test_no_rows_no_verdicts() -> None:
+    network, rows = random_case(4)
+    assert len(certify(ParameterBox(network, 0.1), rows[:0]).verdicts) == 0

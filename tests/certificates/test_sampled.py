@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from changeproof import InputError, Network, NetworkStack, Task
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.exact import certify
+from changeproof.certificates.sampled import ParameterSample, samples_needed
+
+
+def slow_sample(network: Network, radius: float, samples: int, seed: int) -> list[Network]:
+    """Network after network and tensor after tensor, as one would write it in PyTorch."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def moved(array: np.ndarray) -> np.ndarray:
+        noise = torch.rand(array.shape, generator=generator) * 2 - 1
+        return (torch.from_numpy(array) + noise * radius).numpy()
+
+    networks = []
+    for _ in range(samples):
+        pairs = [(moved(w), moved(b)) for w, b in zip(network.weights, network.biases, strict=True)]
+        networks.append(Network(tuple(w for w, _ in pairs), tuple(b for _, b in pairs)))
+    return networks
+
+
+def test_number_of_samples_follows_from_confidence_and_probability() -> None:
+    assert samples_needed(0.999, 0.995) == 1379
+    for confidence, probability in ((0.5, 0.9), (0.99, 0.99), (0.999, 0.995)):
+        needed = samples_needed(confidence, probability)
+        assert probability**needed <= 1 - confidence < probability ** (needed - 1)
+    with pytest.raises(InputError, match="confidence must lie between 0 and 1"):
+        samples_needed(1.0, 0.5)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (32, 32), (5, 17, 2)])
+def test_draws_are_those_of_pytorch_and_judged_as_a_stack_judges(hidden: tuple[int, ...]) -> None:
+    initial = Network.initialised(4, hidden, 3)
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    middle = np.float32(np.median(initial.logits(rows)))
+    network = Network(initial.weights, (*initial.biases[:-1], initial.biases[-1] - middle))
+    sample = ParameterSample.draw(ParameterBox(network, 0.02), 40, seed=11)
+    networks = slow_sample(network, 0.02, 40, seed=11)
+    for parameters, one in zip(sample.parameters, networks, strict=True):
+        pairs = zip(one.weights, one.biases, strict=True)
+        np.testing.assert_array_equal(
+            parameters, np.concatenate([a.ravel() for p in pairs for a in p])
+        )
+    expected = NetworkStack.of(networks).favourable(rows).all(axis=0)
+    assert 0 < expected.sum() < 60
+    np.testing.assert_array_equal(sample.all_favourable(rows), expected)
+    alone = [bool(sample.all_favourable(row[None])[0]) for row in rows]
+    np.testing.assert_array_equal(alone, expected)
+
+
+def test_draws_fill_the_box_and_stay_in_it() -> None:
+    box = ParameterBox(Network.initialised(4, (8,), 3), 0.05)
+    moves = ParameterSample.draw(box, 200, seed=1).parameters - box.centre
+    assert np.abs(moves).max() <= 0.05 + 1e-7
+    assert moves.min() < -0.0495
+    assert moves.max() > 0.0495
+    assert abs(moves.mean()) < 1e-3
+
+
+def test_what_is_certified_passes_every_sample(cancer: Task, cancer_network: Network) -> None:
+    box = ParameterBox(cancer_network, 0.005)
+    rows = cancer.rows("train")
+    passed = ParameterSample.draw(box, samples_needed(0.999, 0.995), seed=2026).all_favourable(rows)
+    assert passed[certify(box, rows).certified].all()
+    assert not passed.all()
