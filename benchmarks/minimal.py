@@ -95,7 +95,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", nargs="*", default=list(dataset_names()))
     parser.add_argument("--instances", type=int, default=200)
-    parser.add_argument("--nodes", type=int, default=2_000)
+    parser.add_argument("--nodes", type=int, default=500)
     options = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / "minimal.csv"

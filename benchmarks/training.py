@@ -28,8 +28,7 @@ from changeproof import (
     load_task,
     train,
 )
-from changeproof.changes.family import with_pool
-from changeproof.networks.training import bootstrap_weights
+from changeproof.methods.betarce import ensemble_recipes
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from plain import plain_training
@@ -47,15 +46,7 @@ def bank_recipes(name: str) -> list[TrainingRecipe]:
         for variant in get_family(family).variants(task, BaseModel(SEED, base))
     ]
     recipes = [change for change in described if isinstance(change, TrainingRecipe)]
-    n_train = len(task.split.train)
-    ensemble = [
-        TrainingRecipe(
-            initialisation_seed=SEED,
-            row_weights=with_pool(task, bootstrap_weights(n_train, SEED + 100_000 + member)),
-        )
-        for member in range(ENSEMBLE)
-    ]
-    return recipes + ensemble
+    return recipes + ensemble_recipes(task, SEED, ENSEMBLE)
 
 
 def train_plainly(name: str, recipe: TrainingRecipe) -> int:

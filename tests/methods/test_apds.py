@@ -7,7 +7,6 @@ from changeproof import (
     Context,
     Factuals,
     Network,
-    Task,
     TrainingData,
     TrainingRecipe,
     load_task,
@@ -92,13 +91,3 @@ def test_certificates_are_addressed_by_row_and_not_by_place(
     together = method.generate(small_factuals[:8]).diagnostics["certified"]
     alone = [method.generate(small_factuals[[i]]).diagnostics["certified"][0] for i in range(8)]
     assert together.tolist() == alone
-
-
-def test_calibration_replicas_share_no_sample_with_the_bank(cancer: Task) -> None:
-    """Replicas are drawn from the update pool, with seeds of their own."""
-    pool = len(cancer.split.update)
-    samples = [
-        np.random.default_rng(2026 + 200_000 + r).integers(0, pool, pool).tobytes()
-        for r in range(10)
-    ]
-    assert len(set(samples)) == 10

@@ -3,15 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from changeproof import (
-    BaseModel,
-    Context,
-    Factuals,
-    TrainingRecipe,
-    get_family,
-)
-from changeproof.methods.betarce import ENSEMBLE_OFFSET, BetaRCE
-from changeproof.networks.training import bootstrap_weights
+from changeproof import Context, Factuals
+from changeproof.methods.betarce import BetaRCE
 
 
 def test_the_whole_ensemble_accepts_every_answer(
@@ -43,21 +36,3 @@ def test_an_ensemble_too_small_to_show_anything_says_so(
 def test_searches_that_run_out_say_so(small_context: Context, small_factuals: Factuals) -> None:
     short = BetaRCE(first_shells=1, second_shells=1).fit(small_context).generate(small_factuals)
     assert "work budget used up" in short.outcomes
-
-
-def test_the_ensemble_is_no_part_of_the_evaluation(small_context: Context) -> None:
-    """Sampling seeds, and the samples themselves, are disjoint from the bootstrap family's."""
-    task = small_context.task
-    n_train = len(task.split.train)
-    own = {
-        bootstrap_weights(n_train, seed + ENSEMBLE_OFFSET + member).tobytes()
-        for seed in range(2026, 2031)
-        for member in range(32)
-    }
-    assert len(own) == 160 - 4 * 31  # base seeds follow each other, so ensembles overlap by one
-    for seed in range(2026, 2031):
-        base = BaseModel(seed, small_context.model)  # type: ignore[arg-type]
-        for variant in get_family("bootstrap").variants(task, base):
-            assert isinstance(variant.change, TrainingRecipe)
-            assert variant.change.row_weights is not None
-            assert variant.change.row_weights[:n_train].tobytes() not in own

@@ -78,6 +78,24 @@ def test_magnitudes_are_averaged_over_datasets_last(quick_run: Results) -> None:
     assert row["hard_disagreement_percent_std"] == pytest.approx(np.mean(sds))
 
 
+def test_certificates_have_a_table_of_their_own(quick_run: Results) -> None:
+    certified = read_tables(quick_run.folder)["certified"].set_index(["method", "dataset"])
+    assert set(certified.index.get_level_values("method")) == {"apds", "rnce"}
+    assert (certified.loc["rnce", "certified_share_mean"] == 100).all()
+    answers = quick_run.counterfactuals("diabetes", 2026, "apds")
+    share = 100 * answers.diagnostics["certified"].astype(bool).mean()
+    assert certified.loc[("apds", "diabetes"), "certified_share_mean"] == share
+
+
+def test_diagnostics_are_summarised(quick_run: Results) -> None:
+    table = read_tables(quick_run.folder)["diagnostics"]
+    keys = ["dataset", "method", "base_seed", "name"]
+    row = table.set_index(keys).loc[("diabetes", "apds", 2026, "radius")]
+    assert row["min"] == row["max"] == pytest.approx(row["mean"])
+    assert row["mean"] == pytest.approx(0.009802, abs=1e-6)
+    assert (table["min"] <= table["mean"] + 1e-9).all()
+
+
 def test_report_is_one_file_without_requests(quick_run: Results) -> None:
     page = (quick_run.folder / "report" / "index.html").read_text()
     assert "Will it still hold?" in page

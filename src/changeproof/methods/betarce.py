@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import beta
 
-from changeproof.datasets.task import Floats
+from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.networks.model import Booleans
@@ -17,6 +17,18 @@ from changeproof.networks.training import (
 )
 
 ENSEMBLE_OFFSET = 100_000
+
+
+def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingRecipe]:
+    """Describe bootstrap networks with the base initialisation and sampling seeds of their own."""
+    n_train, n_pool = len(task.split.train), len(task.split.update)
+    return [
+        TrainingRecipe(
+            initialisation_seed=base_seed,
+            row_weights=np.pad(bootstrap_weights(n_train, seed), (0, n_pool)),
+        )
+        for seed in range(base_seed + ENSEMBLE_OFFSET, base_seed + ENSEMBLE_OFFSET + size)
+    ]
 
 
 class BetaRCE(Method):
@@ -61,17 +73,8 @@ class BetaRCE(Method):
         self.second_shells = second_shells
 
     def _prepare(self) -> None:
-        task, seed = self.context.task, self.context.base_seed
-        n_train, n_pool = len(task.split.train), len(task.split.update)
-        recipes = [
-            TrainingRecipe(
-                initialisation_seed=seed,
-                row_weights=np.pad(
-                    bootstrap_weights(n_train, seed + ENSEMBLE_OFFSET + member), (0, n_pool)
-                ),
-            )
-            for member in range(self.ensemble_size)
-        ]
+        task = self.context.task
+        recipes = ensemble_recipes(task, self.context.base_seed, self.ensemble_size)
         self._ensemble = train(recipes, TrainingData.of(task)).stack
         self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,10 @@ import pandas as pd
 from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import Task
 from changeproof.methods.apds import APDS
-from changeproof.methods.betarce import ENSEMBLE_OFFSET
+from changeproof.methods.betarce import ENSEMBLE_OFFSET, ensemble_recipes
 from changeproof.methods.method import Context
 from changeproof.networks.network import Network
-from changeproof.networks.training import (
-    TrainingData,
-    TrainingRecipe,
-    bootstrap_weights,
-    train,
-)
+from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.protocol.factuals import evaluation_factuals
 
 MODELS = 10
@@ -67,14 +63,9 @@ def diagnose_apds_radius(
 
 def independent_radius(task: Task, base: Network, base_seed: int) -> float:
     """Return the largest parameter distance to ten bootstrap networks with seeds of their own."""
-    n_train, n_pool = len(task.split.train), len(task.split.update)
-    seeds = [base_seed + ENSEMBLE_OFFSET + member for member in range(MODELS)]
     recipes = [
-        TrainingRecipe(
-            initialisation_seed=seed,
-            row_weights=np.pad(bootstrap_weights(n_train, seed), (0, n_pool)),
-        )
-        for seed in seeds
+        replace(recipe, initialisation_seed=base_seed + ENSEMBLE_OFFSET + member)
+        for member, recipe in enumerate(ensemble_recipes(task, base_seed, MODELS))
     ]
     networks = train(recipes, TrainingData.of(task)).stack
     centre = (*base.weights, *base.biases)

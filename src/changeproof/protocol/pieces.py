@@ -81,7 +81,7 @@ def _dataset_pieces(plan: Plan, dataset: str) -> Iterator[Piece]:
         banks = tuple(bank_piece(task, base, family) for family in plan.families)
         yield from banks
         for method in plan.methods:
-            answers = counterfactuals_piece(base, method, tunings.get(method), plan.factuals)
+            answers = counterfactuals_piece(task, base, method, tunings.get(method), plan.factuals)
             yield answers
             yield survival_piece(answers, banks)
 
@@ -109,7 +109,9 @@ def tuning_piece(base: Piece, method: str) -> Piece:
     return Piece(Kind.TUNING, base.dataset, base.base_seed, method, mark, (base,), cost=1.0)
 
 
-def counterfactuals_piece(base: Piece, method: str, tuning: Piece | None, factuals: int) -> Piece:
+def counterfactuals_piece(
+    task: Task, base: Piece, method: str, tuning: Piece | None, factuals: int
+) -> Piece:
     """Return the piece of a method's counterfactuals."""
     inputs = (base,) if tuning is None else (base, tuning)
     mark = fingerprint(
@@ -120,7 +122,10 @@ def counterfactuals_piece(base: Piece, method: str, tuning: Piece | None, factua
         code=_code("protocol.factuals", method=method),
     )
     kind = Kind.COUNTERFACTUALS
-    return Piece(kind, base.dataset, base.base_seed, method, mark, inputs, factuals, cost=0.5)
+    cost = 0.05 + factuals * _SECONDS_PER_REQUEST.get(method, 0.01)
+    if method == "betarce":
+        cost += _training_cost(task, 32 * 0.7)
+    return Piece(kind, task.name, base.base_seed, method, mark, inputs, factuals, cost=cost)
 
 
 def survival_piece(answers: Piece, banks: tuple[Piece, ...]) -> Piece:
@@ -145,6 +150,17 @@ def _code(*rooms: str, family: str | None = None, method: str | None = None) -> 
     return code_digest(*modules)
 
 
+# Seconds that a request takes, roughly; 0.01 where nothing is said.
+_SECONDS_PER_REQUEST = {
+    "apds": 0.02,
+    "kdtree": 0.0001,
+    "rbr": 0.005,
+    "rnce": 0.001,
+    "roar-lime": 0.016,
+    "robx-balanced": 0.035,
+    "robx-robust": 0.05,
+    "wachter": 0.001,
+}
 # How many networks' worth of training a family is; 25 where nothing is said.
 _NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 

@@ -2,8 +2,7 @@
 
 From several starts (greedy coordinate steps, points on the way to training rows, the answer of a
 smaller margin) a feasible point is shortened by sequential linearisation, where each step is a
-knapsack; the best two are then improved to the optimum of their linear region and of the regions
-around it. See `exact.py` for the engine that proves optimality.
+knapsack, and then improved to the optimum of its linear region and of the regions around it. See `exact.py` for the engine that proves optimality.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ GREEDY_STEPS = 2_000
 LINEARISATIONS = 30
 SEGMENT_POINTS = 32
 BISECTIONS = 40
-POLISHED = 2
 SLACK = 1e-9
 TARGET_SLACK = 1e-7
 
@@ -47,7 +45,7 @@ class MinimalSearch:
     segments
         How many of the nearest training rows that reach the target are tried.
     max_regions
-        Linear programmes per start that is polished.
+        Linear programmes per start.
     engine
         "fast", or "exact": the fast answer is then proven shortest within 0.1 %, or replaced by
         the one that is (seconds per factual, and as far as the budget of nodes goes).
@@ -167,8 +165,8 @@ def shortest(
         points[start] = shorten(flat, widths, origin, low, high, target, point)
         lengths[start] = np.abs(points[start] - origin).sum()
     best_length, best = np.inf, np.full(n_features, np.nan)
-    for rank, start in enumerate(np.argsort(lengths)):
-        if rank >= POLISHED or lengths[start] == np.inf:
+    for start in np.argsort(lengths):
+        if lengths[start] == np.inf:
             break
         if lengths[start] < best_length:
             best_length, best = lengths[start], points[start].copy()
