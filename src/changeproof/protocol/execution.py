@@ -40,13 +40,26 @@ def execute(
     backend
         A joblib backend; "dask" or "ray" spread the work over a cluster that shares `folder`.
     """
-    longest_first = sorted(pieces, key=lambda piece: -piece.cost)
+    ordered = _start_order(pieces)
     if jobs == 1 or len(pieces) == 1:
-        yield from (_compute(piece, folder) for piece in longest_first)
+        yield from (_compute(piece, folder) for piece in ordered)
         return
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from parallel(joblib.delayed(_compute)(piece, folder) for piece in longest_first)
+        yield from parallel(joblib.delayed(_compute)(piece, folder) for piece in ordered)
+
+
+def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
+    """Long pieces first; before them one of every kind and subject.
+
+    What a subject has to have compiled the first time is then compiled once, by one worker,
+    and found in the cache by the others.
+    """
+    longest_first = sorted(pieces, key=lambda piece: -piece.cost)
+    firsts: dict[tuple[str, str], Piece] = {}
+    for piece in longest_first:
+        firsts.setdefault((piece.kind, piece.subject), piece)
+    return list(dict.fromkeys([*firsts.values(), *longest_first]))
 
 
 def compile_kernels() -> None:

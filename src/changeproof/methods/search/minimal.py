@@ -2,7 +2,8 @@
 
 From several starts (greedy coordinate steps, points on the way to training rows, the answer of a
 smaller margin) a feasible point is shortened by sequential linearisation, where each step is a
-knapsack, and then improved to the optimum of its linear region and of the regions around it. See `exact.py` for the engine that proves optimality.
+knapsack, and then improved to the optimum of its linear region and of the regions around it.
+See `exact.py` for the engine that proves optimality.
 """
 
 from __future__ import annotations
@@ -165,9 +166,9 @@ def shortest(
         points[start] = shorten(flat, widths, origin, low, high, target, point)
         lengths[start] = np.abs(points[start] - origin).sum()
     best_length, best = np.inf, np.full(n_features, np.nan)
-    for start in np.argsort(lengths):
+    for start in range(len(points)):
         if lengths[start] == np.inf:
-            break
+            continue
         if lengths[start] < best_length:
             best_length, best = lengths[start], points[start].copy()
         length, move = walk_regions(
@@ -258,9 +259,12 @@ def climb(flat: Any, widths: Any, start: Any, low: Any, high: Any, target: float
 def knapsack(origin: Any, low: Any, high: Any, gradient: Any, gain: float) -> Any:
     """Return the shortest move whose linear gain suffices (all there is, if none does)."""
     point = origin.copy()
-    for j in np.argsort(-np.abs(gradient)):
-        if gain <= 0.0 or gradient[j] == 0.0:
+    steepness = np.abs(gradient)
+    for _ in range(len(gradient)):
+        j = steepness.argmax()
+        if gain <= 0.0 or steepness[j] == 0.0:
             break
+        steepness[j] = 0.0
         room = high[j] - origin[j] if gradient[j] > 0 else origin[j] - low[j]
         size = min(room, gain / abs(gradient[j]))
         point[j] += size if gradient[j] > 0 else -size

@@ -93,10 +93,15 @@ def region_optimum(
         for f in range(n_features):
             both[i, f] = sign * slopes[i, f]
             both[i, n_features + f] = -sign * slopes[i, f]
-    status, moves, prices = solve(both, starts, np.concatenate((up, down)), MAX_PIVOTS)
-    move = moves[:n_features] - moves[n_features:]
-    length = np.abs(move).sum() if status == OPTIMAL else np.inf
-    return length, move, prices[:n_neurons]
+    room = np.empty(2 * n_features)
+    for f in range(n_features):
+        room[f], room[n_features + f] = up[f], down[f]
+    status, moves, prices = solve(both, starts, room, MAX_PIVOTS)
+    move, length = np.empty(n_features), 0.0
+    for f in range(n_features):
+        move[f] = moves[f] - moves[n_features + f]
+        length += abs(move[f])
+    return length if status == OPTIMAL else np.inf, move, prices
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -115,18 +120,26 @@ def walk_regions(
     The optimum of a region lies in its neighbours too, so crossing a wall that the optimum
     leans on can only make the move shorter.
     """
-    n_neurons = widths[1:].sum()
-    values = np.empty(n_neurons)
+    n_neurons = 0
+    for layer in range(1, len(widths)):
+        n_neurons += widths[layer]
+    values, active = np.empty(n_neurons), np.empty(n_neurons, np.bool_)
     preactivations(flat, widths, point, values)
-    active = values > 0
+    for neuron in range(n_neurons):
+        active[neuron] = values[neuron] > 0
     length, move, prices = region_optimum(flat, widths, origin, up, down, active, target)
     regions = 1
     improved = length < np.inf
     while improved and regions < max_regions:
         improved = False
-        for neuron in np.argsort(-prices):
-            if prices[neuron] <= WORTHWHILE or regions >= max_regions:
+        while regions < max_regions:
+            neuron = 0
+            for other in range(n_neurons):
+                if prices[other] > prices[neuron]:
+                    neuron = other
+            if n_neurons == 0 or prices[neuron] <= WORTHWHILE:
                 break
+            prices[neuron] = 0.0
             active[neuron] = not active[neuron]
             regions += 1
             tried = region_optimum(flat, widths, origin, up, down, active, target)
