@@ -27,6 +27,8 @@ test: $(INSTALLED)  ## style, types and all tests
 
 bench: $(INSTALLED)  ## speed as ratios, all measured in one run
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/certificates.py
+	$(BIN)/python benchmarks/minimal.py
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,7 +26,7 @@ h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; text-align: right; white-space: nowrap; }
 th { border-bottom: 2px solid; white-space: normal; }
-td { border-bottom: 1px solid #8884; } td.text { white-space: normal; }
+td { border-bottom: 1px solid #8884; } td.text:last-child { white-space: normal; }
 .text { text-align: left; }
 figure { margin: 1rem 0; background: white; border-radius: .5rem; padding: .5rem; }
 figure svg { width: 100%; height: auto; }
