@@ -85,17 +85,16 @@ class RoarLime(Method):
         fitted = ~np.isnan(intercepts)
         rows = np.full_like(factuals.rows, np.nan)
         steps = np.zeros(len(factuals), dtype=np.int64)
-        for i in np.flatnonzero(fitted):
-            rows[i], steps[i] = walk(
-                factuals.rows[i],
-                coefficients[i],
-                intercepts[i],
-                self.penalty,
-                self.radius,
-                self.learning_rate,
-                self.tolerance,
-                self.max_steps,
-            )
+        rows[fitted], steps[fitted] = walk_all(
+            factuals.rows[fitted],
+            coefficients[fitted],
+            intercepts[fitted],
+            self.penalty,
+            self.radius,
+            self.learning_rate,
+            self.tolerance,
+            self.max_steps,
+        )
         return Candidates(
             rows,
             [surrogate.reason for surrogate in surrogates],
@@ -154,3 +153,31 @@ def walk(
             return here, step
         before = loss
     return here, max_steps
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def walk_all(
+    starts: Any,
+    coefficients: Any,
+    intercepts: Any,
+    penalty: float,
+    radius: float,
+    learning_rate: float,
+    tolerance: float,
+    max_steps: int,
+) -> Any:
+    """Walk from every factual on its own surrogate."""
+    rows = np.empty_like(starts)
+    steps = np.empty(len(starts), np.int64)
+    for i in range(len(starts)):
+        rows[i], steps[i] = walk(
+            starts[i],
+            coefficients[i],
+            intercepts[i],
+            penalty,
+            radius,
+            learning_rate,
+            tolerance,
+            max_steps,
+        )
+    return rows, steps

@@ -52,7 +52,10 @@ class _Model:
         self.binary.append(binary)
         return len(self.lower) - 1
 
-    def solve(self, costs: dict[int, float], *, relaxed: bool, max_nodes: int = 0) -> highspy.Highs:
+    def solver(
+        self, costs: dict[int, float], *, relaxed: bool, max_nodes: int = MAX_NODES
+    ) -> highspy.Highs:
+        """Return a solver that holds the programme, ready to run."""
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.lower), len(self.rows)
         objective = np.zeros(len(self.lower))
@@ -71,11 +74,10 @@ class _Model:
             model.integrality_ = [kinds[binary] for binary in self.binary]
         solver = highspy.Highs()  # type: ignore[no-untyped-call]
         options: dict[str, float] = {"output_flag": False, "threads": 1, "random_seed": 0}
-        options |= {"mip_rel_gap": RELATIVE_GAP, "mip_max_nodes": max_nodes or MAX_NODES}
+        options |= {"mip_rel_gap": RELATIVE_GAP, "mip_max_nodes": max_nodes}
         for name, value in options.items():
             solver.setOptionValue(name, value)
         solver.passModel(model)
-        solver.run()
         return solver
 
     def add_network(self) -> dict[int, float]:
@@ -133,9 +135,15 @@ class _Model:
     ) -> tuple[Floats, Floats]:
         """Bound undecided pre-activations by linear programmes over the layers before."""
         low, high = low.copy(), high.copy()
+        # One programme, run again and again from where it stands with other costs.
+        solver = self.solver({}, relaxed=True)
+        columns = np.arange(len(self.lower), dtype=np.int32)
         for j in np.flatnonzero((low < 0.0) & (high > 0.0)):
+            costs = np.zeros(len(columns))
+            costs[list(inputs[j])] = list(inputs[j].values())
             for sign, bounds in ((1.0, low), (-1.0, high)):
-                solver = self.solve(_scaled(inputs[j], sign), relaxed=True)
+                solver.changeColsCost(len(columns), columns, sign * costs)
+                solver.run()
                 if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
                     value = sign * solver.getInfo().objective_function_value + constants[j]
                     bounds[j] = value - sign * BALL_SLACK
@@ -182,7 +190,9 @@ def prove(
     logit = model.add_network()
     model.rows.append((logit, target - float(network.biases[-1][0])))
     n_moves = 2 * len(origin)
-    solver = model.solve(dict.fromkeys(range(n_moves), 1.0), relaxed=False, max_nodes=max_nodes)
+    costs = dict.fromkeys(range(n_moves), 1.0)
+    solver = model.solver(costs, relaxed=False, max_nodes=max_nodes)
+    solver.run()
     status, information = solver.getModelStatus(), solver.getInfo()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Proof(None, known_length, proven=True)
