@@ -103,14 +103,18 @@ class BetaRCE(Method):
             return Candidates(np.full_like(factuals.rows, np.nan), reasons=[reason] * n)
         address = (self.context.task.name, self.context.base_seed)
         first = self._spheres(self.first_shells).search(
-            factuals.rows, self.context.model.favourable, *address, "betarce first"
+            factuals.rows,
+            self.context.model.favourable,
+            *address,
+            "betarce first",
+            model=self.context.model,
         )
         rows = first.points.copy()
         second_shells = np.zeros(n, dtype=np.int64)
         waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
         waiting = waiting[~self._robust(rows[waiting])]
         second = self._spheres(self.second_shells).search(
-            rows[waiting], self._robust, *address, "betarce second"
+            rows[waiting], self._robust, *address, "betarce second", model=self.context.model
         )
         rows[waiting], second_shells[waiting] = second.points, second.shells
         found = np.asarray(np.isfinite(rows).all(axis=1))

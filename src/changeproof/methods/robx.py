@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import expit
 
 from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.growing_spheres import GrowingSpheres
-from changeproof.networks.model import Booleans
+from changeproof.networks.model import Booleans, EstimatingModel
 from changeproof.randomness import stream
 
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
+DRAWS_AT_ONCE = 256
+ROUNDING_OF_MEANS = 1e-4
 
 
 class RobXBalanced(Method):
@@ -108,13 +111,36 @@ class RobXBalanced(Method):
     def _stable(self, points: Floats) -> Booleans:
         """A point that the model calls adverse is never stable."""
         stable = self.context.model.favourable(points)
+        stable[stable] = self._may_be_stable(points[stable])
         stable[stable] = self.stability(points[stable]) > self.threshold
         return stable
+
+    def _may_be_stable(self, points: Floats) -> Booleans:
+        """Rule out points by an estimate, where the model offers one."""
+        model = self.context.model
+        possible = np.arange(len(points))
+        if isinstance(model, EstimatingModel):
+            total, squares = np.zeros(len(points)), np.zeros(len(points))
+            for first in range(0, self.samples, DRAWS_AT_ONCE):
+                noise = self._noise[0, first : first + DRAWS_AT_ONCE]
+                logits, error = model.estimate_logits(points[possible], noise)
+                probabilities = expit(logits)
+                total[possible] += probabilities.sum(axis=1)
+                squares[possible] += probabilities.var(axis=1) * len(noise)
+                # Draws still to come can be 1 at most, and can only add to the deviation.
+                to_come = self.samples - first - len(noise)
+                mean = (total[possible] + to_come) / self.samples
+                most = mean - np.sqrt(squares[possible] / self.samples)
+                # A logit moves its probability, and so mean and deviation, by a quarter at most.
+                possible = possible[most + 0.5 * error + ROUNDING_OF_MEANS > self.threshold]
+        return np.isin(np.arange(len(points)), possible)
 
     def _search(self, factuals: Factuals) -> Candidates:
         context = self.context
         address = (context.task.name, context.base_seed, "robx start")
-        starts = self._spheres.search(factuals.rows, context.model.favourable, *address)
+        starts = self._spheres.search(
+            factuals.rows, context.model.favourable, *address, model=context.model
+        )
         rows = starts.points.copy()
         reasons = np.full(len(rows), "", dtype=object)
         reasons[np.isnan(rows).any(axis=1)] = BUDGET

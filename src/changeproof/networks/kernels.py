@@ -361,13 +361,28 @@ def train_network(
 
 
 @compiled
-def stack_logits(parameters: Any, sizes: Any, rows: Any, logits: Any) -> None:
-    """Fill logits[model, tile, row] for parameters [models, n] and tiles of rows."""
-    n_tiles, _, n_rows = rows.shape
+def logits_around(
+    parameters: Any, sizes: Any, centres: Any, moves: Any, low: Any, high: Any, logits: Any
+) -> None:
+    """Fill logits[model, centre, tile, row] at every centre plus move, clipped to a range.
+
+    Parameters are [models, n], centres [centres, features], moves tiles [tiles, features, rows].
+    """
+    n_features = centres.shape[1]
+    n_tiles, wide, n_rows = moves.shape
     activations = np.zeros((len(sizes), sizes.max(), n_rows), parameters.dtype)
-    for model in range(parameters.shape[0]):
+    inputs = np.zeros((wide, n_rows), parameters.dtype)
+    for centre in range(centres.shape[0]):
         for tile in range(n_tiles):
-            forward(parameters[model], sizes, rows[tile], activations, logits[model, tile], n_rows)
+            for k in range(n_features):
+                x, least, most = centres[centre, k], low[k], high[k]
+                for r in range(n_rows):
+                    value = x + moves[tile, k, r]
+                    value = value if value > least else least
+                    inputs[k, r] = value if value < most else most
+            for model in range(parameters.shape[0]):
+                out = logits[model, centre, tile]
+                forward(parameters[model], sizes, inputs, activations, out, n_rows)
 
 
 @compiled

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from changeproof import Factuals, Network
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 
 
@@ -67,3 +68,17 @@ def test_company_does_not_matter() -> None:
             spheres.search(centres[[i]], half_space, "x").points[0], together[i]
         )
     assert not np.array_equal(spheres.search(centres, half_space, "y").points, together)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_estimates_of_a_network_change_no_answer(
+    small_network: Network, small_factuals: Factuals, clip: bool
+) -> None:
+    rows = small_factuals.rows
+    low, high = (rows.min(axis=0) - 0.5, rows.max(axis=0) + 0.5) if clip else (None, None)
+    spheres = GrowingSpheres(samples=60, norm=1, step=0.1, max_shells=90, low=low, high=high)
+    plain = spheres.search(rows, small_network.favourable, "estimates")
+    quick = spheres.search(rows, small_network.favourable, "estimates", model=small_network)
+    np.testing.assert_array_equal(quick.points, plain.points)
+    np.testing.assert_array_equal(quick.shells, plain.shells)
+    assert np.isfinite(plain.points).any()

@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from changeproof.datasets.task import Floats, Integers
-from changeproof.networks.model import Booleans
+from changeproof.networks.model import Booleans, EstimatingModel, Model
 from changeproof.randomness import stream
 
 ROWS_AT_ONCE = 8_192
+ESTIMATES_AT_ONCE = 262_144
 
 Accept = Callable[[Floats], Booleans]
 
@@ -51,20 +52,27 @@ class GrowingSpheres:
     low: Floats | None = None
     high: Floats | None = None
 
-    def search(self, centres: Floats, accept: Accept, *address: str | int) -> Spheres:
-        """Return for every centre the closest accepted point of the first shell that has one."""
+    def search(
+        self, centres: Floats, accept: Accept, *address: str | int, model: Model | None = None
+    ) -> Spheres:
+        """Return for every centre the closest accepted point of the first shell that has one.
+
+        Points that are adverse under `model`, if one is given, must not be accepted: they are
+        then told by an estimate and never looked at.
+        """
         points = np.full(centres.shape, np.nan)
         shells = np.full(len(centres), self.max_shells, dtype=np.int64)
         searching = np.arange(len(centres))
+        estimating = model if isinstance(model, EstimatingModel) else None
         for shell in range(self.max_shells):
             if not len(searching):
                 break
             moves = self._moves(shell, centres.shape[1], *address)
-            group = max(1, ROWS_AT_ONCE // self.samples)
+            group = max(1, (ESTIMATES_AT_ONCE if estimating else ROWS_AT_ONCE) // self.samples)
             ended = np.zeros(len(searching), dtype=np.bool_)
             for first in range(0, len(searching), group):
                 chosen = searching[first : first + group]
-                found, hit = self._closest(centres[chosen], moves, accept)
+                found, hit = self._closest(centres[chosen], moves, accept, estimating)
                 points[chosen[hit]] = found[hit]
                 shells[chosen[hit]] = shell + 1
                 ended[first : first + group] = hit
@@ -78,18 +86,25 @@ class GrowingSpheres:
         lengths = self._lengths(directions)
         return np.asarray(directions * (radii / lengths)[:, None])
 
-    def _closest(self, centres: Floats, moves: Floats, accept: Accept) -> tuple[Floats, Booleans]:
-        candidates = centres[:, None, :] + moves
+    def _closest(
+        self, centres: Floats, moves: Floats, accept: Accept, model: EstimatingModel | None
+    ) -> tuple[Floats, Booleans]:
+        possible = np.ones((len(centres), len(moves)), dtype=np.bool_)
+        if model is not None:
+            estimates, error = model.estimate_logits(centres, moves, self.low, self.high)
+            possible = estimates >= -error
+        who, which = np.nonzero(possible)
+        candidates = centres[who] + moves[which]
         if self.low is not None or self.high is not None:
             np.clip(candidates, self.low, self.high, out=candidates)
-        accepted = accept(candidates.reshape(-1, centres.shape[1])).reshape(candidates.shape[:2])
-        hit = np.asarray(accepted.any(axis=1))
+        accepted = accept(candidates)
+        candidates, who = candidates[accepted], who[accepted]
+        # Sorted by person, then by length; ties by the order of the draws.
+        order = np.lexsort((self._lengths(candidates - centres[who]), who))
+        hit, first = np.unique(who[order], return_index=True)
         points: Floats = np.full(centres.shape, np.nan)
-        # Most shells are empty: only the accepted points of the others are measured.
-        for i in np.flatnonzero(hit):
-            inside = candidates[i, accepted[i]]
-            points[i] = inside[self._lengths(inside - centres[i]).argmin()]
-        return points, hit
+        points[hit] = candidates[order[first]]
+        return points, np.isin(np.arange(len(centres)), hit)
 
     def _lengths(self, vectors: Floats) -> Floats:
         if self.norm == 1:
