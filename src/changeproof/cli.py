@@ -177,14 +177,27 @@ def compare(
 
 
 @app.command()
-def status(directory: RunDirectory) -> None:
-    """Say what of a run is done, what is missing and what is damaged."""
+def status(
+    directory: RunDirectory,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Say where the time went, by stage and subject.")
+    ] = False,
+) -> None:
+    """Say what of a run is done, what is missing and what is damaged.
+
+    With --timings: how long the stages of the run took, by family and method. The
+    times of every piece are kept in timings.jsonl of the run directory and summed
+    up in tables/timings.csv.
+    """
     from changeproof.protocol.directory import read_plan
     from changeproof.protocol.runner import take_inventory
-    from changeproof.report.terminal import print_inventory
+    from changeproof.report.terminal import print_inventory, print_timings
 
     plan = read_plan(directory)
-    print_inventory(directory, plan, take_inventory(plan, directory))
+    if timings:
+        print_timings(directory, plan)
+    else:
+        print_inventory(directory, plan, take_inventory(plan, directory))
 
 
 @diagnose.command("apds-radius")

@@ -20,16 +20,9 @@ from rich.progress import (
 from changeproof.protocol.execution import Finished
 from changeproof.protocol.pieces import Kind, Piece
 from changeproof.protocol.runner import Inventory, Observer
+from changeproof.protocol.timings import NAMES
 
 SECONDS_BETWEEN_LINES = 10.0
-
-NAMES = {
-    Kind.BASE: "base networks",
-    Kind.BANK: "changed networks",
-    Kind.TUNING: "tuning",
-    Kind.COUNTERFACTUALS: "counterfactuals",
-    Kind.SURVIVAL: "survival",
-}
 
 
 class ConsoleObserver(Observer):

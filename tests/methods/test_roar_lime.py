@@ -87,7 +87,8 @@ def plain_walk(
 def published_walk(
     x: np.ndarray, coefficients: np.ndarray, intercept: float, penalty: float, max_steps: int
 ) -> tuple[np.ndarray, int]:
-    row, steps = walk(x, coefficients, intercept, penalty, 0.1, 1e-3, 1e-4, max_steps)
+    row = x.copy()
+    steps = walk(row, x, coefficients, intercept, penalty, 0.1, 1e-3, 1e-4, max_steps)
     return row, steps
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from changeproof.certificates.box import ParameterBox
-from changeproof.networks.kernels import compiled
+from changeproof.networks.kernels import compiled, copy_into
 from changeproof.networks.model import Floats
 
 GRADIENT_STEPS = 20
@@ -70,7 +70,7 @@ def follow_gradients(
         logit = moved_logit(centre, layers, radius, row, here, values)
         if logit < best:
             best = logit
-            directions[:] = here
+            copy_into(here, directions)
     return best
 
 

@@ -212,5 +212,6 @@ def _logistic(
             upto = j + 4
             add_outer_product(bent[j:upto], rows[:upto], curvature[j:upto, :upto], n_rows)
     for j in range(n_features):
-        curvature[:j, j] = curvature[j, :j]
+        for k in range(j):
+            curvature[k, j] = curvature[j, k]
     return loss, agreement

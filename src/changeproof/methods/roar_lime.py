@@ -110,6 +110,7 @@ class RoarLime(Method):
 # Without reordering of sums: when a walk ends hangs on the last digits of its losses.
 @njit(nogil=True, cache=True, error_model="numpy")
 def walk(
+    here: Any,
     start: Any,
     coefficients: Any,
     intercept: float,
@@ -118,13 +119,12 @@ def walk(
     learning_rate: float,
     tolerance: float,
     max_steps: int,
-) -> Any:
-    """Return where Adam stops on the worst-case loss from one factual, and after how many steps.
+) -> int:
+    """Move from one factual, by Adam on the worst-case loss; return the number of steps.
 
     The least favourable change within the radius takes radius x sign(x') off the coefficients
     and radius off the intercept.
     """
-    here = start.copy()
     mean = np.zeros_like(here)
     square = np.zeros_like(here)
     before = np.inf
@@ -150,9 +150,9 @@ def walk(
             square[j] = ADAM_BETA2 * square[j] + (1.0 - ADAM_BETA2) * gradient**2
             here[j] -= size * mean[j] / (math.sqrt(square[j]) / root + ADAM_EPSILON)
         if abs(loss - before) <= tolerance:
-            return here, step
+            return step
         before = loss
-    return here, max_steps
+    return max_steps
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -167,10 +167,11 @@ def walk_all(
     max_steps: int,
 ) -> Any:
     """Walk from every factual on its own surrogate."""
-    rows = np.empty_like(starts)
+    rows = starts.copy()
     steps = np.empty(len(starts), np.int64)
     for i in range(len(starts)):
-        rows[i], steps[i] = walk(
+        steps[i] = walk(
+            rows[i],
             starts[i],
             coefficients[i],
             intercepts[i],

@@ -269,6 +269,13 @@ def sgd_step(
 
 
 @compiled
+def copy_into(source: Any, target: Any) -> None:
+    """Copy a vector. (A slice assignment would compile the texts of its errors, for seconds.)"""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@compiled
 def train_network(
     parameters: Any,
     sizes: Any,
@@ -308,7 +315,7 @@ def train_network(
     validation_total = validation_weights.astype(np.float64).sum()
     best_loss, best_epoch, epoch = np.inf, 0, 0
     for epoch in range(1, max_epochs + 1):
-        gradient[:] = kind(0)
+        gradient.fill(kind(0))
         for tile in range(n_tiles):
             forward(parameters, sizes, rows[tile], activations, logits, n_rows)
             for r in range(n_rows):
@@ -353,10 +360,10 @@ def train_network(
         loss /= validation_total
         if loss < best_loss - tolerance:
             best_loss, best_epoch = loss, epoch
-            best_parameters[:] = parameters
+            copy_into(parameters, best_parameters)
         elif epoch - best_epoch >= patience:
             break
-    parameters[:] = best_parameters
+    copy_into(best_parameters, parameters)
     return best_epoch, epoch, best_loss
 
 

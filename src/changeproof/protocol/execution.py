@@ -9,27 +9,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 import joblib
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from changeproof.networks.network import Network
-from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.protocol.pieces import Piece
 from changeproof.protocol.store import Store
+from changeproof.protocol.timings import Effort, peak_memory
 from changeproof.protocol.work import compute
 
 
 class Finished(NamedTuple):
-    """What became of a piece: the time it took and, where it failed, the traceback."""
+    """What became of a piece: what it took and, where it failed, the traceback."""
 
     piece: Piece
-    seconds: float
+    effort: Effort
     failure: str | None
 
 
+BACKEND = "loky"
+
+
 def execute(
-    pieces: Sequence[Piece], folder: Path, *, jobs: int, backend: str = "loky"
+    pieces: Sequence[Piece], folder: Path, *, jobs: int, backend: str = BACKEND
 ) -> Iterator[Finished]:
     """Compute pieces that do not depend on each other; yield each as it is done.
 
@@ -62,25 +63,18 @@ def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
     return list(dict.fromkeys([*firsts.values(), *longest_first]))
 
 
-def compile_kernels() -> None:
-    """Have the kernels compiled and cached once, before workers would all do it."""
-    rows = np.zeros((4, 2), np.float32)
-    labels = np.array([0, 1, 0, 1], np.float32)
-    data = TrainingData(rows, labels, 4, rows, labels)
-    train([TrainingRecipe(initialisation_seed=0, hidden=(2,), max_epochs=1)], data)
-    network = Network.initialised(2, (2,), 0)
-    network.logits(np.zeros((1, 2)))
-    network.logits_and_gradients(np.zeros((1, 2)))
-
-
 def _compute(piece: Piece, folder: Path) -> Finished:
     # One thread each: sums come out the same whatever the machine, and workers do not compete.
     torch.set_num_threads(1)
-    started = time.perf_counter()
+    wall, processor = time.perf_counter(), time.process_time()
+    failure = None
     try:
         with threadpool_limits(limits=1):
             compute(piece, Store(folder))
     except Exception:
         # Not hidden: the runner goes on with what it can and then fails with all of these.
-        return Finished(piece, time.perf_counter() - started, traceback.format_exc())
-    return Finished(piece, time.perf_counter() - started, None)
+        failure = traceback.format_exc()
+    effort = Effort(
+        time.perf_counter() - wall, time.process_time() - processor, round(peak_memory(), 1)
+    )
+    return Finished(piece, effort, failure)

@@ -18,6 +18,7 @@ from changeproof.protocol.directory import read_plan
 from changeproof.protocol.pieces import Kind, Piece, plan_pieces
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.store import Store
+from changeproof.protocol.timings import timings_table
 
 
 class Results:
@@ -73,6 +74,11 @@ class Results:
             for family in self.plan.families
         ]
         return pd.concat([pd.DataFrame(record["table"]) for record in tables], ignore_index=True)
+
+    @property
+    def timings(self) -> pd.DataFrame:
+        """Seconds by stage and subject: how long the pieces took when they were computed."""
+        return timings_table(self.folder, list(self._pieces.values()))
 
     @property
     def tuned_methods(self) -> list[str]:

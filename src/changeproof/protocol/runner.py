@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from changeproof.protocol.directory import claimed, write_plan
-from changeproof.protocol.execution import Finished, compile_kernels, execute
+from changeproof.protocol.execution import BACKEND, Finished, execute
 from changeproof.protocol.pieces import Kind, Piece, plan_pieces
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.store import DamagedPieceError, Store
+from changeproof.protocol.timings import Session, log_piece, log_session
+from changeproof.protocol.warm_up import warm_up
 
 # Kinds that can be computed side by side, wave after wave.
 WAVES: tuple[tuple[Kind, ...], ...] = (
@@ -101,13 +105,18 @@ def run_pieces(
             for path in inventory.damaged.values():
                 observer.damaged(path)
                 path.unlink()
-            _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
+            log = _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
+        began = time.perf_counter()
         after_work()
+        if not inventory.complete:
+            log_session(folder, replace(log, report_seconds=time.perf_counter() - began))
 
 
-def _run(pieces: list[Piece], folder: Path, jobs: int, observer: Observer) -> None:
+def _run(pieces: list[Piece], folder: Path, jobs: int, observer: Observer) -> Session:
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     observer.compiling()
-    compile_kernels()
+    warm_up({piece.subject for piece in pieces}, jobs=jobs, backend=BACKEND)
+    compiled = time.perf_counter()
     failures: list[Finished] = []
     lost: set[Piece] = set()
     for kinds in WAVES:
@@ -119,11 +128,21 @@ def _run(pieces: list[Piece], folder: Path, jobs: int, observer: Observer) -> No
         observer.started(kinds, ready)
         for item in execute(ready, folder, jobs=jobs):
             observer.finished(item)
-            if item.failure is not None:
+            if item.failure is None:
+                log_piece(folder, item.piece, item.effort)
+            else:
                 failures.append(item)
                 lost.add(item.piece)
     if failures:
         raise PieceFailedError(failures, len(lost) - len(failures))
+    return Session(
+        started=started,
+        jobs=jobs,
+        pieces=len(pieces),
+        compile_seconds=compiled - began,
+        work_seconds=time.perf_counter() - compiled,
+        report_seconds=0.0,
+    )
 
 
 def count_by_kind(pieces: Iterable[Piece]) -> dict[Kind, int]:

@@ -41,6 +41,7 @@ def build_tables(results: Results) -> dict[str, pd.DataFrame]:
         "certified": _certified(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
+        "timings": results.timings,
     }
 
 

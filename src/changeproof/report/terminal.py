@@ -13,9 +13,10 @@ from rich.table import Table
 from changeproof.changes import family_names, get_family
 from changeproof.datasets.builtin import dataset_records
 from changeproof.methods import get_method, method_names
-from changeproof.protocol.pieces import Kind
+from changeproof.protocol.pieces import Kind, plan_pieces
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.runner import Inventory, count_by_kind
+from changeproof.protocol.timings import largest_memory, sessions, timings_table
 from changeproof.report.reading import readable
 
 MOST_MISSING = 10
@@ -61,6 +62,37 @@ def print_inventory(
     else:
         command = f"changeproof run --out {folder}"
         console.print(f"Go on with: {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_timings(folder: Path, plan: Plan, console: Console | None = None) -> None:
+    """Print where the time of a run went, longest first."""
+    console = console if console is not None else Console()
+    table = timings_table(folder, plan_pieces(plan)).sort_values("seconds", ascending=False)
+    shown = pd.DataFrame(
+        {
+            "stage": table["stage"],
+            "subject": table["subject"],
+            "pieces": table["pieces"],
+            "seconds": table["seconds"].map("{:.1f}".format),
+            "processor": table["processor_seconds"].map("{:.1f}".format),
+            "share (%)": table["share"].map("{:.1f}".format),
+        }
+    )
+    _print(console, f"Time of {folder}, summed over workers", shown)
+    total = pd.DataFrame(
+        {
+            "session": [session.started for session in sessions(folder)],
+            "jobs": [session.jobs for session in sessions(folder)],
+            "pieces": [session.pieces for session in sessions(folder)],
+            "compiling (s)": [f"{session.compile_seconds:.1f}" for session in sessions(folder)],
+            "work (s)": [f"{session.work_seconds:.1f}" for session in sessions(folder)],
+            "report (s)": [f"{session.report_seconds:.1f}" for session in sessions(folder)],
+            "wall (s)": [f"{session.seconds:.1f}" for session in sessions(folder)],
+        }
+    )
+    if len(total):
+        _print(console, "Wall time", total)
+    console.print(f"Peak memory of a process: {largest_memory(folder):.0f} MiB", highlight=False)
 
 
 def print_names(subject: str, console: Console | None = None) -> None:

@@ -92,19 +92,34 @@ class MinimalSearch:
         for i, factual in enumerate(factuals):
             distances = np.abs(reaching - factual).sum(axis=1)
             nearest = np.argsort(distances, kind="stable")[: self.segments]
-            fast = shortest(
-                self._flat,
-                self._widths,
-                factual,
-                self.low,
-                self.high,
-                target,
-                reaching[nearest],
-                previous[i],
-                self.max_regions,
-            )
+            fast = self._shortest(factual, target, reaching[nearest], previous[i])
             answers[i] = fast if self.engine == "fast" else self._proven(factual, target, fast)
         return answers
+
+    def _shortest(self, factual: Floats, target: float, goals: Floats, previous: Floats) -> Floats:
+        """Return the shortest change found for one factual, or NaN."""
+        network = self._flat, self._widths
+        origin = np.minimum(np.maximum(factual, self.low), self.high)
+        values = np.empty(self._widths[1:].sum())
+        if preactivations(*network, origin, values) >= target:
+            return origin
+        starts = [cross_segment(*network, origin, goal, target) for goal in goals]
+        climbers = [origin] if np.isnan(previous[0]) else [origin, previous]
+        starts += [climb(*network, begin, self.low, self.high, target) for begin in climbers]
+        best_length, best = np.inf, np.full(len(factual), np.nan)
+        for start in starts:
+            if np.isnan(start[0]):
+                continue
+            point = shorten(*network, origin, self.low, self.high, target, start)
+            if (length := distance(point, origin)) < best_length:
+                best_length, best = length, point
+            room = self.high - origin, origin - self.low
+            length, move = walk_regions(*network, origin, *room, point, target, self.max_regions)
+            if length < best_length - SLACK:
+                candidate = np.minimum(np.maximum(origin + move, self.low), self.high)
+                if preactivations(*network, candidate, values) >= target - TARGET_SLACK:
+                    best_length, best = length, candidate
+        return best
 
     def _proven(self, factual: Floats, target: float, known: Floats) -> Floats:
         if np.isnan(known).any():
@@ -133,59 +148,20 @@ class MinimalSearch:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def shortest(
-    flat: Any,
-    widths: Any,
-    factual: Any,
-    low: Any,
-    high: Any,
-    target: float,
-    goals: Any,
-    previous: Any,
-    max_regions: int,
-) -> Any:
-    """Return the shortest change found for one factual, or NaN."""
-    n_features = len(factual)
-    origin = np.minimum(np.maximum(factual, low), high)
-    values = np.empty(widths[1:].sum())
-    if preactivations(flat, widths, origin, values) >= target:
-        return origin
-    points = np.empty((len(goals) + 2, n_features))
-    lengths = np.full(len(goals) + 2, np.inf)
-    for start in range(len(points)):
-        if start < len(goals):
-            point = cross_segment(flat, widths, origin, goals[start], target)
-        elif start == len(goals):
-            point = climb(flat, widths, origin, low, high, target)
-        elif np.isnan(previous[0]):
-            continue
-        else:
-            point = climb(flat, widths, previous, low, high, target)
-        if np.isnan(point[0]):
-            continue
-        points[start] = shorten(flat, widths, origin, low, high, target, point)
-        lengths[start] = np.abs(points[start] - origin).sum()
-    best_length, best = np.inf, np.full(n_features, np.nan)
-    for start in range(len(points)):
-        if lengths[start] == np.inf:
-            continue
-        if lengths[start] < best_length:
-            best_length, best = lengths[start], points[start].copy()
-        length, move = walk_regions(
-            flat,
-            widths,
-            origin,
-            high - origin,
-            origin - low,
-            points[start],
-            target,
-            max_regions,
-        )
-        if length < best_length - SLACK:
-            candidate = np.minimum(np.maximum(origin + move, low), high)
-            if preactivations(flat, widths, candidate, values) >= target - TARGET_SLACK:
-                best_length, best = length, candidate
-    return best
+def distance(point: Any, other: Any) -> float:
+    """Return the l1 distance of two points."""
+    total = 0.0
+    for j in range(len(point)):
+        total += abs(point[j] - other[j])
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def between(point: Any, other: Any, share: float, result: Any) -> Any:
+    """Fill in the point that lies a share of the way to another."""
+    for j in range(len(point)):
+        result[j] = point[j] + share * (other[j] - point[j])
+    return result
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -211,23 +187,24 @@ def slope(flat: Any, widths: Any, values: Any) -> Any:
 @njit(cache=True, nogil=True, error_model="numpy")
 def cross_segment(flat: Any, widths: Any, origin: Any, goal: Any, target: float) -> Any:
     """Return the first point found on the way to a goal that reaches the target."""
-    values = np.empty(widths[1:].sum())
+    values, point = np.empty(len(flat)), np.empty(len(origin))
     above = 1.0
     for k in range(1, SEGMENT_POINTS + 1):
         share = k / SEGMENT_POINTS
-        if preactivations(flat, widths, origin + share * (goal - origin), values) >= target:
+        if preactivations(flat, widths, between(origin, goal, share, point), values) >= target:
             above = share
             break
         if k == SEGMENT_POINTS:
-            return np.full(len(origin), np.nan)
+            point.fill(np.nan)
+            return point
     below = above - 1.0 / SEGMENT_POINTS
     for _ in range(BISECTIONS):
         middle = 0.5 * (below + above)
-        if preactivations(flat, widths, origin + middle * (goal - origin), values) >= target:
+        if preactivations(flat, widths, between(origin, goal, middle, point), values) >= target:
             above = middle
         else:
             below = middle
-    return origin + above * (goal - origin)
+    return between(origin, goal, above, point)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -279,7 +256,7 @@ def shorten(
     """Shorten a feasible point: solve the linearised problem, go there as far as one may."""
     values = np.empty(widths[1:].sum())
     here = point.copy()
-    length = np.abs(here - origin).sum()
+    length = distance(here, origin)
     for _ in range(LINEARISATIONS):
         logit = preactivations(flat, widths, here, values)
         gradient = slope(flat, widths, values)
@@ -289,13 +266,13 @@ def shorten(
         goal = knapsack(origin, low, high, gradient, gain)
         share, improved = 1.0, False
         while share > 1e-3 and not improved:
-            tried = here + share * (goal - here)
+            tried = between(here, goal, share, np.empty(len(here)))
             if (
-                np.abs(tried - origin).sum() < length - 1e-7
+                distance(tried, origin) < length - 1e-7
                 and preactivations(flat, widths, tried, values) >= target
             ):
                 here, improved = tried, True
-                length = np.abs(here - origin).sum()
+                length = distance(here, origin)
             share *= 0.5
         if not improved:
             break

@@ -1,0 +1,63 @@
+"""Have the kernels compiled before the work starts, on all cores at once.
+
+The first run on a machine compiles some forty small functions. Left to the workers, one of them
+would compile while the others wait for what it computes, or all would compile the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import joblib
+import numpy as np
+import pandas as pd
+
+from changeproof.datasets.task import Task
+from changeproof.methods import get_method
+from changeproof.methods.method import Context, Factuals
+from changeproof.networks.network import Network
+from changeproof.networks.training import TrainingData, TrainingRecipe, train
+
+NETWORKS = "networks"
+# Methods with kernels of their own, those that take longest to compile first.
+COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime")
+
+
+def warm_up(methods: Container[str], *, jobs: int, backend: str) -> None:
+    """Compile what networks and these methods need; next to nothing when that is cached."""
+    if jobs == 1:
+        return  # one process compiles what it needs when it needs it
+    chosen = [name for name in COMPILED_METHODS if name in methods]
+    first = [name for name in chosen if name == COMPILED_METHODS[0]]
+    work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
+    with joblib.parallel_config(backend=backend, n_jobs=jobs):
+        joblib.Parallel(batch_size=1)(joblib.delayed(compile_kernels)(name) for name in work)
+
+
+def compile_kernels(name: str) -> None:
+    """Do on a handful of rows what uses the kernels of a method, or those of the networks."""
+    task, network = _tiny_task(), _tiny_network()
+    if name == NETWORKS:
+        recipe = TrainingRecipe(initialisation_seed=0, hidden=(2,), max_epochs=1)
+        train([recipe], TrainingData.of(task))
+        rows = task.rows("test")
+        network.logits(rows)
+        network.logits_and_gradients(rows)
+        network.estimate_logits(rows, rows)
+        return
+    rows, ids = task.rows("test"), task.row_ids("test")
+    adverse = np.flatnonzero(~network.favourable(rows))[:2]
+    method = get_method(name)().fit(Context(task, network, 0))
+    method.generate(Factuals(ids[adverse], rows[adverse]))
+
+
+def _tiny_task() -> Task:
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    return Task("tiny", pd.DataFrame(rows, columns=["a", "b", "c"]), np.arange(60) % 2)
+
+
+def _tiny_network() -> Network:
+    """Return a network whose logit is the first feature."""
+    first = np.array([[1, 0, 0], [-1, 0, 0]], np.float32)
+    weights = (first, np.eye(2, dtype=np.float32), np.array([[1, -1]], np.float32))
+    return Network(weights, tuple(np.zeros(len(weight), np.float32) for weight in weights))
