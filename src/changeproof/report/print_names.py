@@ -31,16 +31,16 @@ FAMILIES = {
     "architecture": "Architecture",
     "parameter-perturbation": "Parameter perturbation",
 }
-# As the heading of a narrow column, where "|" ends a line.
+# As the heading of a narrow column, line by line.
 FAMILY_HEADINGS = {
-    "new-initialization": "New|init.",
-    "bootstrap": "Boot-|strap",
-    "data-deletion": "Data|deletion",
-    "data-addition": "Data|addition",
-    "label-update": "Label|update",
-    "training-configuration": "Training|config.",
-    "architecture": "Archi-|tecture",
-    "parameter-perturbation": "Param.|perturb.",
+    "new-initialization": ("New", "init."),
+    "bootstrap": ("Boot-", "strap"),
+    "data-deletion": ("Data", "deletion"),
+    "data-addition": ("Data", "addition"),
+    "label-update": ("Label", "update"),
+    "training-configuration": ("Training", "config."),
+    "architecture": ("Archi-", "tecture"),
+    "parameter-perturbation": ("Param.", "perturb."),
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,10 +76,8 @@ def score_decomposition(
         place = (left + column * (panel_width + BETWEEN), line * step + TITLE)
         axes = sheet.axes(*place, panel_width, panel_height)
         sheet.title(axes, titles[name])
-        mine = full_results[full_results["dataset"] == name].set_index("method")
-        for row, method in enumerate(methods):
-            if method in mine.index:
-                _draw_row(axes, row, mine.loc[method])
+        for result in full_results[full_results["dataset"] == name].to_dict("records"):
+            _draw_row(axes, methods.index(result["method"]), result)
         axes.set_xlim(lowest, 100)
         axes.set_ylim(len(methods) - 0.4, -0.6)
         axes.set_yticks(range(len(methods)), beside.values() if column == 0 else [])
@@ -105,7 +104,7 @@ def _lowest(full_results: pd.DataFrame) -> float:
     return float(np.clip(20 * np.floor(lowest / 20), 0, 80))
 
 
-def _draw_row(axes: Axes, row: int, result: pd.Series[float]) -> None:
+def _draw_row(axes: Axes, row: int, result: Mapping[Hashable, Any]) -> None:
     means = np.array([result[f"{metric}_mean"] for metric in METRICS], dtype=float)
     if np.isfinite(means).any():
         span = [np.nanmin(means), np.nanmax(means)]

@@ -33,7 +33,8 @@ TILT = math.radians(40)
 LONGEST_NAME = 1.1
 LONGEST_FAMILY = 1.4
 BAR = 0.4
-UNDEFINED = "–  undefined: no counterfactual is valid on the base network"
+DASH = "\N{EN DASH}"
+UNDEFINED = f"{DASH}  undefined: no counterfactual is valid on the base network"
 MEASURE = "Empirical robustness (%), mean over base networks"
 BLANK = "blank: not evaluated"
 
@@ -148,7 +149,7 @@ def _draw_panel(
         axes.add_patch(cell)
         if numbers or not defined:
             axes.text(
-                column, row, f"{value:.0f}" if defined else "–", fontsize=SMALL,
+                column, row, f"{value:.0f}" if defined else DASH, fontsize=SMALL,
                 ha="center", va="center_baseline", color=_ink(to_rgb(fill)),
             )  # fmt: skip
     axes.set_xlim(-0.5, values.shape[1] - 0.5)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ UNDATED: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None},
     "png": {},
 }
-STYLE = {
+STYLE: dict[Any, object] = {
     "font.family": FONT,
     "font.size": TEXT,
     "text.parse_math": False,
