@@ -13,6 +13,9 @@ from changeproof.report.escaping import latex, markdown, plain
 UNDEFINED = "undefined"
 # More lines than this do not fit on a page.
 PAGE = 48
+# Names with more characters than this are wrapped.
+LONGEST_NAME = 26
+WRAPPED_NAME = "9em"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class PrintTable:
     headings: tuple[Heading, ...]
     sections: list[tuple[str, list[list[Cell]]]]
     section_heading: str = ""
-    size: str = "small"
+    size: str = "footnotesize"
     wide: bool = False
 
     @property
@@ -104,6 +107,8 @@ def as_csv(table: PrintTable) -> str:
 def as_latex(table: PrintTable) -> str:
     """Return a table in the style of booktabs, to be read with ``\\input``."""
     alignment = "".join("l" if heading.left else "r" for heading in table.headings)
+    if max(len(str(row[0])) for _, row in _rows(table)) > LONGEST_NAME:
+        alignment = rf"p{{{WRAPPED_NAME}}}{alignment[1:]}"
     head = [r"\toprule", f"{' & '.join(map(_latex_heading, table.headings))} \\\\", r"\midrule"]
     label = rf"\label{{tab:changeproof-{table.name.replace('_', '-')}}}"
     if table.lines > PAGE:
@@ -116,7 +121,7 @@ def as_latex(table: PrintTable) -> str:
         f"  {label}",
         r"  \centering",
         f"  \\{table.size}",
-        *([r"  \setlength\tabcolsep{3pt}"] if table.wide else []),
+        r"  \setlength\tabcolsep{3pt}",
         rf"  \begin{{tabular}}{{{alignment}}}",
         *(f"    {line}" for line in [*head, *_latex_body(table), r"\bottomrule"]),
         r"  \end{tabular}",

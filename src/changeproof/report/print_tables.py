@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ RESULTS = {
     "distance": (Heading("Distance", "↓"), 3),
 }
 METHOD = Heading("Method", left=True)
+WIDEST_HEADING = 12
 
 
 def print_tables(tables: Mapping[str, pd.DataFrame]) -> list[PrintTable]:
@@ -107,7 +109,6 @@ def full_results(table: pd.DataFrame) -> PrintTable:
         (METHOD, *(heading for heading, _ in RESULTS.values())),
         _by_dataset(table, cells),
         section_heading="Dataset",
-        size="footnotesize",
         wide=True,
     )
 
@@ -165,6 +166,7 @@ def generation_seconds(table: pd.DataFrame) -> PrintTable:
             Heading("Budget used up"),
         ),
         [("", [cells(row) for row in table.to_dict("records")])],
+        wide=True,
     )
 
 
@@ -217,9 +219,9 @@ def _shown(names: Mapping[str, str], name: object) -> str:
 
 
 def _family_heading(family: str) -> Heading:
-    """Return a family's heading, with the paper's short lines or one for each word."""
-    words = tuple(family.replace("-", " ").split())
-    return Heading(_shown(FAMILIES, family), lines=FAMILY_HEADINGS.get(family, words))
+    """Return a family's heading, in the paper's short lines or wrapped."""
+    wrapped = tuple(textwrap.wrap(family.replace("-", " "), WIDEST_HEADING))
+    return Heading(_shown(FAMILIES, family), lines=FAMILY_HEADINGS.get(family, wrapped))
 
 
 def _over_base_networks(table: pd.DataFrame, column: str) -> str:

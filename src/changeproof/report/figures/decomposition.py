@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from changeproof.report.figures.lettering import LINE, SMALL, labels, widest
+from changeproof.report.figures.lettering import LINE, SMALL, TEXT, labels, widest
 from changeproof.report.figures.marks import Mark
 from changeproof.report.figures.sheet import (
     COLUMN_HEIGHT,
@@ -70,7 +70,7 @@ def score_decomposition(
     notes_top = key_top + key_shape([label for _, label in key], width)[1] * LINE + 0.04
     sheet = Sheet(width, notes_top + note_height(notes, width))
     lowest = _lowest(full_results)
-    titles = labels(names, DATASETS, size=SMALL, room=panel_width)
+    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
     for number, name in enumerate(names):
         line, column = divmod(number, columns)
         place = (left + column * (panel_width + BETWEEN), line * step + TITLE)

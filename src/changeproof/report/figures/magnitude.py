@@ -12,7 +12,7 @@ from changeproof.report.figures.sheet import COLUMN_WIDTH, EDGE, GAP, Sheet, for
 from changeproof.report.print_names import FAMILIES, in_order
 
 ROW = 0.165
-LONGEST_NAME = 1.4
+LONGEST_NAME = 1.2
 FOOT = 0.31
 MEASURES = {
     "hard_disagreement_percent": ("disagreement (%)", "#0072B2"),

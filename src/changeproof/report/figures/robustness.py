@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from changeproof.report.figures.lettering import LINE, SMALL, labels, text_width, widest
+from changeproof.report.figures.lettering import SMALL, TEXT, labels, text_width, widest
 from changeproof.report.figures.sheet import (
     COLUMN_HEIGHT,
     COLUMN_WIDTH,
@@ -81,7 +81,7 @@ def robustness_heat_map(
     bar = 0.0 if numbers else BAR
     height = lines * step + foot + bar + note_height(notes, width)
     sheet = Sheet(width, height)
-    titles = labels(names, DATASETS, size=SMALL, room=panel_width)
+    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
     for number, name in enumerate(names):
         line, column = divmod(number, columns)
         place = (left + column * (panel_width + GAP), line * step + TITLE)
@@ -110,7 +110,7 @@ def _left_margin(beside: list[str], below: list[str]) -> float:
 
 
 def _foot(below: list[str]) -> float:
-    return widest(below, SMALL) * math.sin(TILT) + LINE + 0.04
+    return widest(below, SMALL) * math.sin(TILT) + 0.11
 
 
 def _values(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from changeproof.report.figures.lettering import LINE, SMALL, labels
+from changeproof.report.figures.lettering import LINE, SMALL, TEXT, labels
 from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import (
     COLUMN_HEIGHT,
@@ -64,7 +64,7 @@ def distance_tradeoff(
     notes_top = key_top + key_shape(list(shown.values()), width)[1] * LINE + 0.04
     sheet = Sheet(width, notes_top + note_height(notes, width))
     lowest = _lowest(full_results)
-    titles = labels(names, DATASETS, size=SMALL, room=panel_width)
+    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
     for number, name in enumerate(names):
         line, column = divmod(number, columns)
         place = (LEFT + column * (panel_width + GAP), line * step + TITLE)
