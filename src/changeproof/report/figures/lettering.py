@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -48,12 +49,15 @@ def shortened(text: str, size: float, room: float) -> str:
     """Return a text that fits: its beginning and its end, where it is too long."""
     if text_width(text, size) <= room:
         return text
-    for kept in range(len(text) - 1, 1, -1):
+
+    def keeping(kept: int) -> str:
         head = (kept + 1) // 2
-        short = f"{text[:head]}…{text[len(text) - kept + head :]}"
-        if text_width(short, size) <= room:
-            return short
-    return "…"
+        return f"{text[:head]}…{text[len(text) - kept + head :]}"
+
+    too_many = bisect_left(
+        range(len(text)), True, key=lambda kept: text_width(keeping(kept), size) > room
+    )
+    return keeping(max(too_many - 1, 0))
 
 
 def labels(

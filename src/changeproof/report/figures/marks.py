@@ -11,7 +11,7 @@ from changeproof.report.print_names import METHODS
 
 # Okabe and Ito's eight colours, and a grey.
 COLOURS = (
-    "#D55E00", "#56B4E9", "#999999", "#E69F00", "#009E73",
+    "#D55E00", "#56B4E9", "#C4C4C4", "#E69F00", "#009E73",
     "#CC79A7", "#0072B2", "#000000", "#F0E442",
 )  # fmt: skip
 # Nine colours and ten shapes have no common divisor: 90 pairs before one comes again.

@@ -170,7 +170,7 @@ def _tilt(axes: Axes) -> None:
 
 
 def _draw_bar(sheet: Sheet, left: float, top: float, width: float) -> None:
-    axes = sheet.axes(left, top, width, 0.08)
+    axes = sheet.axes(left, top, width - 0.1, 0.08)
     axes.imshow(
         np.linspace(0, 100, 256)[None], cmap="cividis", aspect="auto", extent=(0, 100, 0, 1)
     )
