@@ -26,10 +26,10 @@ def test_pictures_show_the_committed_tables() -> None:
     for name, picture in pictures.items():
         path = ROOT / "docs" / f"{name}.png"
         assert path.stat().st_size < 200_000
-        # Another version of matplotlib may round an edge otherwise, but not move a number.
+        # Arithmetic in the last digit may shade an edge otherwise; another digit is far more.
         ours, committed = (
             np.asarray(Image.open(file).convert("RGB"), dtype=float)
             for file in (io.BytesIO(picture), path)
         )
         assert ours.shape == committed.shape
-        assert np.abs(ours - committed).mean() < 1
+        assert (np.abs(ours - committed).max(axis=-1) > 64).sum() < 10
