@@ -129,7 +129,7 @@ def _draw_panel(axes: Axes, results: pd.DataFrame, marks: dict[str, Mark]) -> No
     if defined.empty:
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", va="center")
     farthest = (defined["distance_mean"] + defined["distance_std"].fillna(0)).max()
-    axes.set_xlim(0, 1.04 * farthest if farthest > 0 else 1.0)
+    axes.set_xlim(0, 1.06 * (farthest if farthest > 0 else 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     axes.grid(color="#EEEEEE", linewidth=0.5)
     axes.set_axisbelow(True)
