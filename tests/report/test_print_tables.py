@@ -130,7 +130,7 @@ def test_one_base_network_has_no_spread() -> None:
     assert r"\pm" not in as_latex(table)
     assert "one base network" in table.caption
     (row,) = read(as_csv(table))
-    assert row["Coverage (%)"] == "50.0"
+    assert row["Coverage"] == "50.0"
     assert not any(name.endswith(" sd") for name in row)
 
 
@@ -140,7 +140,7 @@ def test_undefined_is_a_word() -> None:
     (table,) = print_tables({"full_results": frame})
     assert "& undefined &" in as_latex(table)
     assert "| undefined |" in as_markdown(table)
-    assert read(as_csv(table))[0]["Emp. robust. (%)"] == "undefined"
+    assert read(as_csv(table))[0]["Emp. robust."] == "undefined"
 
 
 def test_odd_names_stay_in_their_cells() -> None:

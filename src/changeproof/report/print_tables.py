@@ -21,10 +21,10 @@ from changeproof.report.print_names import (
 Row = Mapping[Any, Any]
 DASH = "\N{EN DASH}"
 RESULTS = {
-    "coverage": (Heading("Coverage (%)", "↑"), 1),
-    "base_validity": (Heading("Base valid (%)", "↑"), 1),
-    "empirical_robustness": (Heading("Emp. robust. (%)", "↑"), 1),
-    "end_to_end_robustness": (Heading("E2E robust. (%)", "↑"), 1),
+    "coverage": (Heading("Coverage", "↑"), 1),
+    "base_validity": (Heading("Base valid", "↑"), 1),
+    "empirical_robustness": (Heading("Emp. robust.", "↑"), 1),
+    "end_to_end_robustness": (Heading("E2E robust.", "↑"), 1),
     "distance": (Heading("Distance", "↓"), 3),
 }
 METHOD = Heading("Method", left=True)
@@ -102,7 +102,7 @@ def full_results(table: pd.DataFrame) -> PrintTable:
 
     return PrintTable(
         "full_results",
-        "Results over all families of change: "
+        "Results over all families of change, rates in percent: "
         f"{_over_base_networks(table, 'coverage_std')}. Empirical robustness and distance are "
         "those of counterfactuals that are valid on the base network, and undefined where there "
         "is none; end-to-end (E2E) robustness counts every request.",
