@@ -1,0 +1,76 @@
+"""Text that means itself, whatever characters are in it."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
+    "'": r"{'}", '"': r"{''}",
+    # After a line break in a table these two would be taken for its arguments.
+    "[": "{[}", "*": "{*}",
+    "\N{EN DASH}": "{--}", "\N{EM DASH}": "{---}", "…": r"\ldots{}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
+    "±": r"\ensuremath{\pm}", "÷": r"\ensuremath{\div}",
+    "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}", "→": r"\ensuremath{\to}",
+    "∆": r"\ensuremath{\Delta}", "µ": r"\ensuremath{\mu}", "°": r"\ensuremath{^\circ}",
+}  # fmt: skip
+# Letters with accents that the usual fonts of LaTeX (T1) have.
+ACCENTED = frozenset(
+    "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
+    "ĂăĄąĆćČčĎďĐđĘęĚěĞğİıĹĺĽľŁłŃńŇňŊŋŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž"
+)
+GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
+MARKDOWN = frozenset("\\`*_{}[]#|~$!")
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def plain(text: str) -> str:
+    """Return a text in one line of printable characters."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in " ".join(text.split())
+    )
+
+
+def markdown(text: str) -> str:
+    """Return a text that Markdown shows as it is, also inside a table."""
+    return "".join(
+        f"\\{character}" if character in MARKDOWN else ENTITIES.get(character, character)
+        for character in plain(text)
+    )
+
+
+def latex(text: str) -> str:
+    """Return a text that LaTeX sets as it is; characters that it lacks, as code points."""
+    shown = plain(text)
+    # Two hyphens in a row would become a dash.
+    return "".join(
+        "-{}" if shown[place : place + 2] == "--" else _latex_character(character)
+        for place, character in enumerate(shown)
+    )
+
+
+@cache
+def _latex_character(character: str) -> str:
+    if character in LATEX:
+        return LATEX[character]
+    if character.isascii() or character in ACCENTED:
+        return character
+    return _greek(character) or f"{{[}}U+{ord(character):04X}]"
+
+
+def _greek(character: str) -> str:
+    """Return a Greek letter as a command; nothing where it is none."""
+    words = unicodedata.name(character, "").split()
+    if len(words) != 4 or words[:1] != ["GREEK"] or words[2] != "LETTER":
+        return ""
+    name = {"LAMDA": "lambda", "OMICRON": "mathit{o}"}.get(words[3], words[3].lower())
+    if words[1] == "SMALL":
+        return rf"\ensuremath{{\{name}}}"
+    if character in GREEK_CAPITALS:
+        return rf"\ensuremath{{\{name.capitalize()}}}"
+    return ""

@@ -1,0 +1,178 @@
+"""The heat map: which method holds under which family of change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from changeproof.report.figures.lettering import SMALL, TEXT, labels, text_width, widest
+from changeproof.report.figures.sheet import (
+    COLUMN_HEIGHT,
+    COLUMN_WIDTH,
+    EDGE,
+    GAP,
+    TITLE,
+    Sheet,
+    for_print,
+    note_height,
+)
+from changeproof.report.print_names import DATASETS, FAMILIES, METHODS, in_order
+
+ROW = 0.148
+WIDEST_CELL = 0.5
+TILT = math.radians(40)
+LONGEST_NAME = 1.1
+LONGEST_FAMILY = 1.4
+BAR = 0.4
+DASH = "\N{EN DASH}"
+UNDEFINED = f"{DASH}  undefined: no counterfactual is valid on the base network"
+MEASURE = "Empirical robustness (%), mean over base networks"
+BLANK = "blank: not evaluated"
+
+Values = npt.NDArray[np.float64]
+
+
+@for_print
+def robustness_heat_map(
+    family_results: pd.DataFrame,
+    *,
+    datasets: Sequence[str] | None = None,
+    columns: int = 1,
+    width: float = COLUMN_WIDTH,
+) -> Figure:
+    """Draw mean empirical robustness: a panel per dataset, methods down, families across.
+
+    Parameters
+    ----------
+    family_results
+        The table of that name.
+    datasets
+        Which of its datasets to draw; all by default.
+    columns
+        Panels side by side.
+    width
+        Width of the figure in inches; by default one column of a two-column paper.
+    """
+    methods, families = in_order(family_results["method"]), in_order(family_results["family"])
+    names = list(datasets) if datasets is not None else in_order(family_results["dataset"])
+    columns = min(columns, len(names))
+    beside = labels(methods, METHODS, size=SMALL, room=LONGEST_NAME)
+    below = labels(families, FAMILIES, size=SMALL, room=LONGEST_FAMILY)
+    left = _left_margin(list(beside.values()), list(below.values()))
+    room = (width - left - EDGE - (columns - 1) * GAP) / columns
+    panel_width = min(room, WIDEST_CELL * len(families))
+    panel_height = ROW * len(methods)
+    step = TITLE + panel_height + 0.05
+    lines = -(-len(names) // columns)
+    foot = _foot(list(below.values()))
+
+    numbers = panel_width / len(families) >= text_width("100", SMALL) + 0.02
+    panels = {name: _values(family_results, name, methods, families) for name in names}
+    notes = _notes(list(panels.values()))
+    bar = 0.0 if numbers else BAR
+    height = lines * step + foot + bar + note_height(notes, width)
+    sheet = Sheet(width, height)
+    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
+    for number, name in enumerate(names):
+        line, column = divmod(number, columns)
+        place = (left + column * (panel_width + GAP), line * step + TITLE)
+        axes = sheet.axes(*place, panel_width, panel_height)
+        sheet.title(axes, titles[name])
+        _draw_panel(axes, *panels[name], numbers=numbers)
+        last = number + columns >= len(names)
+        axes.set_yticks(range(len(methods)), beside.values() if column == 0 else [])
+        axes.set_xticks(range(len(families)), below.values() if last else [])
+        _tilt(axes)
+    if not numbers:
+        _draw_bar(sheet, left, lines * step + foot, panel_width)
+    sheet.notes(notes, height - note_height(notes, width) + 0.03)
+    return sheet.figure
+
+
+def datasets_per_column(methods: int) -> int:
+    """Return how many panels, one over the other, a column has room for."""
+    return max(1, int((COLUMN_HEIGHT - 1.4) / (TITLE + ROW * methods + 0.05)))
+
+
+def _left_margin(beside: list[str], below: list[str]) -> float:
+    """Return room for the names of methods, and for where the tilted first family begins."""
+    overhang = text_width(below[0], SMALL) * math.cos(TILT)
+    return EDGE + max(widest(beside, SMALL) + 0.05, overhang)
+
+
+def _foot(below: list[str]) -> float:
+    return widest(below, SMALL) * math.sin(TILT) + 0.11
+
+
+def _values(
+    family_results: pd.DataFrame, dataset: str, methods: list[str], families: list[str]
+) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Return the values of a panel, and which of them there are (undefined ones included)."""
+    values = np.full((len(methods), len(families)), np.nan)
+    evaluated = np.zeros(values.shape, dtype=bool)
+    mine = family_results[family_results["dataset"] == dataset]
+    columns = (mine["method"], mine["family"], mine["empirical_robustness_mean"])
+    for method, family, value in zip(*columns, strict=True):
+        place = methods.index(method), families.index(family)
+        values[place], evaluated[place] = value, True
+    return values, evaluated
+
+
+def _notes(panels: list[tuple[Values, npt.NDArray[np.bool_]]]) -> list[str]:
+    undefined = any((np.isnan(values) & evaluated).any() for values, evaluated in panels)
+    blank = any(not evaluated.all() for _, evaluated in panels)
+    return [MEASURE] + [UNDEFINED] * undefined + [BLANK] * blank
+
+
+def _draw_panel(
+    axes: Axes, values: Values, evaluated: npt.NDArray[np.bool_], *, numbers: bool
+) -> None:
+    colours = mpl.colormaps["cividis"]
+    # Cells are drawn one by one: an image would be resampled, and blurred by some viewers.
+    for (row, column), value in np.ndenumerate(values):
+        if not evaluated[row, column]:
+            continue
+        defined = not np.isnan(value)
+        fill = colours(value / 100) if defined else (1.0, 1.0, 1.0, 1.0)
+        cell = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=fill, edgecolor="white", lw=0.4)
+        if not defined:
+            cell.set(hatch="////", edgecolor="#BBBBBB")
+        axes.add_patch(cell)
+        if numbers or not defined:
+            axes.text(
+                column, row, f"{value:.0f}" if defined else DASH, fontsize=SMALL,
+                ha="center", va="center_baseline", color=_ink(to_rgb(fill)),
+            )  # fmt: skip
+    axes.set_xlim(-0.5, values.shape[1] - 0.5)
+    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+
+
+def _ink(fill: tuple[float, float, float]) -> str:
+    """Return black or white, whichever stands out more."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in fill]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "white"
+
+
+def _tilt(axes: Axes) -> None:
+    axes.tick_params(length=0, labelsize=SMALL)
+    for label in axes.get_xticklabels():
+        label.set(rotation=math.degrees(TILT), ha="right", va="top", rotation_mode="anchor")
+
+
+def _draw_bar(sheet: Sheet, left: float, top: float, width: float) -> None:
+    axes = sheet.axes(left, top, width - 0.1, 0.08)
+    axes.imshow(
+        np.linspace(0, 100, 256)[None], cmap="cividis", aspect="auto", extent=(0, 100, 0, 1)
+    )
+    axes.set_yticks([])
+    axes.set_xlabel("empirical robustness (%)")

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+from changeproof import dataset_names, family_names, method_names
+from changeproof.report.figures.marks import COLOURS, method_marks
+from changeproof.report.print_names import DATASETS, FAMILIES, METHODS
+
+
+def test_a_method_has_the_same_mark_whatever_is_beside_it() -> None:
+    everything = method_marks(METHODS)
+    assert method_marks(["wachter", "mine"])["wachter"] == everything["wachter"]
+    assert method_marks(["b", "a"]) == method_marks(["a", "b", "a"])
+
+
+def test_up_to_180_methods_have_marks_of_their_own() -> None:
+    names = [*METHODS, *(f"own-{n:03d}" for n in range(180 - len(METHODS)))]
+    marks = method_marks(names)
+    assert set(marks) == set(names)
+    assert len(set(marks.values())) == 180
+    assert len(method_marks(f"m{n}" for n in range(400))) == 400
+
+
+def test_methods_of_the_paper_differ_in_colour_and_in_shape() -> None:
+    marks = method_marks(METHODS).values()
+    assert len({mark.colour for mark in marks}) == len({mark.shape for mark in marks}) == 9
+
+
+def test_colours_differ_in_brightness_or_hue_for_colour_blind_people() -> None:
+    # What is left for a deuteranope of linear red, green and blue, after Viénot, Brettel and
+    # Mollon (1999).
+    def seen(colour: str) -> tuple[float, float]:
+        red, green, blue = ((int(colour[n : n + 2], 16) / 255) ** 2.2 for n in (1, 3, 5))
+        yellow = 0.29275 * red + 0.70725 * green
+        return yellow ** (1 / 2.2), max(blue + 0.02234 * (green - red), 0.0) ** (1 / 2.2)
+
+    for one, other in combinations(COLOURS, 2):
+        apart = sum((a - b) ** 2 for a, b in zip(seen(one), seen(other), strict=True)) ** 0.5
+        assert apart > 0.1, (one, other)
+
+
+def test_every_built_in_name_has_one_for_print() -> None:
+    assert set(METHODS) == set(method_names())
+    assert set(DATASETS) == set(dataset_names())
+    assert set(FAMILIES) == set(family_names())
