@@ -8,6 +8,8 @@ from pathlib import Path
 import joblib
 
 from changeproof.errors import InputError
+from changeproof.protocol.fitting import fitted
+from changeproof.protocol.pieces import plan_subjects
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.results import Results
 from changeproof.protocol.runner import Observer, run_pieces
@@ -34,6 +36,7 @@ def run(
         Follows the run; see `Observer`.
     """
     folder = Path(out)
+    plan = fitted(plan, plan_subjects(plan, folder)[0].learner)
     jobs = joblib.cpu_count() if jobs is None else jobs
     if jobs < 1:
         raise InputError(f"jobs must be at least 1; got {jobs}")

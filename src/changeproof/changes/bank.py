@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from changeproof.changes.family import BaseModel, Family
 from changeproof.datasets.task import Task
+from changeproof.errors import InputError
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
@@ -31,14 +32,24 @@ class Bank:
 
 
 def build_bank(
-    task: Task, base: BaseModel, families: Sequence[Family], *, threads: int = 1
+    task: Task,
+    base: BaseModel,
+    families: Sequence[Family],
+    *,
+    threads: int = 1,
+    adapt: Callable[[TrainingRecipe], TrainingRecipe] = lambda recipe: recipe,
 ) -> Bank:
-    """Make the changed networks of one base network, family after family."""
+    """Make the changed networks of one base network, family after family.
+
+    `adapt` may change the families' recipes, for a base network of another width.
+    """
+    if not isinstance(base.network, Network):
+        raise InputError(f"a bank holds networks of ours; got a base model {base.network!r}")
     described = [
         (family.name, variant) for family in families for variant in family.variants(task, base)
     ]
     recipes = {
-        position: variant.change
+        position: adapt(variant.change)
         for position, (_, variant) in enumerate(described)
         if isinstance(variant.change, TrainingRecipe)
     }

@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
+from changeproof.networks.model import Model
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 
 
 @dataclass(frozen=True, eq=False)
 class BaseModel:
-    """The network that changes, and the seed that it came from."""
+    """The model that changes, a network unless people brought another, and its seed."""
 
     seed: int
-    network: Network
+    network: Model
 
 
 @dataclass(frozen=True, eq=False)

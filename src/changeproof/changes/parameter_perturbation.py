@@ -6,6 +6,7 @@ import torch
 
 from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
+from changeproof.errors import InputError
 from changeproof.networks.network import Network
 
 RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
@@ -20,14 +21,22 @@ class ParameterPerturbation(Family):
 
     def variants(self, task: Task, base: BaseModel) -> list[Variant]:
         """Return five random directions at each of five radii."""
+        network = base.network
+        if not isinstance(network, Network):
+            raise InputError(f"only networks of ours have parameters to move; got {network!r}")
         return [
-            Variant(f"{radius:g}", r, perturbed(base.network, radius, _seed(base.seed, radius, r)))
+            Variant(
+                f"{radius:g}",
+                r,
+                perturbed(network, radius, perturbation_seed(base.seed, radius, r)),
+            )
             for radius in RADII
             for r in range(DIRECTIONS)
         ]
 
 
-def _seed(base_seed: int, radius: float, replicate: int) -> int:
+def perturbation_seed(base_seed: int, radius: float, replicate: int) -> int:
+    """Return the seed of a random direction."""
     return base_seed + 80_000 + round(1e6 * radius) + replicate
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.methods.method import Counterfactuals
+from changeproof.models.learner import Stack
 from changeproof.networks.model import Booleans
-from changeproof.networks.stack import NetworkStack
 
 
-def survival(answers: Counterfactuals, stack: NetworkStack) -> Booleans:
+def survival(answers: Counterfactuals, stack: Stack) -> Booleans:
     """Return [requests, models]: whether the counterfactual is favourable under the model.
 
     A request without a counterfactual survives nothing.

@@ -9,12 +9,7 @@ from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.networks.model import Booleans
-from changeproof.networks.training import (
-    TrainingData,
-    TrainingRecipe,
-    bootstrap_weights,
-    train,
-)
+from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 ENSEMBLE_OFFSET = 100_000
 
@@ -75,7 +70,7 @@ class BetaRCE(Method):
     def _prepare(self) -> None:
         task = self.context.task
         recipes = ensemble_recipes(task, self.context.base_seed, self.ensemble_size)
-        self._ensemble = train(recipes, TrainingData.of(task)).stack
+        self._ensemble = self.context.learner.train(recipes, task)
         self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
 
     @staticmethod

@@ -19,6 +19,8 @@ import pandas as pd
 
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.errors import InputError
+from changeproof.models.learner import Learner
+from changeproof.models.network import NetworkLearner
 from changeproof.networks.model import Access, Booleans, Model
 
 FOUND = "found"
@@ -32,14 +34,15 @@ BUDGET = "work budget used up"
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What a method may see: a task, the base model on it, and the base seed.
+    """What a method may see: a task, the base model on it, the base seed and the kind of model.
 
-    There is no way from here to a changed model.
+    There is no way from here to a changed model of the evaluation.
     """
 
     task: Task
     model: Model
     base_seed: int
+    learner: Learner = field(default_factory=NetworkLearner)
 
 
 @dataclass(frozen=True, eq=False)

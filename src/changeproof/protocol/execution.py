@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,8 @@ import joblib
 import torch
 from threadpoolctl import threadpool_limits
 
+from changeproof.models.find import install_learners, live_learners
+from changeproof.models.learner import Learner
 from changeproof.protocol.pieces import Piece
 from changeproof.protocol.store import Store
 from changeproof.protocol.timings import Effort, peak_memory
@@ -41,13 +43,18 @@ def execute(
     backend
         A joblib backend; "dask" or "ray" spread the work over a cluster that shares `folder`.
     """
-    ordered = _start_order(pieces)
-    if jobs == 1 or len(pieces) == 1:
-        yield from (_compute(piece, folder) for piece in ordered)
+    groups: dict[str, list[Piece]] = {}
+    for piece in _start_order(pieces):
+        groups.setdefault(piece.together, []).append(piece)
+    if jobs == 1 or len(groups) == 1:
+        yield from (_compute(piece, folder) for group in groups.values() for piece in group)
         return
+    learners = live_learners()
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from parallel(joblib.delayed(_compute)(piece, folder) for piece in ordered)
+        work = (joblib.delayed(_compute_group)(g, folder, learners) for g in groups.values())
+        for finished in parallel(work):
+            yield from finished
 
 
 def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
@@ -61,6 +68,13 @@ def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
     for piece in longest_first:
         firsts.setdefault((piece.kind, piece.subject), piece)
     return list(dict.fromkeys([*firsts.values(), *longest_first]))
+
+
+def _compute_group(
+    pieces: Sequence[Piece], folder: Path, learners: Mapping[str, Learner]
+) -> list[Finished]:
+    install_learners(learners)
+    return [_compute(piece, folder) for piece in pieces]
 
 
 def _compute(piece: Piece, folder: Path) -> Finished:

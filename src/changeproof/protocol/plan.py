@@ -16,6 +16,7 @@ from changeproof.methods import method_names
 
 BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
 TUNING_SEED = 2026
+DEFAULT_MODEL = "mlp"
 FACTUALS = 250
 LARGEST_SEED = 2**31
 
@@ -52,6 +53,18 @@ class Plan(BaseModel):
         Seeds of the base networks; the paper's five by default.
     factuals
         The most people per base network.
+    rows
+        Row ids of the people, instead of a sample of the test rows that the base model rejects.
+    model
+        The kind of model: "mlp", "mlp:64,32", "sklearn:RandomForestClassifier(max_depth=8)", …
+    grid
+        Training configurations of a scikit-learn model: parameters and the values they take.
+    replacements
+        Models that may take its place, as further values of the architecture family.
+    counterfactuals
+        Tables of counterfactuals from elsewhere, by the name that they get as a method.
+    left_out
+        Methods and families that the model cannot support, with the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -61,11 +74,19 @@ class Plan(BaseModel):
     families: tuple[str, ...] = Field(default_factory=family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
     factuals: int = Field(default=FACTUALS, ge=1)
+    rows: tuple[int, ...] | None = None
+    model: str = DEFAULT_MODEL
+    grid: dict[str, tuple[Any, ...]] | None = None
+    replacements: tuple[str, ...] | None = None
+    counterfactuals: dict[str, str] = Field(default_factory=dict)
+    left_out: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("datasets")
     @classmethod
     def _known_datasets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        return _named("dataset", given, dataset_names())
+        own = tuple(name for name in given if name.endswith(".toml"))
+        _refuse_twice("dataset", given)
+        return _named("dataset", [n for n in given if n not in own], dataset_names()) + own
 
     @field_validator("methods")
     @classmethod
@@ -87,6 +108,8 @@ class Plan(BaseModel):
     def checked(cls, values: Mapping[str, Any], where: str = "plan") -> Self:
         """Build a plan from plain values; what does not fit is named in one line."""
         plain = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        if isinstance(grid := plain.get("grid"), dict):
+            plain["grid"] = {k: tuple(v) if isinstance(v, list) else v for k, v in grid.items()}
         try:
             return cls.model_validate(plain)
         except ValidationError as error:

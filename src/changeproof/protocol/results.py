@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from sklearn.metrics import balanced_accuracy_score
 
 from changeproof.changes.bank import Bank
-from changeproof.datasets.builtin import load_task
-from changeproof.errors import InputError
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError, unknown
 from changeproof.evaluation.survival import unpack_bits
 from changeproof.methods.method import Counterfactuals
 from changeproof.networks.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.protocol.directory import read_plan
-from changeproof.protocol.pieces import Kind, Piece, plan_pieces
+from changeproof.protocol.pieces import Kind, Piece, plan_pieces, plan_subjects
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.store import Store
 from changeproof.protocol.timings import timings_table
@@ -40,22 +43,44 @@ class Results:
         self.folder = Path(folder)
         self.plan: Plan = read_plan(self.folder)
         self._store = Store(self.folder)
+        self._about = {about.dataset: about for about in plan_subjects(self.plan, self.folder)}
         self._pieces = {
-            (piece.kind, piece.dataset, piece.base_seed, piece.subject): piece
-            for piece in plan_pieces(self.plan)
+            (piece.kind, piece.dataset, piece.base_seed, piece.subject, piece.family): piece
+            for piece in plan_pieces(self.plan, self.folder)
         }
 
     def __repr__(self) -> str:
         return f"Results({str(self.folder)!r})"
+
+    @property
+    def datasets(self) -> list[str]:
+        """The names of the tasks, in the plan's order."""
+        return list(self._about)
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods of the plan, and the tables of counterfactuals that it was given."""
+        return [*self.plan.methods, *self.plan.counterfactuals]
+
+    def task(self, dataset: str) -> Task:
+        """Return a task."""
+        try:
+            return self._about[dataset].task
+        except KeyError:
+            raise unknown("dataset", dataset, self.datasets) from None
 
     def base_network(self, dataset: str, base_seed: int) -> Network:
         """Return a base network."""
         return self._store.load_network(self._piece(Kind.BASE, dataset, base_seed))
 
     def balanced_accuracy(self, dataset: str, base_seed: int) -> float:
-        """Return the balanced accuracy of a base network on the test rows."""
-        _, record = self._store.load_networks(self._piece(Kind.BASE, dataset, base_seed))
-        return float(record["balanced_accuracy"])
+        """Return the balanced accuracy of a base model on the test rows."""
+        piece = self._piece(Kind.BASE, dataset, base_seed)
+        if self._about[dataset].keeps_networks:
+            return float(self._store.load_networks(piece)[1]["balanced_accuracy"])
+        predicted = self._store.load_table(piece)["probability"] >= 0.5
+        labels = self.task(dataset).labels_of("test")
+        return float(balanced_accuracy_score(labels, predicted))
 
     def bank(self, dataset: str, base_seed: int) -> Bank:
         """Return the changed networks of a base network, and their table with magnitudes."""
@@ -68,12 +93,19 @@ class Results:
         return Bank(stack, pd.concat(tables, ignore_index=True))
 
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
-        """Return what was changed in each network of the bank, and by how much."""
-        tables = [
+        """Return what was changed in each changed model, and by how much."""
+        if not self._about[dataset].keeps_networks:
+            pieces = [
+                self._piece(Kind.CHANGES, dataset, base_seed, family, family)
+                for family in self.plan.families
+            ]
+            tables = [self._store.load_table(piece) for piece in pieces]
+            return pd.concat(tables, ignore_index=True)
+        records = [
             self._store.load_networks(self._piece(Kind.BANK, dataset, base_seed, family))[1]
             for family in self.plan.families
         ]
-        return pd.concat([pd.DataFrame(record["table"]) for record in tables], ignore_index=True)
+        return pd.concat([pd.DataFrame(record["table"]) for record in records], ignore_index=True)
 
     @property
     def timings(self) -> pd.DataFrame:
@@ -96,18 +128,30 @@ class Results:
     def counterfactuals(self, dataset: str, base_seed: int, method: str) -> Counterfactuals:
         """Return a method's counterfactuals for the factuals of a base network."""
         piece = self._piece(Kind.COUNTERFACTUALS, dataset, base_seed, method)
-        names = load_task(dataset).feature_names
+        names = self.task(dataset).feature_names
         return Counterfactuals.from_frame(self._store.load_table(piece), names)
 
     def survival(self, dataset: str, base_seed: int, method: str) -> Booleans:
-        """Return [requests, changed networks], networks in the order of `variants`."""
-        piece = self._piece(Kind.SURVIVAL, dataset, base_seed, method)
-        bits = self._store.load_table(piece)["survived"].to_list()
-        return unpack_bits(bits, len(self.variants(dataset, base_seed)))
+        """Return [requests, changed models], models in the order of `variants`."""
+        models = self.variants(dataset, base_seed)
+        if self._about[dataset].keeps_networks:
+            return self._survived(len(models), dataset, base_seed, method)
+        sizes = models.groupby("family").size()
+        parts = [
+            self._survived(sizes[family], dataset, base_seed, method, family)
+            for family in self.plan.families
+        ]
+        return np.concatenate(parts, axis=1)
 
-    def _piece(self, kind: Kind, dataset: str, base_seed: int, subject: str = "") -> Piece:
+    def _survived(self, models: int, *where: Any) -> Booleans:
+        piece = self._piece(Kind.SURVIVAL, *where)
+        return unpack_bits(self._store.load_table(piece)["survived"].to_list(), models)
+
+    def _piece(
+        self, kind: Kind, dataset: str, base_seed: int, subject: str = "", family: str = ""
+    ) -> Piece:
         try:
-            return self._pieces[kind, dataset, base_seed, subject]
+            return self._pieces[kind, dataset, base_seed, subject, family]
         except KeyError:
-            asked = " ".join(filter(None, (dataset, str(base_seed), kind.value, subject)))
+            asked = " ".join(filter(None, (dataset, str(base_seed), kind.value, subject, family)))
             raise InputError(f"{asked!r} is not part of the plan in {self.folder}") from None

@@ -22,7 +22,7 @@ WAVES: tuple[tuple[Kind, ...], ...] = (
     (Kind.BASE,),
     (Kind.BANK, Kind.TUNING),
     (Kind.COUNTERFACTUALS,),
-    (Kind.SURVIVAL,),
+    (Kind.CHANGES, Kind.SURVIVAL),
 )
 
 
@@ -72,7 +72,7 @@ class Observer:
 def take_inventory(plan: Plan, folder: Path) -> Inventory:
     """Compare the plan with the store, reading every file to see whether it is whole."""
     store, inventory = Store(folder), Inventory()
-    for piece in plan_pieces(plan):
+    for piece in plan_pieces(plan, folder):
         try:
             (inventory.done if store.has(piece) else inventory.missing).append(piece)
         except DamagedPieceError as error:

@@ -43,7 +43,7 @@ class Store:
         stem = self.folder / piece.file_stem
         if not stem.parent.is_dir():
             return None
-        ending = f".{piece.kind.suffix}"
+        ending = f".{piece.suffix}"
         found = [
             entry
             for entry in stem.parent.iterdir()
@@ -92,7 +92,7 @@ class Store:
             path.unlink(missing_ok=True)
 
     def _save(self, piece: Piece, content: bytes) -> None:
-        name = f"{piece.file_stem}.{_checksum(content)}.{piece.kind.suffix}"
+        name = f"{piece.file_stem}.{_checksum(content)}.{piece.suffix}"
         write_whole(self.folder / name, content)
 
     def _load(self, piece: Piece) -> bytes:

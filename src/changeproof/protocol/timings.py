@@ -25,6 +25,7 @@ NAMES = {
     Kind.BANK: "changed networks",
     Kind.TUNING: "tuning",
     Kind.COUNTERFACTUALS: "counterfactuals",
+    Kind.CHANGES: "changed models",
     Kind.SURVIVAL: "survival",
 }
 

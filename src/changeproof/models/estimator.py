@@ -1,0 +1,213 @@
+"""scikit-learn classifiers and pipelines as learners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.models.function import source_digest, whole_weights
+from changeproof.models.learner import (
+    Alternative,
+    FittedModel,
+    Learner,
+    ModelStack,
+    weights_and_labels,
+)
+from changeproof.networks.model import Floats, Model
+from changeproof.networks.training import TrainingRecipe
+
+# What people turn first, per kind of model; the base setting itself is left out.
+GRIDS: dict[str, dict[str, list[Any]]] = {
+    "GradientBoostingClassifier": {
+        "learning_rate": [0.05, 0.1, 0.2],
+        "max_depth": [2, 3, 4],
+        "n_estimators": [50, 100, 200],
+    },
+    "HistGradientBoostingClassifier": {
+        "learning_rate": [0.05, 0.1, 0.2],
+        "max_leaf_nodes": [15, 31, 63],
+        "l2_regularization": [0.0, 0.1, 1.0],
+    },
+    "LogisticRegression": {"C": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]},
+    "RandomForestClassifier": {
+        "max_features": ["sqrt", 0.5, 1.0],
+        "min_samples_leaf": [1, 2, 5],
+        "max_depth": [None, 8, 16],
+    },
+    "ExtraTreesClassifier": {
+        "max_features": ["sqrt", 0.5, 1.0],
+        "min_samples_leaf": [1, 2, 5],
+        "max_depth": [None, 8, 16],
+    },
+    "MLPClassifier": {
+        "alpha": [1e-5, 1e-4, 1e-3],
+        "learning_rate_init": [5e-4, 1e-3, 2e-3],
+        "batch_size": [64, "auto", 400],
+    },
+}
+
+
+class EstimatorLearner(Learner):
+    """A scikit-learn classifier or pipeline with `predict_proba`, cloned for every training.
+
+    Parameters
+    ----------
+    estimator
+        A classifier; fitted or not, it is cloned and never changed.
+    grid
+        Parameters and the values they may take, as for scikit-learn's `ParameterGrid`: the
+        training configurations. There are defaults for common classifiers.
+    original
+        Whether it takes the original features as a DataFrame instead of standardised, one-hot
+        encoded rows; by default true for a pipeline with a `ColumnTransformer`.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        original: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        for need in ("fit", "get_params", "predict_proba"):
+            if not hasattr(estimator, need):
+                raise InputError(
+                    f"model {type(estimator).__name__} has no {need}; expected a scikit-learn "
+                    "classifier that gives probabilities"
+                )
+        self.estimator = estimator
+        self.grid = dict(grid) if grid is not None else None
+        self.original = _takes_columns(estimator) if original is None else original
+        self.name = name if name is not None else _kind(estimator)
+
+    def __repr__(self) -> str:
+        return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Class, parameters and, for a class of one's own, its source."""
+        parts = [repr(_plain(self.estimator)), repr(self.original)]
+        if not type(self.estimator).__module__.startswith("sklearn."):
+            parts.append(source_digest(type(self.estimator)))
+        return "estimator " + " ".join(parts)
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
+        """Clone and refit once per recipe."""
+        return ModelStack([self._model(recipe, task) for recipe in recipes])
+
+    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
+        rows, weights, labels = weights_and_labels(recipe, task)
+        estimator = seeded(clone(self.estimator), recipe.initialisation_seed)
+        if not (weights == 1.0).all():
+            if (key := weight_key(estimator)) is None:
+                counts = whole_weights(weights, self.name)
+                rows, labels = np.repeat(rows, counts, axis=0), np.repeat(labels, counts)
+                arguments = {}
+            else:
+                arguments = {key: weights}
+        else:
+            arguments = {}
+        try:
+            estimator.fit(self._inputs(rows, task), labels, **arguments)
+        except Exception as error:
+            raise InputError(
+                f"model {self.name} could not be refitted on {len(rows)} rows: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return FittedModel(_Predict(estimator, self, task), self.name)
+
+    def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
+        return task.decoded(rows) if self.original else rows
+
+    def configurations(self) -> list[Alternative]:
+        """Return the grid without the present setting."""
+        final = _final(self.estimator)
+        grid = self.grid
+        if grid is None:
+            prefix = "" if final is self.estimator else f"{self.estimator.steps[-1][0]}__"
+            default = GRIDS.get(type(final).__name__, {})
+            grid = {f"{prefix}{key}": values for key, values in default.items()}
+        if not grid:
+            return []
+        known = self.estimator.get_params(deep=True)
+        for key in grid:
+            if key not in known:
+                raise InputError(
+                    f"model {self.name} has no parameter {key!r} to vary; "
+                    f"expected one of: {', '.join(sorted(known))}"
+                )
+        alternatives = []
+        for point in ParameterGrid({key: list(values) for key, values in grid.items()}):
+            if all(known[key] == value for key, value in point.items()):
+                continue
+            changed = clone(self.estimator).set_params(**point)
+            level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
+            learner = EstimatorLearner(changed, original=self.original, name=self.name)
+            alternatives.append(Alternative(level, learner))
+        return alternatives
+
+
+class _Predict:
+    """Probabilities of a fitted estimator, from standardised rows."""
+
+    def __init__(self, estimator: Any, learner: EstimatorLearner, task: Task) -> None:
+        self.estimator, self.learner, self.task = estimator, learner, task
+        classes = list(estimator.classes_)
+        if classes != [0, 1]:
+            raise InputError(f"model {learner.name} was trained on the classes {classes} only")
+
+    def __call__(self, rows: Floats) -> Any:
+        return self.estimator.predict_proba(self.learner._inputs(rows, self.task))
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Set every random state of an estimator, nested ones too."""
+    states = [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
+    return estimator.set_params(**dict.fromkeys(states, seed))
+
+
+def weight_key(estimator: Any) -> str | None:
+    """Return the name under which `fit` takes row weights, if it does."""
+    final = _final(estimator)
+    if not has_fit_parameter(final, "sample_weight"):
+        return None
+    if final is estimator:
+        return "sample_weight"
+    return f"{estimator.steps[-1][0]}__sample_weight"
+
+
+def _final(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _kind(estimator: Any) -> str:
+    return type(_final(estimator)).__name__
+
+
+def _takes_columns(estimator: Any) -> bool:
+    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
+    return any(isinstance(step, ColumnTransformer) for step in steps)
+
+
+def _plain(estimator: Any) -> Any:
+    """Return class and parameters as plain, ordered values."""
+    if hasattr(estimator, "get_params"):
+        parameters = sorted(estimator.get_params(deep=False).items())
+        qualified = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+        return qualified, [(key, _plain(value)) for key, value in parameters]
+    if isinstance(estimator, list | tuple):
+        return [_plain(value) for value in estimator]
+    if callable(estimator):
+        return source_digest(estimator)
+    return repr(estimator)

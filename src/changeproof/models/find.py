@@ -1,0 +1,182 @@
+"""Learners by the names that plans and the command line use."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import pickle
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from changeproof.errors import InputError
+from changeproof.models.learner import Learner
+from changeproof.models.network import NetworkLearner
+
+DEFAULT = "mlp"
+FORMS = (
+    "mlp, mlp:64,32, sklearn:ClassName or sklearn:ClassName(parameter=value), "
+    "python:module:name, or pickle:FILE"
+)
+# What may take the place of a model when nobody says what: kinds that lenders use.
+REPLACEMENTS = (
+    "sklearn:LogisticRegression(max_iter=1000)",
+    "sklearn:RandomForestClassifier(n_estimators=100)",
+    "sklearn:ExtraTreesClassifier(n_estimators=100)",
+    "sklearn:HistGradientBoostingClassifier",
+    "mlp",
+)
+
+_OBJECTS: dict[str, Learner] = {}
+
+
+def find_learner(
+    reference: str,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    replacements: Sequence[str] | None = None,
+    unpickle: bool = False,
+) -> Learner:
+    """Return the learner of a reference, with its alternatives.
+
+    Parameters
+    ----------
+    reference
+        For instance "mlp:64,32" or "sklearn:RandomForestClassifier(min_samples_leaf=5)".
+    grid
+        Training configurations of a scikit-learn model.
+    replacements
+        References of models that may take its place.
+    unpickle
+        Whether a "pickle:" file may be loaded. Loading one runs whatever code it holds.
+    """
+    learner = _OBJECTS.get(reference) or _parsed(reference, unpickle)
+    if grid is not None:
+        from changeproof.models.estimator import EstimatorLearner
+
+        if not isinstance(learner, EstimatorLearner):
+            raise InputError(f"a parameter grid needs a scikit-learn model; got {reference!r}")
+        learner.grid = dict(grid)
+        learner.configurations()
+    if replacements is not None:
+        learner.replacement_learners = tuple(_parsed(other, unpickle) for other in replacements)
+    elif not isinstance(learner, NetworkLearner) and not learner.replacement_learners:
+        others = [_parsed(other, False) for other in REPLACEMENTS]
+        learner.replacement_learners = tuple(o for o in others if o.name != learner.name)
+    return learner
+
+
+def object_reference(learner: Learner) -> str:
+    """Make a live learner known under a reference, and return it."""
+    digest = hashlib.sha256(learner.fingerprint.encode()).hexdigest()[:12]
+    reference = f"object:{learner.name}@{digest}"
+    _OBJECTS[reference] = learner
+    return reference
+
+
+def live_learners() -> dict[str, Learner]:
+    """Return the live learners by reference, for worker processes."""
+    return dict(_OBJECTS)
+
+
+def install_learners(learners: Mapping[str, Learner]) -> None:
+    """Make live learners of another process known here."""
+    _OBJECTS.update(learners)
+
+
+def as_learner(model: Any, name: str | None = None) -> Learner:
+    """Return a learner for whatever people bring: learner, estimator or training function."""
+    if isinstance(model, Learner):
+        return model
+    from changeproof.models.estimator import EstimatorLearner
+    from changeproof.models.function import FunctionLearner
+
+    if hasattr(model, "get_params") or hasattr(model, "predict_proba"):
+        return EstimatorLearner(model, name=name)
+    if callable(model):
+        return FunctionLearner(model, name=name)
+    raise InputError(
+        f"cannot use {type(model).__name__} as a model; expected a scikit-learn classifier, a "
+        "function fit(X, y, sample_weight, seed) or a changeproof learner"
+    )
+
+
+def _parsed(reference: str, unpickle: bool) -> Learner:
+    kind, _, rest = reference.partition(":")
+    if kind == "mlp":
+        return NetworkLearner() if not rest else NetworkLearner(_widths(reference, rest))
+    if kind == "sklearn" and rest:
+        return as_learner(_estimator(rest))
+    if kind == "python" and rest:
+        return as_learner(_attribute(rest), name=rest.partition(":")[2])
+    if kind == "pickle" and rest:
+        return as_learner(_unpickled(Path(rest), unpickle), name=Path(rest).stem)
+    if kind == "object":
+        raise InputError(f"model {reference!r} lived in another session; pass the model again")
+    raise InputError(f"unknown model {reference!r}; expected {FORMS}")
+
+
+def _widths(reference: str, text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise InputError(f"model {reference!r}: expected widths such as mlp:64,32")
+    return [int(part) for part in parts]
+
+
+def _estimator(text: str) -> Any:
+    from sklearn.utils import all_estimators
+
+    try:
+        call = ast.parse(text, mode="eval").body
+        arguments: dict[str, Any] = {}
+        if isinstance(call, ast.Call):
+            if call.args or any(word.arg is None for word in call.keywords):
+                raise ValueError
+            arguments = {str(w.arg): ast.literal_eval(w.value) for w in call.keywords}
+            call = call.func
+        if not isinstance(call, ast.Name):
+            raise ValueError
+    except (SyntaxError, ValueError):
+        raise InputError(
+            f"model 'sklearn:{text}': expected ClassName or ClassName(parameter=value)"
+        ) from None
+    known = dict(all_estimators(type_filter="classifier"))
+    if call.id not in known:
+        near = [name for name in known if call.id.lower() in name.lower()] or sorted(known)
+        raise InputError(
+            f"scikit-learn has no classifier {call.id!r}; expected one of: {', '.join(near)}"
+        )
+    try:
+        return known[call.id](**arguments)
+    except TypeError as error:
+        raise InputError(f"model 'sklearn:{text}': {error}") from None
+
+
+def _attribute(text: str) -> Any:
+    module, _, name = text.partition(":")
+    if not name:
+        raise InputError(f"model 'python:{text}': expected python:module:name")
+    try:
+        return getattr(import_module(module), name)
+    except ImportError as error:
+        raise InputError(f"model 'python:{text}': cannot import {module}: {error}") from None
+    except AttributeError:
+        raise InputError(f"model 'python:{text}': {module} has no {name!r}") from None
+
+
+def _unpickled(path: Path, allowed: bool) -> Any:
+    if not allowed:
+        raise InputError(
+            f"model file {path}: loading a pickle runs whatever code it holds. If you trust its "
+            "author, pass --unpickle-and-run-its-code"
+        )
+    try:
+        with path.open("rb") as file:
+            return pickle.load(file)
+    except OSError as error:
+        raise InputError(f"cannot read model file {path}: {error.strerror}") from None
+    except Exception as error:
+        raise InputError(
+            f"model file {path} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error

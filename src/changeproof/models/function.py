@@ -1,0 +1,78 @@
+"""Any training function as a learner."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.models.learner import FittedModel, Learner, ModelStack, weights_and_labels
+from changeproof.networks.model import Model
+from changeproof.networks.training import TrainingRecipe
+
+PARAMETERS = ("X", "y", "sample_weight", "seed")
+
+
+class FunctionLearner(Learner):
+    """A function ``fit(X, y, sample_weight, seed)`` that returns ``predict_proba``.
+
+    Parameters
+    ----------
+    fit
+        Called with standardised rows [rows, features], labels 0 (adverse) and 1 (favourable),
+        how often each row counts, and a seed. Returns a function of rows that gives the
+        probability of the favourable class, [rows] or [rows, 2].
+    name
+        How tables call it; by default the function's name.
+    """
+
+    def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:
+        if not callable(fit):
+            raise InputError(f"a training function must be callable; got {fit!r}")
+        self.fit = fit
+        self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
+
+    def __repr__(self) -> str:
+        return f"FunctionLearner({self.name})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and source of the function."""
+        return f"function {self.name} {source_digest(self.fit)}"
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
+        """Call the function once per recipe."""
+        return ModelStack([self._model(recipe, task) for recipe in recipes])
+
+    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
+        rows, weights, labels = weights_and_labels(recipe, task)
+        predict = self.fit(rows, labels, weights, recipe.initialisation_seed)
+        if not callable(predict):
+            raise InputError(
+                f"training function {self.name}{PARAMETERS} must return a function of rows that "
+                f"gives probabilities; got {type(predict).__name__}"
+            )
+        return FittedModel(predict, self.name)
+
+
+def source_digest(thing: Any) -> str:
+    """Hash the source of a function or class (its code, where there is no source)."""
+    try:
+        text = inspect.getsource(thing)
+    except (OSError, TypeError):
+        code = getattr(thing, "__code__", None)
+        text = repr((code.co_code, code.co_consts)) if code is not None else repr(thing)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def whole_weights(weights: Any, name: str) -> Any:
+    """Return row weights as counts, for models that can only be given a row several times."""
+    counts = np.rint(weights).astype(np.int64)
+    if not np.allclose(counts, weights):
+        raise InputError(f"model {name} takes no row weights, and these are not whole numbers")
+    return counts

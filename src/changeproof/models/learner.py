@@ -1,0 +1,145 @@
+"""The contract of a learner: something that can be trained again under changed circumstances."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.networks.model import Access, Booleans, Floats, Model
+from changeproof.networks.training import TrainingRecipe
+
+
+class Stack(Protocol):
+    """Models over the same features, evaluated together."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, position: int) -> Model: ...
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probabilities of the favourable class [models, rows]."""
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return which models call which rows favourable [models, rows]."""
+
+
+class ModelStack:
+    """Models of any kind behind one another."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models = tuple(models)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __getitem__(self, position: int) -> Model:
+        return self.models[position]
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probabilities of the favourable class [models, rows]."""
+        return np.array([model.probabilities(rows) for model in self.models])
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return which models call which rows favourable [models, rows]."""
+        return np.array([model.favourable(rows) for model in self.models], dtype=np.bool_)
+
+
+class Alternative(NamedTuple):
+    """Another way to train, or another kind of model, with the name that tables show."""
+
+    level: str
+    learner: Learner
+
+
+class Learner(ABC):
+    """A kind of model that can be trained on a task, again and again.
+
+    Only three things of a recipe concern every learner: the seed, the weights of the rows and
+    the labels. Training must be deterministic given these.
+    """
+
+    name: str
+    offers: Access = Access.PREDICTIONS
+    replacement_learners: tuple[Learner, ...] = ()
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Everything that training depends on, as text: kind, settings, code."""
+
+    @abstractmethod
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
+        """Train one model per recipe."""
+
+    def configurations(self) -> Sequence[Alternative]:
+        """Return other training configurations; none means that nothing is known of any."""
+        return ()
+
+    def replacements(self) -> list[Alternative]:
+        """Return models that may take this one's place; none means that nothing is known."""
+        return [Alternative(learner.name, learner) for learner in self.replacement_learners]
+
+    def perturbed(self, model: Model, radius: float, seed: int) -> Model | None:
+        """Return the model with every parameter moved a little, or None if it has none."""
+        return None
+
+
+class FittedModel:
+    """A model behind a function that gives probabilities of both or of the favourable class."""
+
+    offers = Access.PREDICTIONS
+
+    def __init__(self, predict: Any, name: str) -> None:
+        self._predict = predict
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"FittedModel({self._name})"
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probability of the favourable class, one per row."""
+        if not len(rows):
+            return np.empty(0)
+        return favourable_probabilities(self._predict(rows), len(rows), self._name)
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return whether the favourable class is predicted: probability >= 0.5."""
+        return self.probabilities(rows) >= 0.5
+
+
+def favourable_probabilities(given: Any, n_rows: int, name: str) -> Floats:
+    """Check what a model returned; accept [rows], [rows, 1] or [rows, 2]."""
+    values = np.asarray(given, dtype=np.float64)
+    if values.shape == (n_rows, 2):
+        values = values[:, 1]
+    if values.shape not in ((n_rows,), (n_rows, 1)):
+        raise InputError(
+            f"model {name}: expected probabilities of shape ({n_rows},) or ({n_rows}, 2); "
+            f"got {values.shape}"
+        )
+    values = values.reshape(n_rows)
+    if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0):
+        raise InputError(
+            f"model {name}: expected probabilities between 0 and 1; got values from "
+            f"{values.min():g} to {values.max():g}"
+        )
+    return values
+
+
+def weights_and_labels(recipe: TrainingRecipe, task: Task) -> tuple[Floats, Floats, Any]:
+    """Return the rows that count in a recipe, their labels and how often each counts."""
+    rows = np.concatenate([task.rows("train"), task.rows("update")])
+    labels = np.concatenate([task.labels_of("train"), task.labels_of("update")])
+    if recipe.labels is not None:
+        labels = np.asarray(recipe.labels)
+    weights = np.zeros(len(rows))
+    weights[: len(task.split.train)] = 1.0
+    if recipe.row_weights is not None:
+        weights = np.asarray(recipe.row_weights, dtype=np.float64)
+    counted = weights > 0
+    return rows[counted], weights[counted], labels[counted].astype(np.int64)

@@ -1,0 +1,127 @@
+"""PyTorch modules as learners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import expit
+from torch import nn
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.models.function import source_digest
+from changeproof.models.learner import Learner, ModelStack, weights_and_labels
+from changeproof.networks.model import Access, Booleans, Floats, Model
+from changeproof.networks.training import TrainingRecipe
+
+
+class ModuleModel:
+    """A PyTorch module that gives one logit per row."""
+
+    offers = Access.GRADIENTS
+
+    def __init__(self, module: nn.Module, name: str) -> None:
+        self.module = module.double().eval()
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"ModuleModel({self.name})"
+
+    def _logits(self, rows: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.module(rows)
+        if logits.shape not in ((len(rows),), (len(rows), 1)):
+            raise InputError(
+                f"module {self.name}: expected one logit per row, of shape ({len(rows)},) or "
+                f"({len(rows)}, 1); got {tuple(logits.shape)}"
+            )
+        return logits.reshape(-1)
+
+    def logits(self, rows: Floats) -> Floats:
+        """Return the logit of the favourable class, one per row."""
+        with torch.no_grad():
+            return np.asarray(self._logits(torch.from_numpy(np.ascontiguousarray(rows))))
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probability of the favourable class, one per row."""
+        return np.asarray(expit(self.logits(rows)))
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return whether the favourable class is predicted: probability >= 0.5."""
+        return self.logits(rows) >= 0.0
+
+    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the logits [rows] and their derivatives by the features [rows, features]."""
+        inputs = torch.from_numpy(np.ascontiguousarray(rows)).clone().requires_grad_()
+        logits = self._logits(inputs)
+        (gradients,) = torch.autograd.grad(logits.sum(), inputs)
+        return logits.detach().numpy(), gradients.numpy()
+
+
+class ModuleLearner(Learner):
+    """A PyTorch module with a training function.
+
+    Parameters
+    ----------
+    build
+        ``build(n_features) -> nn.Module``, a module that gives one logit per row.
+    fit
+        ``fit(module, X, y, sample_weight) -> None`` trains it in place, on float32 tensors.
+        PyTorch's generator is seeded before the module is built.
+    name
+        How tables call it; by default the name of `build`.
+    """
+
+    offers = Access.GRADIENTS
+
+    def __init__(
+        self,
+        build: Callable[[int], nn.Module],
+        fit: Callable[[nn.Module, torch.Tensor, torch.Tensor, torch.Tensor], None],
+        *,
+        name: str | None = None,
+    ) -> None:
+        self.build, self.fit = build, fit
+        self.name = name if name is not None else getattr(build, "__name__", "module")
+
+    def __repr__(self) -> str:
+        return f"ModuleLearner({self.name})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and source of both functions."""
+        return f"module {self.name} {source_digest(self.build)} {source_digest(self.fit)}"
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
+        """Build and train one module per recipe."""
+        return ModelStack([self._model(recipe, task) for recipe in recipes])
+
+    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
+        rows, weights, labels = weights_and_labels(recipe, task)
+        tensors = [torch.from_numpy(a.astype(np.float32)) for a in (rows, labels, weights)]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(recipe.initialisation_seed)
+            module = self.build(task.n_features)
+            if not isinstance(module, nn.Module):
+                raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")
+            self.fit(module, *tensors)
+        return ModuleModel(module, self.name)
+
+    def perturbed(self, model: Model, radius: float, seed: int) -> Model:
+        """Move every parameter; the largest move equals the radius."""
+        if not isinstance(model, ModuleModel):
+            raise InputError(f"expected a PyTorch model to perturb; got {model!r}")
+        module: Any = deepcopy(model.module)
+        generator = torch.Generator().manual_seed(seed)
+        moves = [
+            torch.empty(p.shape).uniform_(-1.0, 1.0, generator=generator)
+            for p in module.parameters()
+        ]
+        factor = radius / max(float(move.abs().max()) for move in moves)
+        with torch.no_grad():
+            for parameter, move in zip(module.parameters(), moves, strict=True):
+                parameter += move * factor
+        return ModuleModel(module, self.name)

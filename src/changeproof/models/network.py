@@ -1,0 +1,51 @@
+"""Our multilayer perceptron as a learner, of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.models.learner import Learner
+from changeproof.networks.model import Access
+from changeproof.networks.stack import NetworkStack
+from changeproof.networks.training import TrainingData, TrainingRecipe, train
+
+HIDDEN = (32, 32)
+
+
+class NetworkLearner(Learner):
+    """ReLU networks with the protocol's training.
+
+    Parameters
+    ----------
+    hidden
+        Widths of the hidden layers of the base network. The architecture family has its own.
+    """
+
+    offers = Access.RELU_PARAMETERS
+
+    def __init__(self, hidden: Sequence[int] = HIDDEN) -> None:
+        self.hidden = tuple(hidden)
+        if not self.hidden or any(units < 1 for units in self.hidden):
+            raise InputError(f"hidden layers must have at least one unit each; got {self.hidden}")
+        widths = ",".join(map(str, self.hidden))
+        self.name = "mlp" if self.hidden == HIDDEN else f"mlp:{widths}"
+
+    def __repr__(self) -> str:
+        return f"NetworkLearner(hidden={self.hidden})"
+
+    @property
+    def fingerprint(self) -> str:
+        """The widths; the training code is part of every piece anyway."""
+        return f"mlp {self.hidden}"
+
+    def adapted(self, recipe: TrainingRecipe) -> TrainingRecipe:
+        """Return a recipe for this width; one that names other hidden layers keeps them."""
+        return replace(recipe, hidden=self.hidden) if recipe.hidden == HIDDEN else recipe
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> NetworkStack:
+        """Train one network per recipe."""
+        adapted = [self.adapted(recipe) for recipe in recipes]
+        return train(adapted, TrainingData.of(task)).stack
