@@ -11,8 +11,8 @@ from changeproof.errors import InputError
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.results import Results
 from changeproof.protocol.runner import Observer, run_pieces
-from changeproof.report.page import FOLDER as REPORT
-from changeproof.report.page import write_report
+from changeproof.report.page.write import FOLDER as REPORT
+from changeproof.report.page.write import write_report
 from changeproof.report.tables import FOLDER as TABLES
 from changeproof.report.tables import write_tables
 

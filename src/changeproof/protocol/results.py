@@ -43,6 +43,7 @@ class Results:
             (piece.kind, piece.dataset, piece.base_seed, piece.subject): piece
             for piece in plan_pieces(self.plan)
         }
+        self._variants: dict[tuple[str, int], pd.DataFrame] = {}
 
     def __repr__(self) -> str:
         return f"Results({str(self.folder)!r})"
@@ -68,11 +69,15 @@ class Results:
 
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
         """Return what was changed in each network of the bank, and by how much."""
-        tables = [
-            self._store.load_networks(self._piece(Kind.BANK, dataset, base_seed, family))[1]
-            for family in self.plan.families
-        ]
-        return pd.concat([pd.DataFrame(record["table"]) for record in tables], ignore_index=True)
+        key = (dataset, base_seed)
+        if key not in self._variants:
+            records = [
+                self._store.load_networks(self._piece(Kind.BANK, dataset, base_seed, family))[1]
+                for family in self.plan.families
+            ]
+            tables = [pd.DataFrame(record["table"]) for record in records]
+            self._variants[key] = pd.concat(tables, ignore_index=True)
+        return self._variants[key].copy()
 
     @property
     def tuned_methods(self) -> list[str]:
