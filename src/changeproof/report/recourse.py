@@ -62,9 +62,7 @@ class Wording:
         self.task = task
         self.names = task.feature_names
         raw = task.frame.to_numpy(dtype=np.float64)
-        self.decimals = [
-            _decimals(raw[:, i], float(scale)) for i, scale in enumerate(task.scale)
-        ]
+        self.decimals = [_decimals(raw[:, i], float(scale)) for i, scale in enumerate(task.scale)]
 
     def values(self, row: Floats) -> list[str]:
         """Return a standardised row as text, in original units."""

@@ -58,9 +58,9 @@ def build_tables(results: Results, readings: Readings | None = None) -> dict[str
     }
 
 
-def write_tables(results: Results) -> dict[str, pd.DataFrame]:
+def write_tables(results: Results, readings: Readings | None = None) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
-    tables = build_tables(results)
+    tables = build_tables(results, readings)
     for name, table in tables.items():
         text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_whole(results.folder / FOLDER / f"{name}.csv", text.encode())

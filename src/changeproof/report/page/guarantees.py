@@ -155,7 +155,7 @@ def _words(family_results: pd.DataFrame, made: Mapping[str, Promise]) -> str:
         mine = family_results[family_results["method"] == method]
         mine = mine.dropna(subset=["empirical_robustness_mean"])
         if not mine.empty:
-            low = mine.loc[mine["empirical_robustness_mean"].idxmin()]
+            low = mine.iloc[int(mine["empirical_robustness_mean"].to_numpy().argmin())]
             value = low["empirical_robustness_mean"]
             parts.append(f"{method} {value:.1f} % ({low['dataset']}, {low['family']})")
     return f"The lowest that happened in any family: {listed(parts)}." if parts else ""

@@ -49,8 +49,7 @@ def _words(table: pd.DataFrame) -> str:
     )
     if len(table) > 1:
         text += (
-            f" {last['family']} changes the fewest: "
-            f"{last['hard_disagreement_percent_mean']:.2f} %."
+            f" {last['family']} changes the fewest: {last['hard_disagreement_percent_mean']:.2f} %."
         )
     return text
 
@@ -124,5 +123,3 @@ def _correlation_words(name: str, disagreement: Any, values: Any) -> str:
     rank = float(spearmanr(x, y).statistic)
     how = "falls" if rank < 0 else "rises"
     return text + f" It {how} with disagreement: rank correlation {rank:.2f}."
-
-

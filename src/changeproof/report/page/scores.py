@@ -29,10 +29,11 @@ Scores = list[list[list[Score | None]]]
 def scores(intervals: pd.DataFrame, plan: Plan) -> Scores:
     """Return every metric with its spread, by position in the plan."""
     found: dict[tuple[str, str, str], Score] = {}
-    for row in intervals.itertuples(index=False):
-        score = found.setdefault((row.dataset, row.family, row.method), [[None] * 4 for _ in METRICS])
-        values = [number(value) for value in (row.mean, row.std, row.low, row.high)]
-        score[METRICS.index(row.metric)] = values
+    for row in intervals.to_dict("records"):
+        key = (row["dataset"], row["family"], row["method"])
+        score = found.setdefault(key, [[None] * 4 for _ in METRICS])
+        values = [number(row[which]) for which in ("mean", "std", "low", "high")]
+        score[METRICS.index(row["metric"])] = values
     return [
         [
             [found.get((dataset, family, method)) for method in plan.methods]

@@ -39,7 +39,7 @@ def stages(tables: Tables) -> dict[str, Any]:
     table = tables.get("timings", pd.DataFrame())
     if table.empty:
         return {"nothing": "The time of single pieces was not recorded in this run."}
-    longest = table.loc[table["seconds"].idxmax()]
+    longest = table.iloc[int(table["seconds"].to_numpy().argmax())]
     whole = table["seconds"].sum()
     subject = "" if pd.isna(longest["subject"]) else f" {longest['subject']}"
     return {

@@ -15,7 +15,6 @@ from changeproof.protocol.results import Results
 from changeproof.report.page.packing import embedded, packed, packed_text
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.readings import Readings
-from changeproof.report.tables import build_tables, read_tables
 
 FOLDER = "report"
 FILE = "index.html"
@@ -33,9 +32,7 @@ SCRIPTS = (
 
 
 def write_report(
-    results: Results,
-    tables: Mapping[str, pd.DataFrame] | None = None,
-    readings: Readings | None = None,
+    results: Results, tables: Mapping[str, pd.DataFrame], readings: Readings | None = None
 ) -> Path:
     """Write the page of a run into its directory, and return where it is.
 
@@ -44,14 +41,11 @@ def write_report(
     results
         The run, finished or not.
     tables
-        Its tables; by default those that the run has written, and for an unfinished run what can
-        be computed from its finished pieces.
+        Its tables; of an unfinished run those of what is finished.
     readings
         What can be read of the run, where that is known already.
     """
     readings = readings if readings is not None else Readings(results)
-    if tables is None:
-        tables = read_tables(results.folder) or build_tables(results, readings)
     page = render(build_payload(readings, tables), build_bulk(readings))
     path = results.folder / FOLDER / FILE
     write_whole(path, page.encode())

@@ -154,8 +154,13 @@ page.whenNear = (element, action) => {
 page.follow = (links) => {
   const watcher = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
-      if (isIntersecting) links.get(target).setAttribute("aria-current", "true");
-      else links.get(target).removeAttribute("aria-current");
+      const link = links.get(target);
+      if (!isIntersecting) link.removeAttribute("aria-current");
+      else {
+        link.setAttribute("aria-current", "true");
+        const bar = link.closest("nav");
+        bar.scrollLeft = link.offsetLeft - bar.offsetLeft - 60;
+      }
     }
   }, { rootMargin: "-25% 0px -70%" });
   for (const section of links.keys()) watcher.observe(section);

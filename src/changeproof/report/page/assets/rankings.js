@@ -17,7 +17,7 @@ page.section("rankings", (body) => {
     page.make("div", { class: "panels" }, ranks.element, alike.element));
   const cells = (values, digits, rows, word) => values.map((row, i) => row.map((value, j) => ({
     value,
-    text: value === null ? "" : String(Number(value.toFixed(digits))),
+    text: value === null ? "" : String(Number(value.toFixed(digits))).replace(/^(-?)0\./, "$1."),
     hover: `<b>${page.plain(rows[i])}</b>, ${page.plain(families[j])}<br>${word} ` +
       (value === null ? "undefined" : value.toFixed(2)),
   })));
