@@ -74,7 +74,8 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 def _requests(readings: Readings) -> pd.DataFrame:
     """Return one row per request: dataset, base seed, method, outcome, seconds."""
-    parts = [pd.DataFrame(columns=["dataset", "base_seed", "method", "outcome", "seconds"])]
+    nobody = pd.DataFrame(columns=["dataset", "base_seed", "method", "outcome", "seconds"])
+    parts = [nobody.astype({"seconds": float})]
     for key in readings.answered:
         answers = readings.counterfactuals(key)
         columns = {"outcome": answers.outcomes, "seconds": answers.seconds}
