@@ -37,8 +37,7 @@ page.magnitudeFigure = (body, magnitudes) => {
     ],
     layout: page.layout(height, {
       xaxis: page.axis({ rangemode: "tozero", ticksuffix: unit }),
-      yaxis: page.axis({ type: "category", categoryarray: families, categoryorder: "array",
-        autorange: "reversed" }),
+      yaxis: page.categories(magnitudes.families, { autorange: "reversed" }),
       bargap: 0.45,
     }),
   });
@@ -57,7 +56,7 @@ page.magnitudeFigure = (body, magnitudes) => {
   });
 };
 
-// The mean over the methods that are known.
+// The mean over the methods that are known; null where none is.
 page.meanOf = (lists) => lists[0].map((_, place) => {
   const known = lists.map((list) => list[place]).filter((value) => value !== null);
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
@@ -93,8 +92,7 @@ page.survivalFigure = (body) => {
         rows: () => [], panels: [] });
       return;
     }
-    const values = wanted === 0 ? page.meanOf(variants.survived.filter((list) =>
-      list.some((value) => value !== null))) : variants.survived[wanted - 1];
+    const values = wanted === 0 ? page.meanOf(variants.survived) : variants.survived[wanted - 1];
     figure.show({
       words: words[wanted], texts: 4,
       columns: ["family", "level", "base_seed", "replicate", "disagreement_percent",
@@ -115,7 +113,7 @@ page.drawSurvival = (variants, values) => (width) => {
     data: page.data.families.map((family, place) => {
       const mine = variants.family.map((each, i) => (each === place ? i : -1)).filter((i) => i >= 0);
       return {
-        type: "scatter", mode: "markers", name: page.plain(family.name),
+        type: "scatter", mode: "markers", name: page.cut(family.name),
         x: mine.map((i) => variants.disagreement[i]), y: mine.map((i) => values[i]),
         marker: { symbol: page.SYMBOLS[place % 10], size: 7, opacity: 0.75,
           color: page.series(place) },
@@ -190,7 +188,7 @@ page.guaranteeFigure = (body, guarantees, robust) => {
           showlegend: false });
       }
       traces.push({
-        type: "scatter", mode: "lines+markers", name, x: families, cliponaxis: false,
+        type: "scatter", mode: "lines+markers", name: page.cut(data.methods[method].name), x: families, cliponaxis: false,
         y: values.map(([mean]) => mean), line: { width: 1, color: colour },
         marker: { symbol: page.SYMBOLS[method % 10], color: colour,
           size: values.map((_, place) => (place === ground ? 13 : 9)),
@@ -203,7 +201,7 @@ page.guaranteeFigure = (body, guarantees, robust) => {
     }
     return { data: traces, layout: page.layout(360, {
       showlegend: true, legend: { orientation: "h", y: 1.12, font: { size: 11 } },
-      xaxis: page.axis({ type: "category", tickangle: -40 }),
+      xaxis: page.categories(data.families.map((family) => family.name), { tickangle: -40 }),
       yaxis: page.axis({ range: [-3, 104], ticksuffix: " %" }),
     }) };
   };

@@ -14,6 +14,16 @@ page.axis = (changes = {}) => ({
   linecolor: page.colour("line"), tickfont: { size: 11 }, ...changes,
 });
 
+// An axis with a name per line; long names are cut where they are shown, never where they are used.
+page.LONGEST = 26;
+page.cut = (name) => page.plain(name.length > page.LONGEST
+  ? `${name.slice(0, page.LONGEST - 1)}…` : name);
+page.categories = (names, changes = {}) => page.axis({
+  type: "category", tickmode: "array", tickvals: names.map(page.plain),
+  ticktext: names.map(page.cut),
+  categoryorder: "array", categoryarray: names.map(page.plain), ...changes,
+});
+
 page.layout = (height, changes = {}) => ({
   height,
   margin: { l: 8, r: 12, t: 8, b: 8 },
@@ -146,8 +156,8 @@ page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } 
       }],
       layout: page.layout(height, {
         annotations,
-        xaxis: page.axis({ type: "category", tickangle: -40, showgrid: false, ticks: "" }),
-        yaxis: page.axis({ type: "category", autorange: "reversed", showgrid: false, ticks: "" }),
+        xaxis: page.categories(columns, { tickangle: -40, showgrid: false }),
+        yaxis: page.categories(rows, { autorange: "reversed", showgrid: false }),
       }),
     };
   };

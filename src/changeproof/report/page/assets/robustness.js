@@ -95,8 +95,7 @@ page.section("hidden", (body) => {
         line: { width: 4, color: page.colour("line") } }, ...traces],
       layout: page.layout(70 + 30 * names.length, {
         xaxis: page.axis({ range: [-4, 104], ticksuffix: " %" }),
-        yaxis: page.axis({ type: "category", categoryarray: names, categoryorder: "array",
-          autorange: "reversed" }),
+        yaxis: page.categories(page.names(), { autorange: "reversed" }),
       }),
     };
   };

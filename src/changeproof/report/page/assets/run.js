@@ -30,8 +30,7 @@ page.generationFigure = (body, generation) => {
     })),
     layout: page.layout(height, {
       xaxis: page.axis({ type: "log", ticksuffix: " ms", dtick: 1 }),
-      yaxis: page.axis({ type: "category", categoryarray: names, categoryorder: "array",
-        autorange: "reversed" }),
+      yaxis: page.categories(generation.methods, { autorange: "reversed" }),
     }),
   });
   figure.show({
@@ -46,7 +45,7 @@ page.generationFigure = (body, generation) => {
 page.stagesFigure = (body, stages) => {
   const at = (name) => stages.columns.indexOf(name);
   const order = [...stages.rows].sort((a, b) => b[at("seconds")] - a[at("seconds")]);
-  const label = (row) => page.plain([row[at("stage")], row[at("subject")]].filter(Boolean).join(" "));
+  const label = (row) => [row[at("stage")], row[at("subject")]].filter(Boolean).join(" ");
   const figure = page.figure("stages", "Where the time of the run went",
     "Seconds of work, summed over pieces.", { single: true });
   body.append(figure.element);
@@ -54,13 +53,13 @@ page.stagesFigure = (body, stages) => {
   figure.show({
     words: stages.words, texts: 2, columns: stages.columns, rows: () => stages.rows,
     panels: [{ height, draw: () => ({
-      data: [{ type: "bar", orientation: "h", y: order.map(label),
+      data: [{ type: "bar", orientation: "h", y: order.map(label).map(page.plain),
         x: order.map((row) => row[at("seconds")]), marker: { color: page.colour("bar") },
-        text: order.map((row) => `${label(row)}<br>${row[at("seconds")]} s`),
+        text: order.map((row) => `${page.plain(label(row))}<br>${row[at("seconds")]} s`),
         hoverinfo: "text", textposition: "none" }],
       layout: page.layout(height, {
         xaxis: page.axis({ ticksuffix: " s" }),
-        yaxis: page.axis({ type: "category", autorange: "reversed", dtick: 1 }),
+        yaxis: page.categories(order.map(label), { autorange: "reversed" }),
       }),
     }) }],
   });
