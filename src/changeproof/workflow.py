@@ -67,7 +67,10 @@ def report(out: str | Path) -> Path:
     results = Results(out)
     readings = Readings(results)
     tables = read_tables(results.folder)
+    if not tables and readings.inventory.complete:
+        write_tables(results, readings)
+        # Read back, so that the page has the very numbers of the files.
+        tables = read_tables(results.folder)
     if not tables:
-        build = write_tables if readings.inventory.complete else build_tables
-        tables = build(results, readings)
+        tables = build_tables(results, readings)
     return write_report(results, tables, readings)

@@ -53,14 +53,6 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
     assert any("one base network" in note for note in payload["state"]["notes"])
 
 
-def test_written_and_rebuilt_tables_give_the_same_page(
-    readings: Readings, payload: dict[str, Any]
-) -> None:
-    again = build_payload(readings, build_tables(readings.results, readings))
-    for name in ("scores", "answers", "magnitudes", "rankings", "guarantees", "generation"):
-        assert again[name] == payload[name]
-
-
 def test_people_are_told_what_the_methods_said(
     bulk: list[dict[str, Any]], quick_run: Results
 ) -> None:

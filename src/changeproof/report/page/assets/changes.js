@@ -15,7 +15,7 @@ page.magnitudeFigure = (body, magnitudes) => {
     { extra: page.legend(magnitudes.datasets) });
   body.append(figure.element);
   const families = magnitudes.families.map(page.plain);
-  const height = 70 + 34 * families.length;
+  const height = page.tall(families.length, 34, 70);
   const draw = (measure, digits, unit) => () => ({
     data: [
       { type: "bar", orientation: "h", y: families,
@@ -23,7 +23,8 @@ page.magnitudeFigure = (body, magnitudes) => {
         error_x: { type: "data", array: magnitudes.values.map((row) => row[2 * measure + 1] ?? 0),
           color: page.colour("muted"), thickness: 1.2, width: 3 },
         marker: { color: page.colour("bar") },
-        text: magnitudes.values.map((row, place) => `<b>${families[place]}</b><br>mean of datasets ` +
+        text: magnitudes.values.map((row, place) => `<b>${families[place]}</b><br>` +
+          "mean of datasets " +
           page.spread([row[2 * measure], row[2 * measure + 1], null, null], digits, unit)),
         hoverinfo: "text", textposition: "none" },
       ...magnitudes.datasets.map((dataset, place) => ({
@@ -79,8 +80,8 @@ page.survivalFigure = (body) => {
   ];
   const controls = page.make("div", { class: "controls" }, ...choices.map((each) => each.element));
   const figure = page.figure("survival", "Every changed model: how much it changed, what survived",
-    "Each marker is one changed network. Across: the share of test predictions that it flips. Up: " +
-    "the share of base-valid CFEs that it still accepts.", { extra: controls, single: true });
+    "Each marker is one changed network. Across: the share of test predictions that it flips. " +
+    "Up: the share of base-valid CFEs that it still accepts.", { extra: controls, single: true });
   body.append(figure.element);
   figure.show({ words: "…", texts: 1, columns: [], rows: () => [], panels: [] });
   const show = async () => {
@@ -111,7 +112,7 @@ page.drawSurvival = (variants, values) => (width) => {
   const farthest = Math.max(0.1, ...variants.disagreement);
   return {
     data: page.data.families.map((family, place) => {
-      const mine = variants.family.map((each, i) => (each === place ? i : -1)).filter((i) => i >= 0);
+      const mine = [...variants.family.keys()].filter((i) => variants.family[i] === place);
       return {
         type: "scatter", mode: "markers", name: page.cut(family.name),
         x: mine.map((i) => variants.disagreement[i]), y: mine.map((i) => values[i]),
@@ -163,8 +164,8 @@ page.section("guarantees", (body) => {
     "certified, of requests (%)", "held where promised (%)", "lowest in any family (%)"], rows,
   { texts: 2 }));
   body.append(page.make("p", { class: "muted" },
-    "“Where promised”: the family that the promise speaks of, and of moved parameters only those " +
-    "within its radius. A certified share is never mixed with robustness."));
+    "“Where promised”: the family that the promise speaks of, and of moved parameters only " +
+    "those within its radius. A certified share is never mixed with robustness."));
   page.guaranteeFigure(body, guarantees, robust);
 });
 
@@ -188,8 +189,8 @@ page.guaranteeFigure = (body, guarantees, robust) => {
           showlegend: false });
       }
       traces.push({
-        type: "scatter", mode: "lines+markers", name: page.cut(data.methods[method].name), x: families, cliponaxis: false,
-        y: values.map(([mean]) => mean), line: { width: 1, color: colour },
+        type: "scatter", mode: "lines+markers", name: page.cut(data.methods[method].name),
+        x: families, cliponaxis: false, y: values.map(([mean]) => mean), line: { width: 1, color: colour },
         marker: { symbol: page.SYMBOLS[method % 10], color: colour,
           size: values.map((_, place) => (place === ground ? 13 : 9)),
           line: { width: values.map((_, place) => (place === ground ? 3 : 0)),

@@ -13,7 +13,9 @@ page.make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;

@@ -9,8 +9,9 @@ page.colour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 page.series = (place) => page.colour(`series-${place % 10}`);
 
+// Room is made below and to the left only: labels at the right edge would come and go with it.
 page.axis = (changes = {}) => ({
-  automargin: true, fixedrange: true, gridcolor: page.colour("grid"), zeroline: false,
+  automargin: "bottom+left", fixedrange: true, gridcolor: page.colour("grid"), zeroline: false,
   linecolor: page.colour("line"), tickfont: { size: 11 }, ...changes,
 });
 
@@ -24,9 +25,12 @@ page.categories = (names, changes = {}) => page.axis({
   categoryorder: "array", categoryarray: names.map(page.plain), ...changes,
 });
 
+// Plotly cannot place the labels of a chart that is too low for them.
+page.tall = (lines, each, rest) => Math.max(200, rest + each * lines);
+
 page.layout = (height, changes = {}) => ({
   height,
-  margin: { l: 8, r: 12, t: 8, b: 8 },
+  margin: { l: 8, r: 22, t: 10, b: 8 },
   paper_bgcolor: "rgba(0,0,0,0)",
   plot_bgcolor: "rgba(0,0,0,0)",
   font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12,
@@ -135,7 +139,7 @@ page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
 
 // Cells with numbers on colour-blind safe colours. `cells` are {value, text, hover}.
 page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } = {}) => {
-  const height = 34 + 27 * rows.length + 74;
+  const height = page.tall(rows.length, 27, 108);
   const draw = (width) => {
     const across = columns.map(page.plain);
     const down = rows.map(page.plain);

@@ -71,6 +71,7 @@ page.section("hidden", (body) => {
     { extra: legend });
   body.append(figure.element);
   const names = page.names().map(page.plain);
+  const height = page.tall(names.length, 30, 70);
   const draw = (dataset) => () => {
     const scores = data.scores[dataset][0];
     const lines = { x: [], y: [] };
@@ -93,7 +94,7 @@ page.section("hidden", (body) => {
     return {
       data: [{ type: "scatter", mode: "lines", ...lines, hoverinfo: "skip",
         line: { width: 4, color: page.colour("line") } }, ...traces],
-      layout: page.layout(70 + 30 * names.length, {
+      layout: page.layout(height, {
         xaxis: page.axis({ range: [-4, 104], ticksuffix: " %" }),
         yaxis: page.categories(page.names(), { autorange: "reversed" }),
       }),
@@ -106,7 +107,7 @@ page.section("hidden", (body) => {
       ...metrics.flatMap((name) => page.SPREAD.map((part) => `${name}_${part}`))],
     rows: () => page.scoreRows(metrics, [0]),
     panels: page.present().map((dataset) => ({
-      title: data.datasets[dataset], height: 70 + 30 * names.length, draw: draw(dataset),
+      title: data.datasets[dataset], height, draw: draw(dataset),
     })),
   });
 });

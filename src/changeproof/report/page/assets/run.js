@@ -17,7 +17,7 @@ page.generationFigure = (body, generation) => {
   const names = generation.methods.map(page.plain);
   const kinds = [["median", "diamond", 0], ["mean", "circle-open", 1], ["90 % quantile",
     "line-ns-open", 2]];
-  const height = 70 + 30 * names.length;
+  const height = page.tall(names.length, 30, 70);
   const draw = () => ({
     data: kinds.map(([title, symbol, place]) => ({
       type: "scatter", mode: "markers", y: names,
@@ -49,7 +49,7 @@ page.stagesFigure = (body, stages) => {
   const figure = page.figure("stages", "Where the time of the run went",
     "Seconds of work, summed over pieces.", { single: true });
   body.append(figure.element);
-  const height = 60 + 22 * order.length;
+  const height = page.tall(order.length, 22, 60);
   figure.show({
     words: stages.words, texts: 2, columns: stages.columns, rows: () => stages.rows,
     panels: [{ height, draw: () => ({
@@ -78,7 +78,8 @@ page.section("published", (body) => {
   body.append(page.make("p", {}, published.words),
     ...published.warnings.map((text) => page.make("p", { class: "muted" }, `${text}.`)));
   const verdict = page.PUBLISHED.indexOf("verdict");
-  const differs = published.lines.filter((line) => ["outside", "explained"].includes(line[verdict]));
+  const differs = published.lines.filter((line) =>
+    ["outside", "explained"].includes(line[verdict]));
   const long = page.PUBLISHED.length - 2;
   if (differs.length) {
     body.append(page.make("h3", {}, "What differs"),
