@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ SIGNIFICANT_DIGITS = 3
 MOST_DECIMALS = 12
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One feature that a counterfactual changes.
 
     Attributes

@@ -67,8 +67,12 @@ page.startCharts = async () => {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
       page.watcher.unobserve(entry.target);
-      page.paint(entry.target, page.waiting.get(entry.target));
-      page.waiting.delete(entry.target);
+      // One at a time, so that the page answers in between.
+      setTimeout(() => {
+        if (!page.waiting.has(entry.target)) return;
+        page.paint(entry.target, page.waiting.get(entry.target));
+        page.waiting.delete(entry.target);
+      });
     }
   }, { rootMargin: "500px" });
   for (const plot of page.waiting.keys()) page.watcher.observe(plot);
@@ -144,12 +148,15 @@ page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } 
     const across = columns.map(page.plain);
     const down = rows.map(page.plain);
     const size = width < 420 ? 9 : 11;
-    const annotations = cells.flatMap((row, i) => row.map((cell, j) => {
+    const written = { x: [], y: [], text: [], color: [] };
+    cells.forEach((row, i) => row.forEach((cell, j) => {
       const share = (cell.value - low) / (high - low);
       const bright = (reversed ? 1 - share : share) > 0.45;
-      const color = cell.value === null ? page.colour("text") : bright ? "#000000" : "#ffffff";
-      return { x: across[j], y: down[i], text: cell.value === null ? "?" : cell.text,
-        showarrow: false, font: { size, color } };
+      written.x.push(across[j]);
+      written.y.push(down[i]);
+      written.text.push(cell.value === null ? "?" : cell.text);
+      written.color.push(cell.value === null ? page.colour("text")
+        : bright ? "#000000" : "#ffffff");
     }));
     return {
       data: [{
@@ -157,11 +164,13 @@ page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } 
         hovertext: cells.map((row) => row.map((c) => c.hover)), hoverinfo: "text",
         colorscale: "Cividis", reversescale: reversed, zmin: low, zmax: high, showscale: false,
         xgap: 1, ygap: 1,
+      }, {
+        type: "scatter", mode: "text", x: written.x, y: written.y, text: written.text,
+        textfont: { size, color: written.color }, hoverinfo: "skip", cliponaxis: false,
       }],
       layout: page.layout(height, {
-        annotations,
-        xaxis: page.categories(columns, { tickangle: -40, showgrid: false }),
-        yaxis: page.categories(rows, { autorange: "reversed", showgrid: false }),
+        xaxis: page.categories(columns, { tickangle: -40, showgrid: false, ticks: "" }),
+        yaxis: page.categories(rows, { autorange: "reversed", showgrid: false, ticks: "" }),
       }),
     };
   };
