@@ -24,13 +24,14 @@ class Promise:
 
     `level` is the promised share of changed models in percent; `ground` the family of change
     that the promise speaks of, and `radius` how far parameters may move there: a number, or the
-    name of the diagnostic that holds it.
+    name of the diagnostic that holds it. `always` means that the method answers with nothing else.
     """
 
     words: str
     level: float | None = None
     ground: str | None = None
     radius: float | str | None = None
+    always: bool = False
 
 
 def _box(settings: Mapping[str, Any]) -> Promise:
@@ -56,7 +57,7 @@ def _ensemble(settings: Mapping[str, Any]) -> Promise:
         f"{settings['ensemble_size']} bootstrap networks that it asked, with "
         f"{100 * settings['confidence']:g} % confidence"
     )
-    return Promise(words, 100.0 * settings["robustness"], "bootstrap")
+    return Promise(words, 100.0 * settings["robustness"], "bootstrap", always=True)
 
 
 # In whose words a certificate is put; any other method that certifies is shown without them.
@@ -98,6 +99,7 @@ def guarantees(
                 "method": plan.methods.index(method),
                 "words": promise.words,
                 "level": promise.level,
+                "always": promise.always,
                 "ground": plan.families.index(promise.ground)
                 if promise.ground in plan.families
                 else None,

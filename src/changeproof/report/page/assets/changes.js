@@ -157,7 +157,8 @@ page.section("guarantees", (body) => {
     .filter((dataset) => data.scores[dataset][0][each.method] !== null)
     .map((dataset) => [data.methods[each.method].name, data.datasets[dataset],
       each.level === null ? "not stated" : each.level.toFixed(1),
-      each.certified[dataset] === null ? "every answer" : each.certified[dataset].toFixed(1),
+      each.certified[dataset] !== null ? each.certified[dataset].toFixed(1)
+        : each.always ? "every answer" : "not recorded",
       each.kept[dataset] === null ? "unknown" : each.kept[dataset].toFixed(1),
       lowest(dataset, each.method)]));
   body.append(page.table("Promises and what happened", ["method", "dataset", "promised (%)",
