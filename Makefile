@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: run test bench clean
+.PHONY: run test browser bench clean
 .DEFAULT_GOAL := run
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -19,11 +19,17 @@ $(INSTALLED): pyproject.toml constraints.txt
 run: $(INSTALLED)  ## the quick protocol on embedded data, ending with a report to open
 	$(BIN)/changeproof run --preset quick --jobs $(JOBS) --out runs/quick
 
-test: $(INSTALLED)  ## style, types and all tests
+test: $(INSTALLED) browser  ## style, types and all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	  $$root apt-get update -qq && $$root apt-get install -y -qq chromium chromium-driver; } || \
+	  echo "No chromium, and none could be installed: the tests of the page will be skipped."
 
 bench: $(INSTALLED)  ## speed as ratios, all measured in one run
 	$(BIN)/python benchmarks/training.py

@@ -68,13 +68,31 @@ def test_run_show_status_and_go_on(tmp_path: Path) -> None:
     status = call("status", "mine", cwd=tmp_path)
     assert "missing: diabetes 2026 survival kdtree" in status.stdout
     assert "Go on with: changeproof run --out mine" in status.stdout
+    (tmp_path / "mine/report/index.html").unlink()
+    reported = call("report", "mine", cwd=tmp_path)
+    assert reported.returncode == 0, reported.stderr
+    assert "Report: mine/report/index.html" in reported.stdout
+    assert "diabetes 2026 survival kdtree" in (tmp_path / "mine/report/index.html").read_text()
 
 
 def test_show_and_status_need_a_run(tmp_path: Path) -> None:
-    for command in ("show", "status"):
+    for command in ("show", "status", "report"):
         done = call(command, "nowhere", cwd=tmp_path)
         assert done.returncode == 2
         assert "nowhere is not a run directory: it has no plan.json" in done.stderr
+
+
+def test_report_opens_the_page_when_asked(
+    quick_run: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: not opened.append(address))
+    page = quick_run.folder / "report" / "index.html"
+    done = CliRunner().invoke(app, ["report", str(quick_run.folder), "--open"])
+    assert done.exit_code == 0
+    assert opened == [page.resolve().as_uri()]
+    CliRunner().invoke(app, ["report", str(quick_run.folder)])
+    assert len(opened) == 1
 
 
 def test_show_one_table(quick_run: Results) -> None:
@@ -106,6 +124,6 @@ def test_help_and_version_need_no_heavy_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for command in ("run", "show", "status", "list", "compare"):
+    for command in ("run", "report", "show", "status", "list", "compare"):
         assert command in done.stdout
     assert call("--version").stdout.strip() == changeproof.__version__

@@ -122,6 +122,33 @@ def run(
 
 
 @app.command()
+def report(
+    directory: RunDirectory,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Write the web page of a run, finished or not, into its folder report.
+
+    One file that opens without a network: which method to take for which change,
+    at what price, what a single person would be told, and what was run. 'changeproof
+    run' writes it at its end; write it again after an update of changeproof, or
+    write it early, while pieces are still missing: the page says which.
+
+    changeproof report runs/paper --open
+    """
+    from changeproof.progress import patience
+    from changeproof.workflow import report as write_report
+
+    with patience("writing the report"):
+        path = write_report(directory)
+    typer.echo(f"Report: {path}")
+    if open_page:
+        import webbrowser
+
+        if not webbrowser.open(path.resolve().as_uri()):
+            typer.echo("No browser could be started; open the file by hand.", err=True)
+
+
+@app.command()
 def show(
     directory: RunDirectory,
     table: Annotated[

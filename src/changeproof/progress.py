@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +26,19 @@ from changeproof.protocol.runner import Inventory, Observer
 from changeproof.protocol.timings import NAMES
 
 SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextmanager
+def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
+    """Say on standard error what is going on, if it takes longer than some seconds."""
+    console = Console(stderr=True)
+    timer = threading.Timer(seconds, lambda: console.print(f"{what} …", markup=False))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class ConsoleObserver(Observer):

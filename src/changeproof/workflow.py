@@ -13,10 +13,12 @@ from changeproof.protocol.pieces import plan_subjects
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.results import Results
 from changeproof.protocol.runner import Observer, run_pieces
-from changeproof.report.page import FOLDER as REPORT
-from changeproof.report.page import write_report
+from changeproof.report.page.write import FOLDER as REPORT
+from changeproof.report.page.write import write_report
+from changeproof.report.printing import write_print
+from changeproof.report.readings import Readings
 from changeproof.report.tables import FOLDER as TABLES
-from changeproof.report.tables import write_tables
+from changeproof.report.tables import build_tables, read_tables, write_tables
 
 
 def run(
@@ -47,10 +49,33 @@ def run(
 
     def publish() -> None:
         remove_outdated()
-        results = Results(folder)
-        write_report(results, write_tables(results))
+        report(folder)
 
     run_pieces(
         plan, folder, jobs=jobs, observer=observer, before_work=remove_outdated, after_work=publish
     )
     return Results(folder)
+
+
+def report(out: str | Path) -> Path:
+    """Write the report of a run, and return the page to open.
+
+    Tables that the run has written are used as they are. A finished run without them gets them;
+    of an unfinished run the page shows what is finished and says what is missing.
+
+    Parameters
+    ----------
+    out
+        The run directory.
+    """
+    results = Results(out)
+    readings = Readings(results)
+    tables = read_tables(results.folder)
+    if not tables and readings.inventory.complete:
+        write_tables(results, readings)
+        # Read back, so that the page has the very numbers of the files.
+        tables = read_tables(results.folder)
+    if not tables:
+        tables = build_tables(results, readings)
+    write_print(results.folder, tables)
+    return write_report(results, tables, readings)

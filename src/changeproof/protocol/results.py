@@ -48,26 +48,23 @@ class Results:
             (piece.kind, piece.dataset, piece.base_seed, piece.subject, piece.family): piece
             for piece in plan_pieces(self.plan, self.folder)
         }
+        self._variants: dict[tuple[str, int], pd.DataFrame] = {}
 
     def __repr__(self) -> str:
         return f"Results({str(self.folder)!r})"
 
     @property
-    def datasets(self) -> list[str]:
-        """The names of the tasks, in the plan's order."""
-        return list(self._about)
-
-    @property
-    def methods(self) -> list[str]:
-        """The methods of the plan, and the tables of counterfactuals that it was given."""
-        return [*self.plan.methods, *self.plan.counterfactuals]
+    def shown(self) -> Plan:
+        """The plan as people read it: tasks by name, given counterfactuals as methods."""
+        methods = (*self.plan.methods, *self.plan.counterfactuals)
+        return self.plan.model_copy(update={"datasets": tuple(self._about), "methods": methods})
 
     def task(self, dataset: str) -> Task:
         """Return a task."""
         try:
             return self._about[dataset].task
         except KeyError:
-            raise unknown("dataset", dataset, self.datasets) from None
+            raise unknown("dataset", dataset, tuple(self._about)) from None
 
     def base_network(self, dataset: str, base_seed: int) -> Network:
         """Return a base network."""
@@ -94,18 +91,17 @@ class Results:
 
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
         """Return what was changed in each changed model, and by how much."""
-        if not self._about[dataset].keeps_networks:
-            pieces = [
-                self._piece(Kind.CHANGES, dataset, base_seed, family, family)
-                for family in self.plan.families
-            ]
-            tables = [self._store.load_table(piece) for piece in pieces]
-            return pd.concat(tables, ignore_index=True)
-        records = [
-            self._store.load_networks(self._piece(Kind.BANK, dataset, base_seed, family))[1]
-            for family in self.plan.families
-        ]
-        return pd.concat([pd.DataFrame(record["table"]) for record in records], ignore_index=True)
+        key = (dataset, base_seed)
+        if key not in self._variants:
+            tables = [self._changed(dataset, base_seed, family) for family in self.plan.families]
+            self._variants[key] = pd.concat(tables, ignore_index=True)
+        return self._variants[key].copy()
+
+    def _changed(self, dataset: str, base_seed: int, family: str) -> pd.DataFrame:
+        if self._about[dataset].keeps_networks:
+            piece = self._piece(Kind.BANK, dataset, base_seed, family)
+            return pd.DataFrame(self._store.load_networks(piece)[1]["table"])
+        return self._store.load_table(self._piece(Kind.CHANGES, dataset, base_seed, family, family))
 
     @property
     def timings(self) -> pd.DataFrame:

@@ -191,7 +191,11 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
         ``table`` has a row per number, ``passed`` says whether everything that the run covers is
         within tolerance or a documented deviation.
     """
-    plan, tables = read_finished(Path(folder))
+    return compare_tables(*read_finished(Path(folder)))
+
+
+def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
+    """Put the published numbers beside those in the tables of a finished run."""
     partial = _partial_averages(tables)
     lines = [
         line
@@ -252,7 +256,7 @@ def _sd(row: Mapping[Hashable, Any], measure: Measure) -> float:
     return math.nan if measure.sd_column is None else float(row[measure.sd_column])
 
 
-def _partial_averages(tables: dict[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
+def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
     """Return the metrics by table that average over other families or datasets than the paper."""
     partial: dict[str, tuple[str, ...]] = {}
     if set(tables["family_results"]["family"]) != published_families():
@@ -270,7 +274,7 @@ def _partial_warnings(partial: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield "change magnitudes, means over datasets, are not judged: the run has other datasets"
 
 
-def _missing(tables: dict[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
+def _missing(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
     """Return what of the paper is not in the tables, by kind."""
     sources = {
         "datasets": ("dataset", "full_results", "full_results"),

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import PARTS
 from changeproof.evaluation.metrics import METRICS, measure
-from changeproof.evaluation.uncertainty import summarise
+from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
 from changeproof.protocol.files import write_whole
 from changeproof.protocol.results import Results
+from changeproof.report.readings import Readings
 
 FOLDER = "tables"
 ALL_FAMILIES = "all"
+SUMMARY = [
+    "dataset", "observations", "features", *PARTS,
+    "factuals_total", "factuals_min", "factuals_max",
+    "balanced_accuracy_min", "balanced_accuracy_mean", "balanced_accuracy_max",
+]  # fmt: skip
 
 
-def build_tables(results: Results) -> dict[str, pd.DataFrame]:
-    """Return every table of a finished run by name."""
-    requests = _requests(results)
-    seeds = _seed_results(results)
+def build_tables(results: Results, readings: Readings | None = None) -> dict[str, pd.DataFrame]:
+    """Return every table of a run by name.
+
+    Parameters
+    ----------
+    results
+        The run. Of an unfinished one the tables hold what is finished: the answers that were put
+        to all changed networks, and the base networks that have all of theirs.
+    readings
+        What can be read of it, where that is known already.
+    """
+    readings = readings if readings is not None else Readings(results)
+    requests = _requests(readings)
+    seeds = _seed_results(readings)
     overall = seeds[seeds["family"] == ALL_FAMILIES]
-    variants = _variants(results)
+    variants = _variants(readings)
     return {
-        "dataset_summary": _dataset_summary(results, requests),
+        "dataset_summary": _dataset_summary(readings),
         "change_magnitude": _change_magnitude(variants),
         "full_results": _mean_and_std(overall, ["dataset", "method"]),
         "family_results": _mean_and_std(
@@ -38,16 +51,16 @@ def build_tables(results: Results) -> dict[str, pd.DataFrame]:
         "seed_results": seeds,
         "variants": variants,
         "generation_seconds": _generation_seconds(requests),
-        "certified": _certified(results),
-        "diagnostics": _diagnostics(results),
-        "tuning": _tuning(results),
+        "certified": _certified(readings),
+        "diagnostics": _diagnostics(readings),
+        "tuning": _tuning(readings),
         "timings": results.timings,
     }
 
 
-def write_tables(results: Results) -> dict[str, pd.DataFrame]:
+def write_tables(results: Results, readings: Readings | None = None) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
-    tables = build_tables(results)
+    tables = build_tables(results, readings)
     for name, table in tables.items():
         text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_whole(results.folder / FOLDER / f"{name}.csv", text.encode())
@@ -59,32 +72,30 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {path.stem: pd.read_csv(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
 
 
-def _requests(results: Results) -> pd.DataFrame:
+def _requests(readings: Readings) -> pd.DataFrame:
     """Return one row per request: dataset, base seed, method, outcome, seconds."""
-    parts = []
-    for dataset, seed, method in _everything(results):
-        answers = results.counterfactuals(dataset, seed, method)
+    nobody = pd.DataFrame(columns=["dataset", "base_seed", "method", "outcome", "seconds"])
+    parts = [nobody.astype({"seconds": float})]
+    for key in readings.answered:
+        answers = readings.counterfactuals(key)
         columns = {"outcome": answers.outcomes, "seconds": answers.seconds}
-        who = {"dataset": dataset, "base_seed": seed, "method": method}
-        parts.append(pd.DataFrame({**who, **columns}))
-    return pd.concat(parts, ignore_index=True)
+        parts.append(pd.DataFrame({**key._asdict(), **columns}))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def _seed_results(results: Results) -> pd.DataFrame:
+def _seed_results(readings: Readings) -> pd.DataFrame:
     rows = []
-    for dataset in results.plan.datasets:
-        task = load_task(dataset)
-        for seed in results.plan.base_seeds:
-            family_of = results.variants(dataset, seed)["family"].to_numpy()
-            for method in results.plan.methods:
-                answers = results.counterfactuals(dataset, seed, method)
-                survived = results.survival(dataset, seed, method)
-                for family in (ALL_FAMILIES, *results.plan.families):
-                    chosen = (family_of == family) | (family == ALL_FAMILIES)
-                    metrics = measure(task, answers, survived[:, chosen])
-                    who = {"dataset": dataset, "method": method, "base_seed": seed}
-                    rows.append({**who, "family": family, **metrics.as_dict()})
-    return pd.DataFrame(rows)
+    families = (ALL_FAMILIES, *readings.results.plan.families)
+    for key in readings.answered:
+        task, answers = readings.results.task(key.dataset), readings.counterfactuals(key)
+        survived = readings.survival(key)
+        family_of = readings.variants(key.dataset, key.base_seed)["family"].to_numpy()
+        for family in families:
+            chosen = (family_of == family) | (family == ALL_FAMILIES)
+            metrics = measure(task, answers, survived[:, chosen])
+            who = {"dataset": key.dataset, "method": key.method, "base_seed": key.base_seed}
+            rows.append({**who, "family": family, **metrics.as_dict()})
+    return pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "family", *METRICS])
 
 
 def _mean_and_std(seeds: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -95,7 +106,9 @@ def _mean_and_std(seeds: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
             summary = summarise(group[metric])
             row |= {f"{metric}_mean": summary.mean, f"{metric}_std": summary.std}
         rows.append(row)
-    return pd.DataFrame(rows).sort_values(keys[:2], key=_in_given_order, kind="stable")
+    columns = [*keys, *(f"{metric}_{which}" for metric in METRICS for which in ("mean", "std"))]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.sort_values(keys[:2], key=_in_given_order, kind="stable")
 
 
 def _intervals(seeds: pd.DataFrame) -> pd.DataFrame:
@@ -105,7 +118,7 @@ def _intervals(seeds: pd.DataFrame) -> pd.DataFrame:
         for metric in METRICS:
             who = dict(zip(keys, key, strict=True))
             rows.append({**who, "metric": metric, **summarise(group[metric])._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[*keys, "metric", *Summary._fields])
 
 
 def _in_given_order(column: pd.Series[str]) -> pd.Series[int]:
@@ -115,17 +128,14 @@ def _in_given_order(column: pd.Series[str]) -> pd.Series[int]:
     return pd.Series(pd.factorize(column)[0], index=column.index)
 
 
-def _variants(results: Results) -> pd.DataFrame:
-    parts = []
-    for dataset in results.plan.datasets:
-        for seed in results.plan.base_seeds:
-            table = results.variants(dataset, seed)
-            table.insert(0, "dataset", dataset)
-            table.insert(1, "base_seed", seed)
-            parts.append(table)
+def _variants(readings: Readings) -> pd.DataFrame:
     columns = ["dataset", "base_seed", "family", "level", "replicate"]
     measures = ["hard_disagreement", "probability_mae", "balanced_accuracy"]
-    return pd.concat(parts, ignore_index=True)[columns + measures]
+    parts = [pd.DataFrame(columns=columns + measures)]
+    for dataset, seed in readings.banks:
+        table = readings.variants(dataset, seed)
+        parts.append(table.assign(dataset=dataset, base_seed=seed)[columns + measures])
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
 def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:
@@ -138,14 +148,14 @@ def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("hard_disagreement_percent_mean", ascending=False).reset_index()
 
 
-def _dataset_summary(results: Results, requests: pd.DataFrame) -> pd.DataFrame:
+def _dataset_summary(readings: Readings) -> pd.DataFrame:
     rows = []
-    for dataset in results.plan.datasets:
-        task = load_task(dataset)
-        mine = requests[requests["dataset"] == dataset]
-        asked = mine[mine["method"] == results.plan.methods[0]].groupby("base_seed").size()
-        counts = asked.reindex(results.plan.base_seeds, fill_value=0)
-        accuracy = [results.balanced_accuracy(dataset, seed) for seed in results.plan.base_seeds]
+    asked = {key[:2]: len(readings.counterfactuals(key)) for key in readings.answered}
+    for dataset in dict.fromkeys(dataset for dataset, _ in asked):
+        task = readings.results.task(dataset)
+        seeds = [seed for name, seed in asked if name == dataset]
+        counts = pd.Series([asked[dataset, seed] for seed in seeds])
+        accuracy = [readings.results.balanced_accuracy(dataset, seed) for seed in seeds]
         sizes: dict[str, int] = {part: len(task.row_ids(part)) for part in PARTS}
         rows.append(
             {
@@ -161,7 +171,7 @@ def _dataset_summary(results: Results, requests: pd.DataFrame) -> pd.DataFrame:
                 "balanced_accuracy_max": np.max(accuracy),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=SUMMARY)
 
 
 def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
@@ -179,46 +189,39 @@ def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-def _diagnostics(results: Results) -> pd.DataFrame:
+def _diagnostics(readings: Readings) -> pd.DataFrame:
     """Mean, least and largest value of every numeric diagnostic, per base network."""
     columns = ["dataset", "method", "base_seed", "name", "mean", "min", "max"]
     rows = []
-    for dataset, seed, method in _everything(results):
-        answers = results.counterfactuals(dataset, seed, method)
-        for name, values in answers.diagnostics.items():
+    for key in readings.answered:
+        for name, values in readings.counterfactuals(key).diagnostics.items():
             numbers = pd.to_numeric(pd.Series(values), errors="coerce").dropna().astype(float)
             if len(numbers):
-                who = (dataset, method, seed, name)
+                who = (key.dataset, key.method, key.base_seed, name)
                 rows.append((*who, numbers.mean(), numbers.min(), numbers.max()))
     return pd.DataFrame(rows, columns=columns)
 
 
-def _certified(results: Results) -> pd.DataFrame:
+def _certified(readings: Readings) -> pd.DataFrame:
     """Share of requests with a counterfactual that the method itself certified, in percent.
 
     A promise about the parameters that the certificate covers; never mixed with robustness.
     """
     rows = []
-    for dataset, seed, method in _everything(results):
-        answers = results.counterfactuals(dataset, seed, method)
+    for key in readings.answered:
+        answers = readings.counterfactuals(key)
         if "certified" in answers.diagnostics:
             certified = np.asarray(answers.diagnostics["certified"] == True)  # noqa: E712
-            rows.append((dataset, method, seed, 100.0 * (certified & answers.found).mean()))
-    shares = pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "certified_share"])
+            rows.append((*key, 100.0 * (certified & answers.found).mean()))
+    shares = pd.DataFrame(rows, columns=["dataset", "base_seed", "method", "certified_share"])
     grouped = shares.groupby(["dataset", "method"], sort=False)["certified_share"]
     return grouped.agg(certified_share_mean="mean", certified_share_std="std").reset_index()
 
 
-def _everything(results: Results) -> Iterator[tuple[str, int, str]]:
-    plan = results.plan
-    return product(plan.datasets, plan.base_seeds, plan.methods)
-
-
-def _tuning(results: Results) -> pd.DataFrame:
+def _tuning(readings: Readings) -> pd.DataFrame:
     columns = ["dataset", "method", "settings", "base_validity", "distance", "chosen"]
     parts = [pd.DataFrame(columns=columns)]
-    for dataset in results.plan.datasets:
-        for method in results.tuned_methods:
-            table = results.tuning(dataset, method).drop(columns="seconds")
-            parts.append(table.assign(dataset=dataset, method=method)[columns])
+    for dataset, method in readings.tunings:
+        table = readings.results.tuning(dataset, method).drop(columns="seconds")
+        parts.append(table.assign(dataset=dataset, method=method)[columns])
     return pd.concat(parts[1:] or parts, ignore_index=True)

@@ -1,0 +1,1 @@
+"""The page: from tables and pieces to one file that opens without a network."""

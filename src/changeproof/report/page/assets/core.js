@@ -1,0 +1,197 @@
+"use strict";
+
+// What every section uses. Names from the data only ever become text nodes, or, inside charts,
+// text whose markup has been taken away by `page.plain`.
+const page = {
+  data: JSON.parse(document.getElementById("data").textContent),
+  canUnpack: typeof DecompressionStream !== "undefined",
+  sections: [],
+  unpacked: new Map(),
+};
+
+page.make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+};
+
+page.plain = (text) => String(text)
+  .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+page.fixed = (value, digits = 1) => (value === null || value === undefined)
+  ? "undefined" : value.toFixed(digits);
+
+page.short = (value) => (value === null || value === undefined)
+  ? "" : (typeof value === "number" ? String(value) : value);
+
+// [mean, sd, low, high] in words; sd and interval only where there are several base networks.
+page.spread = (values, digits, unit = "") => {
+  const [mean, sd, low, high] = values;
+  if (mean === null) return "undefined";
+  let text = `${mean.toFixed(digits)}${unit}`;
+  if (sd !== null) text += `, sd ${sd.toFixed(digits)}`;
+  if (low !== null) text += `, 95 % interval ${low.toFixed(digits)} to ${high.toFixed(digits)}`;
+  return text;
+};
+
+page.section = (id, build) => page.sections.push([id, build]);
+
+page.body = (id) => document.querySelector(`#${id} > .body`);
+
+page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
+
+page.select = (label, options, onchange, chosen = 0) => {
+  const list = page.make("select", {
+    onchange: () => onchange(Number(list.value)),
+  });
+  options.forEach((text, place) => list.append(page.make("option", { value: place }, text)));
+  list.value = String(chosen);
+  return { element: page.make("label", {}, page.make("span", {}, label), list), list };
+};
+
+// A table that scrolls inside its own box; the first `texts` columns hold text.
+page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) => {
+  const kind = (place) => (place === long ? "long" : place < texts ? "text" : null);
+  const head = page.make("tr", {}, ...columns.map((column, place) =>
+    page.make("th", { scope: "col", class: place === long ? "text" : kind(place) }, column)));
+  const body = page.make("tbody", {}, ...rows.map((row) =>
+    page.make("tr", {}, ...row.map((value, place) =>
+      page.make("td", { class: kind(place) }, String(page.short(value)))))));
+  const table = page.make("table", {}, page.make("thead", {}, head), body);
+  return page.make("div", {
+    class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": name,
+  }, table);
+};
+
+page.lazily = (summary, build) => {
+  const details = page.make("details", {
+    ontoggle: () => {
+      if (details.open && details.childElementCount === 1) details.append(build());
+    },
+  }, page.make("summary", {}, summary));
+  return details;
+};
+
+page.csv = (columns, rows) => {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
+  };
+  return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+};
+
+page.download = (name, text, type = "text/csv") => {
+  const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  const link = page.make("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+};
+
+page.embedded = (id) => JSON.parse(document.getElementById(id).textContent);
+
+// What was compressed, as a response that can be read as text or JSON.
+page.decompressed = (letters) => {
+  const text = atob(letters);
+  const bytes = new Uint8Array(text.length);
+  for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
+  return new Response(
+    new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+};
+
+// People and single changed models of a dataset, unpacked when they are first asked for.
+page.unpack = (dataset) => {
+  if (!page.unpacked.has(dataset)) {
+    page.packed ??= page.embedded("bulk");
+    page.unpacked.set(dataset, page.decompressed(page.packed[dataset]).json());
+  }
+  return page.unpacked.get(dataset);
+};
+
+// The shapes of the charts' markers, for text: colour is never the only cue.
+page.SYMBOLS = ["circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star",
+  "pentagon", "x", "hexagon"];
+page.SHAPES = [
+  "M10 2a8 8 0 1 0 .01 0z", "M3 3h14v14H3z", "M10 1l8 9-8 9-8-9z",
+  "M7 2h6v5h5v6h-5v5H7v-5H2V7h5z", "M10 2l9 16H1z", "M10 18L1 2h18z",
+  "M10 1l2.7 6 6.3.6-4.8 4.2 1.4 6.2L10 14.8 4.4 18l1.4-6.2L1 7.6 7.3 7z",
+  "M10 1l9 6.6-3.4 10.6H4.4L1 7.6z", "M5 2l5 5 5-5 3 3-5 5 5 5-3 3-5-5-5 5-3-3 5-5-5-5z",
+  "M5 2h10l4.5 8L15 18H5L.5 10z",
+];
+
+page.marker = (place) => {
+  const space = "http://www.w3.org/2000/svg";
+  const picture = document.createElementNS(space, "svg");
+  picture.setAttribute("viewBox", "0 0 20 20");
+  picture.setAttribute("class", "marker");
+  picture.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(space, "path");
+  path.setAttribute("d", page.SHAPES[place % page.SHAPES.length]);
+  path.setAttribute("style", `fill: var(--series-${place % 10})`);
+  picture.append(path);
+  return picture;
+};
+
+// Markers with their names, where a chart has no room for them.
+page.legend = (names) => page.make("p", { class: "legend", "aria-hidden": "true" },
+  ...names.map((name, place) => page.make("span", {}, page.marker(place), name)));
+
+page.whenNear = (element, action) => {
+  const watcher = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    watcher.disconnect();
+    action();
+  }, { rootMargin: "800px" });
+  watcher.observe(element);
+};
+
+// The navigation shows which section is being read.
+page.follow = (links) => {
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      const link = links.get(target);
+      if (!isIntersecting) link.removeAttribute("aria-current");
+      else {
+        link.setAttribute("aria-current", "true");
+        const bar = link.closest("nav");
+        bar.scrollLeft = link.offsetLeft - bar.offsetLeft - 60;
+      }
+    }
+  }, { rootMargin: "-25% 0px -70%" });
+  for (const section of links.keys()) watcher.observe(section);
+};
+
+page.start = () => {
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const button = document.getElementById("theme");
+  const apply = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    button.textContent = theme === "dark" ? "Light mode" : "Dark mode";
+    page.redraw();
+  };
+  apply(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => apply(dark.matches ? "dark" : "light"));
+  button.addEventListener("click", () =>
+    apply(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  const links = new Map();
+  const navigation = document.getElementById("navigation");
+  for (const section of document.querySelectorAll("main > section")) {
+    const title = section.querySelector("h2");
+    title.id = `${section.id}-title`;
+    section.setAttribute("aria-labelledby", title.id);
+    const link = page.make("a", { href: `#${section.id}` }, section.dataset.name);
+    links.set(section, link);
+    navigation.append(page.make("li", {}, link));
+  }
+  page.follow(links);
+  for (const [id, build] of page.sections) build(page.body(id));
+  // The answer is there before the chart library is: that one takes most of the time.
+  requestAnimationFrame(() => setTimeout(page.startCharts));
+};

@@ -1,0 +1,178 @@
+"use strict";
+
+// A figure: panels drawn by Plotly when they come near, a caption, what it shows in words, and
+// its data as CSV and as a table.
+page.waiting = new Map();
+page.drawn = new Map();
+
+page.colour = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+page.series = (place) => page.colour(`series-${place % 10}`);
+
+// Room is made below and to the left only: labels at the right edge would come and go with it.
+page.axis = (changes = {}) => ({
+  automargin: "bottom+left", fixedrange: true, gridcolor: page.colour("grid"), zeroline: false,
+  linecolor: page.colour("line"), tickfont: { size: 11 }, ...changes,
+});
+
+// An axis with a name per line; long names are cut where they are shown, never where they are used.
+page.LONGEST = 26;
+page.cut = (name) => page.plain(name.length > page.LONGEST
+  ? `${name.slice(0, page.LONGEST - 1)}…` : name);
+page.categories = (names, changes = {}) => page.axis({
+  type: "category", tickmode: "array", tickvals: names.map(page.plain),
+  ticktext: names.map(page.cut),
+  categoryorder: "array", categoryarray: names.map(page.plain), ...changes,
+});
+
+// Plotly cannot place the labels of a chart that is too low for them.
+page.tall = (lines, each, rest) => Math.max(200, rest + each * lines);
+
+page.layout = (height, changes = {}) => ({
+  height,
+  margin: { l: 8, r: 22, t: 10, b: 8 },
+  paper_bgcolor: "rgba(0,0,0,0)",
+  plot_bgcolor: "rgba(0,0,0,0)",
+  font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12,
+    color: page.colour("text") },
+  hoverlabel: { bgcolor: page.colour("surface"), bordercolor: page.colour("muted"),
+    font: { color: page.colour("text"), size: 12 }, align: "left" },
+  hovermode: "closest", dragmode: false, showlegend: false,
+  ...changes,
+});
+
+page.CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false };
+
+page.paint = (plot, draw) => {
+  const { data, layout } = draw(plot.clientWidth || 600);
+  page.drawn.set(plot, draw);
+  Plotly.react(plot, data, layout, page.CONFIG);
+};
+
+page.redraw = () => {
+  for (const [plot, draw] of page.drawn) if (plot.isConnected) page.paint(plot, draw);
+};
+
+page.startCharts = async () => {
+  if (!page.canUnpack) {
+    for (const plot of page.waiting.keys()) {
+      plot.replaceChildren(page.make("p", { class: "nothing" },
+        "This browser cannot unpack the charts; a newer one can. The numbers are in the table."));
+    }
+    return;
+  }
+  const code = await page.decompressed(page.embedded("plotly")).text();
+  document.head.append(page.make("script", {}, code));
+  page.watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      page.watcher.unobserve(entry.target);
+      // One at a time, so that the page answers in between.
+      setTimeout(() => {
+        if (!page.waiting.has(entry.target)) return;
+        page.paint(entry.target, page.waiting.get(entry.target));
+        page.waiting.delete(entry.target);
+      });
+    }
+  }, { rootMargin: "500px" });
+  for (const plot of page.waiting.keys()) page.watcher.observe(plot);
+  window.addEventListener("beforeprint", () => {
+    for (const [plot, draw] of page.waiting) page.paint(plot, draw);
+    page.waiting.clear();
+  });
+  document.documentElement.dataset.ready = "";
+};
+
+page.queue = (plot, draw) => {
+  if (page.drawn.has(plot)) {
+    page.paint(plot, draw);
+    return;
+  }
+  page.waiting.set(plot, draw);
+  if (page.watcher) page.watcher.observe(plot);
+};
+
+// content: {words, columns, rows, texts, panels: [{title, height, draw}]}; `show` changes it.
+page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
+  const words = page.make("p", { id: `${name}-words`, class: "words" });
+  const panels = page.make("div", {
+    class: single ? "panels single" : "panels", role: "img", "aria-label": title,
+    "aria-describedby": words.id,
+  });
+  let shown = null;
+  const file = `changeproof-${name}.csv`;
+  const csv = page.make("button", {
+    type: "button", "aria-label": `Download the data of "${title}" as CSV`,
+    onclick: () => page.download(file, page.csv(shown.columns, shown.rows())),
+  }, "CSV");
+  const details = page.make("details", { ontoggle: () => fill() },
+    page.make("summary", { "aria-label": `Table of "${title}"` }, "Table"));
+  const fill = () => {
+    if (!details.open) return;
+    while (details.childElementCount > 1) details.lastElementChild.remove();
+    details.append(page.table(title, shown.columns, shown.rows(), {
+      texts: shown.texts, tall: true,
+    }));
+  };
+  const element = page.make("figure", { id: `${name}-figure` },
+    page.make("h3", {}, title), extra, panels,
+    page.make("figcaption", {}, page.make("p", {}, caption), words),
+    page.make("div", { class: "tools" }, csv, details));
+  const show = (content) => {
+    shown = content;
+    words.textContent = `In words: ${content.words}`;
+    while (panels.childElementCount > content.panels.length) {
+      page.drawn.delete(panels.lastElementChild.lastElementChild);
+      panels.lastElementChild.remove();
+    }
+    content.panels.forEach((panel, place) => {
+      if (!panels.children[place]) {
+        panels.append(page.make("div", { class: "panel" }, page.make("h4"),
+          page.make("div", { class: "plot" })));
+      }
+      const [heading, plot] = panels.children[place].children;
+      heading.textContent = panel.title ?? "";
+      heading.hidden = !panel.title;
+      plot.style.minHeight = `${panel.height}px`;
+      page.queue(plot, panel.draw);
+    });
+    fill();
+  };
+  return { element, show };
+};
+
+// Cells with numbers on colour-blind safe colours. `cells` are {value, text, hover}.
+page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } = {}) => {
+  const height = page.tall(rows.length, 27, 108);
+  const draw = (width) => {
+    const across = columns.map(page.plain);
+    const down = rows.map(page.plain);
+    const size = width < 420 ? 9 : 11;
+    const written = { x: [], y: [], text: [], color: [] };
+    cells.forEach((row, i) => row.forEach((cell, j) => {
+      const share = (cell.value - low) / (high - low);
+      const bright = (reversed ? 1 - share : share) > 0.45;
+      written.x.push(across[j]);
+      written.y.push(down[i]);
+      written.text.push(cell.value === null ? "?" : cell.text);
+      written.color.push(cell.value === null ? page.colour("text")
+        : bright ? "#000000" : "#ffffff");
+    }));
+    return {
+      data: [{
+        type: "heatmap", x: across, y: down, z: cells.map((row) => row.map((c) => c.value)),
+        hovertext: cells.map((row) => row.map((c) => c.hover)), hoverinfo: "text",
+        colorscale: "Cividis", reversescale: reversed, zmin: low, zmax: high, showscale: false,
+        xgap: 1, ygap: 1,
+      }, {
+        type: "scatter", mode: "text", x: written.x, y: written.y, text: written.text,
+        textfont: { size, color: written.color }, hoverinfo: "skip", cliponaxis: false,
+      }],
+      layout: page.layout(height, {
+        xaxis: page.categories(columns, { tickangle: -40, showgrid: false, ticks: "" }),
+        yaxis: page.categories(rows, { autorange: "reversed", showgrid: false, ticks: "" }),
+      }),
+    };
+  };
+  return { height, draw };
+};

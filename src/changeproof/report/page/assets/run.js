@@ -1,0 +1,133 @@
+"use strict";
+
+// Time, the published numbers, and what was run.
+page.section("time", (body) => {
+  const { generation, stages } = page.data;
+  if (generation.nothing) page.say(body, generation.nothing);
+  else page.generationFigure(body, generation);
+  if (stages.nothing) page.say(body, stages.nothing);
+  else page.stagesFigure(body, stages);
+});
+
+page.generationFigure = (body, generation) => {
+  const figure = page.figure("generation", "Milliseconds per request",
+    "◆ median, ○ mean, | 90 % quantile, on a logarithmic scale, over all datasets.",
+    { single: true });
+  body.append(figure.element);
+  const names = generation.methods.map(page.plain);
+  const kinds = [["median", "diamond", 0], ["mean", "circle-open", 1], ["90 % quantile",
+    "line-ns-open", 2]];
+  const height = page.tall(names.length, 30, 70);
+  const draw = () => ({
+    data: kinds.map(([title, symbol, place]) => ({
+      type: "scatter", mode: "markers", y: names,
+      x: generation.milliseconds.map((row) => row[place]),
+      marker: { symbol, size: place === 2 ? 14 : 10, color: page.series(place),
+        line: { width: 2, color: page.series(place) } },
+      text: generation.milliseconds.map((row, method) =>
+        `<b>${names[method]}</b><br>${title} ${Number(row[place].toPrecision(3))} ms`),
+      hoverinfo: "text",
+    })),
+    layout: page.layout(height, {
+      xaxis: page.axis({ type: "log", ticksuffix: " ms", dtick: 1 }),
+      yaxis: page.categories(generation.methods, { autorange: "reversed" }),
+    }),
+  });
+  figure.show({
+    words: generation.words, texts: 1,
+    columns: ["method", "median_ms", "mean_ms", "p90_ms", "budget_used_up"],
+    rows: () => generation.methods.map((method, place) =>
+      [method, ...generation.milliseconds[place], generation.exhausted[place]]),
+    panels: [{ height, draw }],
+  });
+};
+
+page.stagesFigure = (body, stages) => {
+  const at = (name) => stages.columns.indexOf(name);
+  const order = [...stages.rows].sort((a, b) => b[at("seconds")] - a[at("seconds")]);
+  const label = (row) => [row[at("stage")], row[at("subject")]].filter(Boolean).join(" ");
+  const figure = page.figure("stages", "Where the time of the run went",
+    "Seconds of work, summed over pieces.", { single: true });
+  body.append(figure.element);
+  const height = page.tall(order.length, 22, 60);
+  figure.show({
+    words: stages.words, texts: 2, columns: stages.columns, rows: () => stages.rows,
+    panels: [{ height, draw: () => ({
+      data: [{ type: "bar", orientation: "h", y: order.map(label).map(page.plain),
+        x: order.map((row) => row[at("seconds")]), marker: { color: page.colour("bar") },
+        text: order.map((row) => `${page.plain(label(row))}<br>${row[at("seconds")]} s`),
+        hoverinfo: "text", textposition: "none" }],
+      layout: page.layout(height, {
+        xaxis: page.axis({ ticksuffix: " s" }),
+        yaxis: page.categories(order.map(label), { autorange: "reversed" }),
+      }),
+    }) }],
+  });
+};
+
+// Four digits are enough to compare by eye; the CSV has what the tables have.
+page.rounded = (line) => line.slice(1).map((value) =>
+  (typeof value === "number" ? Number(value.toPrecision(4)) : value));
+
+page.PUBLISHED = ["table", "dataset", "method or family", "metric", "published", "sd", "ours", "sd",
+  "difference", "verdict", "reason"];
+
+page.section("published", (body) => {
+  const { published } = page.data;
+  if (published.nothing) { page.say(body, published.nothing); return; }
+  body.append(page.make("p", {}, published.words),
+    ...published.warnings.map((text) => page.make("p", { class: "muted" }, `${text}.`)));
+  const verdict = page.PUBLISHED.indexOf("verdict");
+  const differs = published.lines.filter((line) =>
+    ["outside", "explained"].includes(line[verdict]));
+  const long = page.PUBLISHED.length - 2;
+  if (differs.length) {
+    body.append(page.make("h3", {}, "What differs"),
+      page.table("What differs", page.PUBLISHED.slice(1), differs.map(page.rounded),
+        { texts: 3, long, tall: true }));
+  }
+  body.append(page.make("h3", {}, "Number by number"));
+  const tables = [...new Set(published.lines.map((line) => line[0]))];
+  const place = page.make("div");
+  const show = (value) => place.replaceChildren(page.table(tables[value],
+    page.PUBLISHED.slice(1),
+    published.lines.filter((line) => line[0] === tables[value]).map(page.rounded),
+    { texts: 3, long, tall: true }));
+  const choice = page.select("Table", tables.map((name) => name.replaceAll("_", " ")), show);
+  choice.list.id = "choose-published";
+  body.append(page.make("div", { class: "controls" }, choice.element,
+    page.make("button", { type: "button", onclick: () =>
+      page.download("changeproof-published.csv", page.csv(page.PUBLISHED, published.lines)) },
+    "All as CSV")), place);
+  show(0);
+});
+
+page.section("run", (body) => {
+  const { run } = page.data;
+  const facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
+    [page.make("dt", {}, name), page.make("dd", {}, text)]));
+  const joined = (values) => Object.entries(values).map(([name, text]) => `${name} ${text}`)
+    .join(", ");
+  body.append(
+    page.make("h3", {}, "The plan"), page.make("pre", { tabindex: 0 }, run.plan),
+    page.make("p", {}, "Repeat it with ", page.make("code", {}, run.command), ". ",
+      page.make("button", { type: "button", onclick: () =>
+        page.download("plan.toml", run.plan, "application/toml") }, "plan.toml")),
+    page.make("h3", {}, "Data"),
+    page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
+      run.datasets.map((each) => [each.name, each.title ?? "", each.favourable ?? "",
+        each.licence ?? "", each.fingerprint]), { texts: 5 }),
+    page.make("h3", {}, "Versions and machine"),
+    facts([["versions", joined(run.versions)], ["this page was written on", joined(run.machine)],
+      ["and at", run.written], ["fingerprint of the run", run.fingerprint]]),
+    page.make("p", { class: "muted" },
+      "Fingerprints are hashes of data, settings, code and library versions. Equal fingerprints " +
+      "mean that a piece was computed in the same way; processors may still differ in the last " +
+      "digits of training."),
+    page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
+      page.table("Fingerprints", ["piece", "fingerprint", "state"], run.pieces,
+        { texts: 3, tall: true })),
+    page.make("p", {}, page.make("button", { type: "button", onclick: () =>
+      page.download("changeproof-fingerprints.csv",
+        page.csv(["piece", "fingerprint", "state"], run.pieces)) }, "Fingerprints as CSV")));
+});

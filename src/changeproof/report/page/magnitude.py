@@ -1,0 +1,125 @@
+"""How big the changes were, and what each of them left standing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from changeproof.protocol.plan import Plan
+from changeproof.report.page.packing import number
+from changeproof.report.page.words import percent
+from changeproof.report.readings import Answered, Readings
+
+MEASURES = ("hard_disagreement_percent", "probability_mae")
+
+
+def magnitudes(change_magnitude: pd.DataFrame, variants: pd.DataFrame) -> dict[str, Any]:
+    """Return mean and sd per family over datasets, and the mean on each dataset."""
+    if change_magnitude.empty:
+        return {"nothing": "No base network has all its changed networks yet."}
+    measures = variants.assign(hard_disagreement_percent=100.0 * variants["hard_disagreement"])
+    by_dataset = measures.groupby(["family", "dataset"], sort=False)[list(MEASURES)].mean()
+    families = change_magnitude["family"].tolist()
+    datasets = list(dict.fromkeys(variants["dataset"]))
+    columns = [f"{measure}_{which}" for measure in MEASURES for which in ("mean", "std")]
+    values = change_magnitude[columns].to_numpy(dtype=float)
+    return {
+        "families": families,
+        "datasets": datasets,
+        "values": [[number(value) for value in row] for row in values],
+        "by_dataset": [
+            [
+                [number(by_dataset.loc[(family, dataset), measure]) for measure in MEASURES]
+                for dataset in datasets
+            ]
+            for family in families
+        ],
+        "words": _words(change_magnitude),
+    }
+
+
+def _words(table: pd.DataFrame) -> str:
+    first, last = table.iloc[0], table.iloc[-1]
+    text = (
+        f"{first['family']} changes the most predictions: "
+        f"{first['hard_disagreement_percent_mean']:.2f} % of the test rows on average."
+    )
+    if len(table) > 1:
+        text += (
+            f" {last['family']} changes the fewest: {last['hard_disagreement_percent_mean']:.2f} %."
+        )
+    return text
+
+
+def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
+    """Return every changed network of a dataset: its size, and the share that survived it.
+
+    `survived` has a list per method of the plan: the percent of its base-valid counterfactuals
+    that hold under that network, None where there are none or the piece is not finished.
+    """
+    plan = readings.results.shown
+    finished = set(readings.answered)
+    tables, survived = [], []
+    for seed in (seed for name, seed in readings.banks if name == dataset):
+        table = readings.variants(dataset, seed).assign(base_seed=seed)
+        tables.append(table)
+        keys = [Answered(dataset, seed, method) for method in plan.methods]
+        shares = [
+            _shares(readings, key) if key in finished else np.full(len(table), np.nan)
+            for key in keys
+        ]
+        survived.append(np.array(shares))
+    if not tables:
+        return None
+    joined = pd.concat(tables, ignore_index=True)
+    place = {family: number for number, family in enumerate(plan.families)}
+    return {
+        "base_seed": joined["base_seed"].tolist(),
+        "family": [place[family] for family in joined["family"]],
+        "level": joined["level"].astype(str).tolist(),
+        "replicate": joined["replicate"].tolist(),
+        "disagreement": [number(value) for value in 100.0 * joined["hard_disagreement"]],
+        "mae": [number(value) for value in joined["probability_mae"]],
+        "survived": [
+            [number(value) for value in shares] for shares in np.concatenate(survived, axis=1)
+        ],
+    }
+
+
+def _shares(readings: Readings, key: Answered) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Percent of base-valid counterfactuals that survive each changed network."""
+    survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
+    if not valid.any():
+        return np.full(survived.shape[1], np.nan)
+    return np.asarray(100.0 * survived[valid].mean(axis=0))
+
+
+def scatter_words(points: dict[str, Any], plan: Plan) -> list[str]:
+    """Say for the mean of all methods, then for each, how disagreement and survival go together."""
+    disagreement = np.array(points["disagreement"], dtype=float)
+    survived = np.array(points["survived"], dtype=float)
+    there = np.isfinite(survived).any(axis=1)
+    if not there.any():
+        return ["No method's survival is known here."] * (1 + len(plan.methods))
+    series = [("the methods' mean", survived[there].mean(axis=0))]
+    series += list(zip(plan.methods, survived, strict=True))
+    return [_correlation_words(name, disagreement, values) for name, values in series]
+
+
+def _correlation_words(name: str, disagreement: Any, values: Any) -> str:
+    known = np.isfinite(values)
+    if not known.any():
+        return f"{name}: nothing is known here."
+    x, y = disagreement[known], values[known]
+    text = (
+        f"{name}: over {len(y)} changed models survival lies between {percent(y.min())} and "
+        f"{percent(y.max())}."
+    )
+    if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
+        return text + " It does not vary enough for a correlation."
+    rank = float(spearmanr(x, y).statistic)
+    how = "falls" if rank < 0 else "rises"
+    return text + f" It {how} with disagreement: rank correlation {rank:.2f}."

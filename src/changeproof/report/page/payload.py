@@ -1,0 +1,134 @@
+"""Everything that the page shows, as one value that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from changeproof.changes import get_family
+from changeproof.evaluation.metrics import METRICS
+from changeproof.methods import get_method
+from changeproof.report.page.guarantees import guarantees
+from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
+from changeproof.report.page.people import DIRECTIONS, people
+from changeproof.report.page.provenance import provenance
+from changeproof.report.page.rankings import rankings
+from changeproof.report.page.scores import (
+    answers,
+    heat_map_words,
+    hidden_words,
+    price,
+    price_words,
+    scores,
+)
+from changeproof.report.page.times import generation, published, stages
+from changeproof.report.page.words import listed, short_family
+from changeproof.report.readings import Readings
+from changeproof.report.recourse import TEMPLATES
+
+MOST_MISSING = 200
+
+
+def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
+    plan = readings.results.shown
+    table = scores(tables["intervals"], plan)
+    return {
+        "datasets": list(plan.datasets),
+        "methods": [_method(name, name in plan.counterfactuals) for name in plan.methods],
+        "families": [_family(name) for name in plan.families],
+        "metrics": list(METRICS),
+        "base_seeds": list(plan.base_seeds),
+        "state": state(readings, tables),
+        "scores": table,
+        "answers": answers(table, plan),
+        "finished": _finished(tables["seed_results"], plan.datasets, plan.methods),
+        "price": price(table),
+        "words": {
+            "heat": heat_map_words(table, plan),
+            "hidden": hidden_words(table, plan),
+            "price": price_words(table, plan),
+        },
+        "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
+        "guarantees": guarantees(tables, plan, readings),
+        "rankings": rankings(tables["family_results"], plan),
+        "recourse": [TEMPLATES[direction] for direction in DIRECTIONS],
+        "generation": generation(tables["generation_seconds"]),
+        "stages": stages(tables),
+        "published": published(plan, tables, readings.inventory.complete),
+        "run": provenance(readings),
+    }
+
+
+def build_bulk(readings: Readings) -> list[dict[str, Any]]:
+    """Return, for every dataset of the plan, all people and all changed networks."""
+    plan = readings.results.shown
+    bulk = []
+    for dataset in plan.datasets:
+        points = variant_survival(readings, dataset)
+        bulk.append(
+            {
+                "people": people(readings, dataset),
+                "variants": points,
+                "words": [] if points is None else scatter_words(points, plan),
+            }
+        )
+    return bulk
+
+
+def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """Say what is missing, in sentences, and name the pieces."""
+    inventory, plan = readings.inventory, readings.results.shown
+    missing = [*inventory.damaged, *inventory.missing]
+    total = len(inventory.done) + len(missing)
+    wanted = len(plan.datasets) * len(plan.base_seeds) * len(plan.methods)
+    there = len(tables["seed_results"].drop_duplicates(["dataset", "base_seed", "method"]))
+    notes = []
+    if missing:
+        notes.append(
+            f"{len(missing)} of {total} pieces are missing or damaged. Numbers are there for "
+            f"{there} of {wanted} combinations of dataset, base network and method."
+        )
+        if there > len(readings.answered):
+            notes.append(
+                "The numbers are those of the folder tables, written when the run was finished; "
+                "what needs the missing pieces (people, single changed models) is left out. Pieces "
+                "also count as missing when the code that makes them has changed since."
+            )
+        notes.append(f"Go on with: changeproof run --out {readings.results.folder}")
+    if len(plan.base_seeds) == 1:
+        notes.append(
+            "There is one base network per dataset, so there is no spread over base networks: "
+            "standard deviations and intervals are left out."
+        )
+    notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
+    if silent := _silent(tables["full_results"]):
+        notes.append(f"No CFE that the base networks accept: {listed(silent)}.")
+    return {
+        "complete": inventory.complete,
+        "notes": notes,
+        "missing": [piece.label for piece in missing[:MOST_MISSING]],
+        "more": max(0, len(missing) - MOST_MISSING),
+    }
+
+
+def _silent(full_results: pd.DataFrame) -> list[str]:
+    nothing = full_results[full_results["empirical_robustness_mean"].isna()]
+    return [f"{row.method} on {row.dataset}" for row in nothing.itertuples(index=False)]
+
+
+def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[list[int]]:
+    """Return how many base networks stand behind each dataset and method."""
+    counts = seed_results.groupby(["dataset", "method"])["base_seed"].nunique()
+    return [[int(counts.get((d, m), 0)) for m in methods] for d in datasets]
+
+
+def _method(name: str, given: bool) -> dict[str, str]:
+    summary = "counterfactuals that came from elsewhere" if given else get_method(name).summary
+    return {"name": name, "summary": summary}
+
+
+def _family(name: str) -> dict[str, str]:
+    return {"name": name, "short": short_family(name), "summary": get_family(name).summary}

@@ -1,0 +1,97 @@
+"""What was run, so that someone else can repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from changeproof import __version__
+from changeproof.datasets.builtin import dataset_records
+from changeproof.datasets.task import Task
+from changeproof.protocol.fingerprint import library_versions
+from changeproof.protocol.pieces import plan_pieces
+from changeproof.protocol.plan import PRESETS, Plan
+from changeproof.report.readings import Readings
+
+CPU_FILE = Path("/proc/cpuinfo")
+
+
+def provenance(readings: Readings) -> dict[str, Any]:
+    """Return plan, versions, machine and fingerprints."""
+    plan = readings.results.plan
+    done = set(readings.inventory.done)
+    pieces = plan_pieces(plan, readings.results.folder)
+    marks = sorted(piece.fingerprint for piece in pieces)
+    return {
+        "plan": plan_toml(plan),
+        "command": command(plan),
+        "versions": {"changeproof": __version__, "python": platform.python_version()}
+        | library_versions(),
+        "machine": machine(),
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "fingerprint": hashlib.sha256("".join(marks).encode()).hexdigest()[:20],
+        "datasets": [
+            _dataset(readings.results.task(name)) for name in readings.results.shown.datasets
+        ],
+        "pieces": [
+            [piece.label, piece.fingerprint, "finished" if piece in done else "missing"]
+            for piece in pieces
+        ],
+    }
+
+
+def plan_toml(plan: Plan) -> str:
+    """Return the plan as a file that `changeproof run --plan` reads."""
+    values = plan.model_dump(mode="json", exclude_none=True, exclude={"left_out"})
+    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value != {}]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)
+
+
+def command(plan: Plan) -> str:
+    """Return what to type to get the same run."""
+    for preset in PRESETS:
+        if plan == Plan.preset(preset):
+            return f"changeproof run --preset {preset}"
+    return "changeproof run --plan plan.toml"
+
+
+def machine() -> dict[str, str]:
+    """Describe the machine that this runs on, without its name."""
+    described = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+    }
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        described["memory"] = f"{size / 2**30:.0f} GiB"
+    return {key: value for key, value in described.items() if value}
+
+
+def _processor() -> str:
+    if CPU_FILE.exists():
+        for line in CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _dataset(task: Task) -> dict[str, str]:
+    records = dataset_records()
+    known = records[task.name]._asdict() if task.name in records else {}
+    return {
+        "name": task.name,
+        "fingerprint": task.fingerprint[:20],
+        **{key: str(known[key]) for key in ("title", "favourable", "licence") if key in known},
+    }

@@ -1,0 +1,108 @@
+"""Do rankings hold: the rank of every method per family, and how alike families rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import kendalltau
+
+from changeproof.protocol.plan import Plan
+from changeproof.report.page.packing import number
+from changeproof.report.page.words import percent
+
+METRIC = "end_to_end_robustness_mean"
+Floats = npt.NDArray[np.float64]
+
+
+def rankings(family_results: pd.DataFrame, plan: Plan) -> dict[str, Any]:
+    """Return ranks and Kendall correlations for the mean over datasets, then for each dataset."""
+    if len(plan.methods) < 2 or len(plan.families) < 2:
+        return {"nothing": "Rankings need two methods and two families of change at least."}
+    ranks = [_ranks(family_results, dataset, plan) for dataset in plan.datasets]
+    whole = [(d, r) for d, r in zip(plan.datasets, ranks, strict=True) if r.notna().any(axis=None)]
+    if not whole:
+        return {"nothing": "No method is finished yet under any family."}
+    taus = [_correlations(r) for _, r in whole]
+    views = []
+    if len(whole) > 1:
+        mean_rank = np.mean([r.to_numpy() for _, r in whole], axis=0)
+        views.append(_view("mean of all datasets", mean_rank, _mean_defined(taus), plan))
+    for (dataset, rank), tau in zip(whole, taus, strict=True):
+        views.append(_view(dataset, rank.to_numpy(), tau, plan))
+    return {"views": views}
+
+
+def _ranks(family_results: pd.DataFrame, dataset: str, plan: Plan) -> pd.DataFrame:
+    """Rank methods (rows) per family (columns): 1 is the most robust, ties share their mean."""
+    mine = family_results[family_results["dataset"] == dataset]
+    wide = mine.pivot_table(METRIC, "method", "family", dropna=False)
+    wide = wide.reindex(index=list(plan.methods), columns=list(plan.families)).astype(float)
+    return wide.rank(ascending=False)
+
+
+def _correlations(ranks: pd.DataFrame) -> Floats:
+    """Kendall's tau-b between every two families; NaN where one of them ranks nothing."""
+    columns = ranks.dropna().to_numpy().T
+    tau = np.full((len(columns), len(columns)), np.nan)
+    for i, first in enumerate(columns):
+        for j, second in enumerate(columns):
+            if len(np.unique(first)) > 1 and len(np.unique(second)) > 1:
+                tau[i, j] = kendalltau(first, second).statistic
+    return tau
+
+
+def _mean_defined(taus: list[Floats]) -> Floats:
+    """Mean over datasets where it is defined."""
+    stacked = np.array(taus)
+    known = np.isfinite(stacked)
+    total = np.where(known, stacked, 0.0).sum(axis=0)
+    count = known.sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _view(name: str, ranks: Floats, tau: Floats, plan: Plan) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ranks": [[number(value) for value in row] for row in ranks],
+        "tau": [[number(value) for value in row] for row in tau],
+        "rank_words": _rank_words(ranks, plan),
+        "tau_words": _tau_words(tau, plan),
+    }
+
+
+def _rank_words(ranks: Floats, plan: Plan) -> str:
+    spans = [
+        (float(row.max() - row.min()), method, float(row.min()), float(row.max()))
+        for method, row in zip(plan.methods, ranks, strict=True)
+        if np.isfinite(row).all()
+    ]
+    if not spans:
+        return "No method has a rank under every family."
+    span, method, best, worst = max(spans)
+    steady = min(spans)[1]
+    if span == 0:
+        return "Every method keeps its rank under every family."
+    return (
+        f"{method} moves the most: from rank {best:.3g} to {worst:.3g} of {len(plan.methods)}. "
+        f"{steady} moves the least."
+    )
+
+
+def _tau_words(tau: Floats, plan: Plan) -> str:
+    pairs = [
+        (tau[i, j], plan.families[i], plan.families[j])
+        for i in range(len(tau))
+        for j in range(i)
+        if np.isfinite(tau[i, j])
+    ]
+    if not pairs:
+        return "No two families can be compared: the methods are all alike in them."
+    low, first, second = min(pairs)
+    agreeing = percent(100.0 * sum(pair[0] >= 0.8 for pair in pairs) / len(pairs))
+    return (
+        f"{first} and {second} rank the methods least alike: Kendall's tau {low:.2f}. "
+        f"{agreeing} of all pairs reach 0.8."
+    )

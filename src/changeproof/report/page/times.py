@@ -1,0 +1,102 @@
+"""Time, and the published numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from changeproof.protocol.plan import BASE_SEEDS, FACTUALS, Plan
+from changeproof.report.comparison import Line, Verdict
+from changeproof.report.page.packing import number
+from changeproof.report.paper import compare_tables
+
+STATISTICS = ("median_seconds", "mean_seconds", "p90_seconds")
+Tables = Mapping[str, pd.DataFrame]
+
+
+def generation(table: pd.DataFrame) -> dict[str, Any]:
+    """Return milliseconds per request: median, mean and the 90 % quantile of every method."""
+    if table.empty:
+        return {"nothing": "No method is finished yet."}
+    values = 1e3 * table[list(STATISTICS)].to_numpy(dtype=float)
+    slow, fast = values[:, 0].argmax(), values[:, 0].argmin()
+    names = table["method"].tolist()
+    words = f"The median request takes {values[slow, 0]:.3g} ms with {names[slow]}"
+    if len(names) > 1:
+        words += f", the slowest, and {values[fast, 0]:.3g} ms with {names[fast]}, the fastest"
+    return {
+        "methods": names,
+        "milliseconds": [[number(value) for value in row] for row in values],
+        "exhausted": [int(count) for count in table["timeouts"]],
+        "words": f"{words}.",
+    }
+
+
+def stages(tables: Tables) -> dict[str, Any]:
+    """Return where the time of the whole run went, if it was recorded."""
+    table = tables.get("timings", pd.DataFrame())
+    if table.empty:
+        return {"nothing": "The time of single pieces was not recorded in this run."}
+    longest = table.iloc[int(table["seconds"].to_numpy().argmax())]
+    whole = table["seconds"].sum()
+    subject = "" if pd.isna(longest["subject"]) else f" {longest['subject']}"
+    return {
+        "columns": [str(column) for column in table.columns],
+        "rows": [[_cell(value) for value in row] for row in table.itertuples(index=False)],
+        "words": (
+            f"All pieces together took {whole:.0f} s of work; the longest part was "
+            f"{longest['stage']}{subject} with {longest['seconds']:.0f} s."
+        ),
+    }
+
+
+def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
+    """Return every published number beside ours, for a run that can be compared."""
+    if plan.base_seeds != BASE_SEEDS or plan.factuals != FACTUALS:
+        return {
+            "nothing": f"The published numbers are of base seeds {BASE_SEEDS[0]} to "
+            f"{BASE_SEEDS[-1]} with up to {FACTUALS} people each. This run has others, so it is "
+            f"not put beside them."
+        }
+    if not complete:
+        return {"nothing": "The published numbers stand beside ours once the run is finished."}
+    comparison = compare_tables(plan, tables)
+    lines = [line for line in comparison.compared if line.ours is not None]
+    if not lines:
+        return {"nothing": "The paper has none of this run's datasets and methods."}
+    tally = {verdict: sum(line.verdict is verdict for line in lines) for verdict in Verdict}
+    return {
+        "lines": [_line(line) for line in lines],
+        "words": (
+            f"Of {len(lines)} published numbers that this run has, "
+            f"{tally[Verdict.WITHIN]} are within tolerance, {tally[Verdict.EXPLAINED]} differ for "
+            f"a documented reason, {tally[Verdict.OUTSIDE]} differ without one, and "
+            f"{tally[Verdict.NOT_JUDGED]} are shown only (times of another machine)."
+        ),
+        "warnings": list(comparison.warnings),
+    }
+
+
+def _line(line: Line) -> list[Any]:
+    assert line.ours is not None
+    return [
+        line.table,
+        line.dataset,
+        line.method_or_family,
+        line.metric,
+        number(line.published),
+        number(line.published_sd),
+        number(line.ours),
+        number(line.ours_sd),
+        number(line.difference),
+        line.verdict.value,
+        line.explanation,
+    ]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    return "" if pd.isna(value) else number(value)

@@ -1,0 +1,139 @@
+"""Recourse in words: what a person is told to change, in the units of the data."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
+
+RAISE, LOWER = "raise", "lower"
+# The only place where the words are: the page fills the same templates.
+TEMPLATES = {
+    RAISE: "Raise {feature} from {before} to {after}",
+    LOWER: "Lower {feature} from {before} to {after}",
+}
+SIGNIFICANT_DIGITS = 3
+MOST_DECIMALS = 12
+
+
+class Change(NamedTuple):
+    """One feature that a counterfactual changes.
+
+    Attributes
+    ----------
+    feature
+        Its name.
+    direction
+        "raise" or "lower".
+    before, after
+        Its values in original units, with as many digits as the feature has in the data, and
+        more where the method said something finer. An integer feature that is to become 70.6
+        is shown as 70.6.
+    size
+        The change in typical deviations of the feature, as in the distance.
+    """
+
+    feature: str
+    direction: str
+    before: str
+    after: str
+    size: float
+
+    def __str__(self) -> str:
+        return TEMPLATES[self.direction].format(
+            feature=self.feature, before=self.before, after=self.after
+        )
+
+
+class Wording:
+    """Puts recourse on a task into words.
+
+    Parameters
+    ----------
+    task
+        The task that rows belong to.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.names = task.feature_names
+        raw = task.frame.to_numpy(dtype=np.float64)
+        self.decimals = [_decimals(raw[:, i], float(scale)) for i, scale in enumerate(task.scale)]
+
+    def values(self, row: Floats) -> list[str]:
+        """Return a standardised row as text, in original units."""
+        original = row * self.task.scale + self.task.mean
+        return [_text(v, d) for v, d in zip(original.tolist(), self.decimals, strict=True)]
+
+    def changes(self, factual: Floats, counterfactual: Floats) -> list[Change]:
+        """Return what changes between two standardised rows, the largest change first."""
+        task = self.task
+        move = np.abs(counterfactual - factual)
+        sizes = move / task.distance_scale
+        changed = np.flatnonzero(move > SMALLEST_SCALE)
+        before = (factual * task.scale + task.mean).tolist()
+        after = (counterfactual * task.scale + task.mean).tolist()
+        order = changed[np.argsort(-sizes[changed], kind="stable")]
+        return [
+            self._change(i, before[i], after[i], size)
+            for i, size in zip(order.tolist(), sizes[order].tolist(), strict=True)
+        ]
+
+    def _change(self, feature: int, before: float, after: float, size: float) -> Change:
+        own = self.decimals[feature]
+        decimals = 1 if own == 0 and not _is_whole(after) else own
+        start, end = _text(before, decimals), _text(after, decimals)
+        while start == end and decimals < MOST_DECIMALS:
+            decimals += 1
+            start, end = _text(before, decimals), _text(after, decimals)
+        direction = RAISE if after > before else LOWER
+        # What a person has is written as in the data, unless that would hide the difference.
+        return Change(self.names[feature], direction, _shortened(start, own), end, size)
+
+
+def recourse(task: Task, factual: Floats, counterfactual: Floats) -> list[Change]:
+    """Say what a counterfactual asks of a person.
+
+    Parameters
+    ----------
+    task
+        The task that both rows belong to.
+    factual, counterfactual
+        One standardised row each.
+
+    Returns
+    -------
+    list of Change
+        The largest change first; ``str(change)`` is a sentence without its full stop.
+    """
+    return Wording(task).changes(factual, counterfactual)
+
+
+def _decimals(values: Floats, scale: float) -> int:
+    """Return the decimals that a feature is written with: its own, if they say something."""
+    useful = max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(scale)))
+    tolerance = 1e-9 * max(1.0, float(np.abs(values).max()))
+    for decimals in range(useful):
+        if np.abs(values - np.round(values, decimals)).max() <= tolerance:
+            return decimals
+    return useful
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value - round(value)) <= 1e-9 * max(1.0, abs(value))
+
+
+def _text(value: float, decimals: int) -> str:
+    return f"{value:z.{decimals}f}"
+
+
+def _shortened(text: str, decimals: int) -> str:
+    """Drop trailing zeros beyond a number of decimals."""
+    whole, _, fraction = text.partition(".")
+    if len(fraction) <= decimals:
+        return text
+    kept = fraction[:decimals] + fraction[decimals:].rstrip("0")
+    return f"{whole}.{kept}" if kept else whole

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+
+from changeproof.report.page.packing import embedded, number, packed
+
+
+def test_nothing_in_embedded_json_can_end_a_script() -> None:
+    nasty = {"</script><script>alert(1)</script>": ["<!--", "a & b", "line\u2028and\u2029"]}
+    text = embedded(nasty)
+    for forbidden in "<>&\u2028\u2029":
+        assert forbidden not in text
+    assert json.loads(text) == nasty
+
+
+def test_packed_comes_back_and_is_always_the_same() -> None:
+    content = [{"name": "ü<", "values": [1.5, None]}]
+    assert json.loads(gzip.decompress(base64.b64decode(packed(content)))) == content
+    assert packed(content) == packed(content)
+
+
+def test_numbers_have_the_digits_of_the_csv_files() -> None:
+    assert number(94.7620449) == float(f"{94.7620449:.6g}")
+    assert number(float("nan")) is None
+    assert number(float("inf")) is None

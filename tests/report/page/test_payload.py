@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof import Plan, Results, build_tables, load_task
+from changeproof.protocol.plan import BASE_SEEDS
+from changeproof.report.page.guarantees import guarantees
+from changeproof.report.page.packing import number
+from changeproof.report.page.payload import build_bulk, build_payload
+from changeproof.report.page.provenance import command, plan_toml
+from changeproof.report.page.times import published, stages
+from changeproof.report.readings import Readings
+from changeproof.report.recourse import recourse
+from changeproof.report.tables import read_tables
+
+
+@pytest.fixture(scope="module")
+def readings(quick_run: Results) -> Readings:
+    return Readings(quick_run)
+
+
+@pytest.fixture(scope="module")
+def tables(quick_run: Results) -> dict[str, pd.DataFrame]:
+    return read_tables(quick_run.folder)
+
+
+@pytest.fixture(scope="module")
+def payload(readings: Readings, tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    return build_payload(readings, tables)
+
+
+@pytest.fixture(scope="module")
+def bulk(readings: Readings) -> list[dict[str, Any]]:
+    return build_bulk(readings)
+
+
+def test_everything_is_plain_json_and_comes_from_the_plan(
+    payload: dict[str, Any], bulk: list[dict[str, Any]], quick_run: Results
+) -> None:
+    json.dumps([payload, bulk], allow_nan=False)
+    assert payload["datasets"] == list(quick_run.plan.datasets)
+    assert [m["name"] for m in payload["methods"]] == list(quick_run.plan.methods)
+    assert [f["name"] for f in payload["families"]] == list(quick_run.plan.families)
+    assert payload["state"]["complete"]
+    assert any("one base network" in note for note in payload["state"]["notes"])
+
+
+def test_people_are_told_what_the_methods_said(
+    bulk: list[dict[str, Any]], quick_run: Results
+) -> None:
+    task, place = load_task("diabetes"), quick_run.plan.datasets.index("diabetes")
+    people = bulk[place]["people"]
+    network = people["networks"][0]
+    for m, method in enumerate(quick_run.plan.methods):
+        answers = quick_run.counterfactuals("diabetes", 2026, method)
+        survived = quick_run.survival("diabetes", 2026, method)
+        assert network["ids"] == answers.row_ids.tolist()
+        for i, (valid, distance, counts, changes) in enumerate(network["methods"][m]):
+            assert valid == answers.base_valid[i]
+            assert sum(counts) == survived[i].sum()
+            assert counts[1] == survived[i, 25:50].sum()
+            expected = recourse(task, answers.factuals[i], answers.rows[i])
+            assert [people["features"][c[0]] for c in changes] == [e.feature for e in expected]
+            assert [c[2] for c in changes] == [e.after for e in expected]
+            shown = [c[4] if len(c) > 4 else network["factuals"][i][c[0]] for c in changes]
+            assert shown == [e.before for e in expected]
+            assert distance == pytest.approx(
+                sum(e.size for e in expected) / task.n_features, abs=1e-3
+            )
+
+
+def test_variants_leave_what_survival_says(bulk: list[dict[str, Any]], quick_run: Results) -> None:
+    place = quick_run.plan.datasets.index("diabetes")
+    points = bulk[place]["variants"]
+    answers = quick_run.counterfactuals("diabetes", 2026, "kdtree")
+    survived = quick_run.survival("diabetes", 2026, "kdtree")
+    expected = 100 * survived[answers.base_valid].mean(axis=0)
+    method = quick_run.plan.methods.index("kdtree")
+    np.testing.assert_allclose(points["survived"][method], expected, rtol=1e-5)
+    variants = quick_run.variants("diabetes", 2026)
+    np.testing.assert_allclose(
+        points["disagreement"], 100 * variants["hard_disagreement"], rtol=1e-5
+    )
+
+
+def test_promises_stand_beside_what_happened(
+    payload: dict[str, Any], quick_run: Results, tables: dict[str, pd.DataFrame]
+) -> None:
+    made = {quick_run.plan.methods[e["method"]]: e for e in payload["guarantees"]["methods"]}
+    assert set(made) == {"apds", "betarce", "rnce"}
+    assert made["rnce"]["level"] == 100
+    assert "0.005" in made["rnce"]["words"]
+    # A proof cannot be broken by a network inside its box.
+    assert made["rnce"]["kept"] == [100, 100]
+    assert made["apds"]["certified"] == [
+        number(v) for v in tables["certified"].query("method == 'apds'")["certified_share_mean"]
+    ]
+
+
+def test_methods_without_promises_hide_the_section(
+    readings: Readings, tables: dict[str, pd.DataFrame]
+) -> None:
+    plan = Plan.preset("quick", methods=["kdtree"])
+    without = {**tables, "certified": tables["certified"].iloc[:0]}
+    assert "promises anything" in guarantees(without, plan, readings)["nothing"]
+    known = tables["certified"].assign(method="kdtree")
+    (other,) = guarantees({**tables, "certified": known}, plan, readings)["methods"]
+    assert other["level"] is None
+
+
+def test_the_paper_is_beside_a_run_that_can_be_compared(
+    tables: dict[str, pd.DataFrame], quick_run: Results
+) -> None:
+    assert "This run has others" in published(quick_run.plan, tables, True)["nothing"]
+    paper = Plan.preset("paper")
+    assert paper.base_seeds == BASE_SEEDS
+    assert "once the run is finished" in published(paper, tables, False)["nothing"]
+    found = published(paper, tables, True)
+    assert len(found["lines"]) > 100
+    assert found["lines"][0][:3] == ["full_results", "breast-cancer", "apds"]
+
+
+def test_times_of_stages_are_shown_where_they_were_recorded(
+    tables: dict[str, pd.DataFrame],
+) -> None:
+    without = {name: table for name, table in tables.items() if name != "timings"}
+    assert "not recorded" in stages(without)["nothing"]
+    rows = [("bank", "bootstrap", 2, 3.5, 0.7), ("base", None, 2, 1.5, 0.3)]
+    timings = pd.DataFrame(rows, columns=["stage", "subject", "pieces", "seconds", "share"])
+    found = stages({**tables, "timings": timings})
+    assert found["rows"][1] == ["base", "", 2, 1.5, 0.3]
+    assert "bank bootstrap with 4 s" in found["words"] or "bootstrap" in found["words"]
+
+
+def test_the_plan_can_be_run_again(quick_run: Results, payload: dict[str, Any]) -> None:
+    assert Plan.checked(tomllib.loads(payload["run"]["plan"])) == quick_run.plan
+    assert command(quick_run.plan) == "changeproof run --preset quick"
+    other = Plan.preset("quick", factuals=3)
+    assert command(other) == "changeproof run --plan plan.toml"
+    assert Plan.checked(tomllib.loads(plan_toml(other))) == other
+    assert all(state == "finished" for *_, state in payload["run"]["pieces"])
+
+
+def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    next((folder / "pieces").rglob("diabetes/2026/survival-kdtree.*")).unlink()
+    shutil.rmtree(folder / "tables")
+    readings = Readings(Results(folder))
+    payload = build_payload(readings, build_tables(readings.results, readings))
+    state = payload["state"]
+    assert not state["complete"]
+    assert state["missing"] == ["diabetes 2026 survival kdtree"]
+    assert "17 of 18 combinations" in state["notes"][0]
+    kdtree = quick_run.plan.methods.index("kdtree")
+    assert payload["finished"][1][kdtree] == 0
+    assert build_bulk(readings)[1]["people"]["networks"][0]["methods"][kdtree] is None
+
+
+def test_old_tables_without_pieces_are_still_shown(quick_run: Results, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    shutil.rmtree(folder / "pieces")
+    readings = Readings(Results(folder))
+    payload = build_payload(readings, read_tables(folder))
+    assert payload["answers"][0][0]["order"]
+    assert any("written when the run was finished" in note for note in payload["state"]["notes"])
+    assert [part["people"] for part in build_bulk(readings)] == [None, None]
+
+
+def test_nothing_finished_gives_reasons(quick_run: Results, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    for name in ("pieces", "tables"):
+        shutil.rmtree(folder / name)
+    readings = Readings(Results(folder))
+    payload = build_payload(readings, build_tables(readings.results, readings))
+    for name in ("magnitudes", "guarantees", "rankings", "generation", "published"):
+        assert payload[name]["nothing"].endswith(".")

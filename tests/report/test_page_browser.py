@@ -1,0 +1,405 @@
+"""The page in a real browser: Debian's Chromium, without a window."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from changeproof import Plan, Results, load_task
+from changeproof.report.page.payload import build_bulk, build_payload
+from changeproof.report.page.write import render
+from changeproof.report.readings import Readings
+from changeproof.report.recourse import recourse
+from changeproof.report.tables import read_tables
+from changeproof.workflow import report, run
+
+CHROMIUM = shutil.which("chromium")
+REQUIRED = os.environ.get("CHANGEPROOF_REQUIRE_BROWSER") == "1"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not REQUIRED,
+    reason="no chromium here: apt-get install chromium "
+    "(CHANGEPROOF_REQUIRE_BROWSER=1 makes this an error)",
+)
+CONTROLS = "a[href], button, select, summary, [tabindex='0']"
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM is not None, "CHANGEPROOF_REQUIRE_BROWSER=1, but there is no chromium"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(browser: Browser) -> Iterator[Open]:
+    """Open a page; at the end there must have been no request and nothing on the console."""
+    contexts, trouble = [], []
+
+    def show(path: Path, width: int = 1400, scheme: Any = "light") -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        own = path.resolve().as_uri()
+        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.split("#")[0] == own or request.url.startswith(("blob:", "data:"))
+                else trouble.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(own)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+@pytest.fixture(scope="module")
+def written(quick_run: Results) -> Path:
+    return quick_run.folder / "report" / "index.html"
+
+
+def draw_everything(page: Page) -> None:
+    """Go down the page, so that every chart comes near."""
+    for figure in page.locator("figure").all():
+        figure.scroll_into_view_if_needed()
+    page.wait_for_function("page.waiting.size === 0 && page.unpacked.size > 0")
+
+
+def sections(page: Page) -> list[str]:
+    return page.eval_on_selector_all("main > section", "all => all.map(each => each.id)")
+
+
+def test_opens_fast_and_every_figure_is_drawn_named_and_explained(
+    show: Open, written: Path
+) -> None:
+    page = show(written)
+    timing = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    assert timing < 3000
+    assert page.evaluate("performance.getEntriesByType('resource').length") == 0
+    assert written.stat().st_size < 12e6
+    draw_everything(page)
+    figures = page.locator("figure").all()
+    assert len(figures) == 9
+    for figure in figures:
+        assert figure.locator(".plot .main-svg").count() > 0
+        assert figure.locator("[role=img]").get_attribute("aria-label")
+        assert len(figure.locator(".words").inner_text()) > 30
+        assert figure.get_by_role("button", name="as CSV").count() == 1
+    ids = page.eval_on_selector_all("[id]", "all => all.map(each => each.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_answer_follows_the_choices_and_has_the_numbers_of_the_csv(
+    show: Open, written: Path, quick_run: Results
+) -> None:
+    page = show(written)
+    tables = read_tables(quick_run.folder)
+    rows = tables["family_results"].query("dataset == 'diabetes' and family == 'bootstrap'")
+    before = page.locator("#sentence").inner_text()
+    page.select_option("#choose-dataset", label="diabetes")
+    options = page.locator("#choose-change option").all_inner_texts()
+    page.select_option("#choose-change", index=next(
+        i for i, text in enumerate(options) if text.startswith("bootstrap")
+    ))  # fmt: skip
+    sentence = page.locator("#sentence").inner_text()
+    assert sentence != before
+    assert sentence.startswith("After retraining on a bootstrap sample of the training rows, ")
+    best = rows.sort_values("end_to_end_robustness_mean", ascending=False, kind="stable")
+    shown = page.locator("#ranking tbody tr").all()
+    assert len(shown) == len(rows)
+    values = [line.locator(".value").all_inner_texts() for line in shown]
+    assert [v[0] for v in values] == [f"{v:.1f}" for v in best["end_to_end_robustness_mean"]]
+    for line, cells in zip(shown, values, strict=True):
+        row = rows.set_index("method").loc[line.get_by_role("button").inner_text()]
+        assert cells[1] == f"{row['empirical_robustness_mean']:.1f}"
+        assert cells[2] == f"{row['coverage_mean']:.1f}"
+        assert cells[3] == f"{row['distance_mean']:.2f}"
+    marked = {
+        line.get_by_role("button").inner_text() for line in shown if line.locator(".badge").count()
+    }
+    points = rows.set_index("method")[["end_to_end_robustness_mean", "distance_mean"]]
+    beaten = {
+        name
+        for name, (robust, far) in zip(points.index, points.to_numpy(), strict=True)
+        if any(r >= robust and d <= far and (r, d) != (robust, far) for r, d in points.to_numpy())
+    }
+    assert marked == set(points.index) - beaten
+    page.get_by_role("button", name="wachter").click()
+    assert "by wachter" in page.locator("#sentence").inner_text()
+
+
+def test_charts_tables_and_downloads_are_the_csv_files(
+    show: Open, written: Path, quick_run: Results
+) -> None:
+    page = show(written)
+    plan, tables = quick_run.plan, read_tables(quick_run.folder)
+    figure = page.locator("#families-figure")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_selector("#families-figure .main-svg")
+    drawn = page.eval_on_selector_all(
+        "#families-figure .plot", "plots => plots.map(plot => plot.data[0].z)"
+    )
+    results = tables["family_results"].set_index(["dataset", "method", "family"])
+    robustness = results["empirical_robustness_mean"]
+    for dataset, panel in zip(plan.datasets, drawn, strict=True):
+        for method, line in zip(plan.methods, panel, strict=True):
+            assert line == [robustness[dataset, method, family] for family in plan.families]
+    with page.expect_download() as download:
+        figure.get_by_role("button", name="as CSV").click()
+    text = download.value.path().read_text()
+    assert download.value.suggested_filename == "changeproof-families.csv"
+    lines = list(csv.DictReader(io.StringIO(text)))
+    assert len(lines) == len(results)
+    for line in lines:
+        key = (line["dataset"], line["method"], line["family"])
+        assert float(line["mean"]) == robustness[key]
+    figure.locator("summary").click()
+    cells = figure.locator("tbody tr").first.locator("td").all_inner_texts()
+    assert cells[:3] == [lines[0]["dataset"], lines[0]["method"], lines[0]["family"]]
+    assert cells[3] == lines[0]["mean"]
+
+
+def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: Results) -> None:
+    page = show(written)
+    page.locator("#person").scroll_into_view_if_needed()
+    page.wait_for_selector("#person-dataset")
+    page.select_option("#person-dataset", label="diabetes")
+    answers = quick_run.counterfactuals("diabetes", 2026, "kdtree")
+    row = f"row {answers.row_ids[3]}"
+    page.wait_for_function(f"document.querySelector('#person-row')?.textContent.includes('{row}')")
+    page.select_option("#person-row", label=row)
+    page.wait_for_function(f"document.querySelector('#person-shown').textContent.includes('{row}')")
+    card = page.locator(".card[data-method='kdtree']")
+    task = load_task("diabetes")
+    expected = [str(each) for each in recourse(task, answers.factuals[3], answers.rows[3])]
+    if card.locator("summary").count():
+        card.locator("summary").click()
+    said = [re.sub(r" \([^)]*\)$", "", text) for text in card.locator("li").all_inner_texts()]
+    assert said == expected
+    survived = quick_run.survival("diabetes", 2026, "kdtree")[3]
+    assert f"{survived.sum()} of 200 changed models" in card.inner_text()
+    counts = card.locator("dd").all_inner_texts()
+    assert counts == [f"{survived[i : i + 25].sum()} of 25" for i in range(0, 200, 25)]
+    page.locator("#person-next").focus()
+    page.keyboard.press("Enter")
+    following = f"row {answers.row_ids[4]}"
+    page.wait_for_function(
+        f"document.querySelector('#person-shown').textContent.includes('{following}')"
+    )
+    assert page.evaluate("document.activeElement.id") == "person-next"
+
+
+def test_rankings_and_survival_follow_the_choices(show: Open, written: Path) -> None:
+    page = show(written)
+    draw_everything(page)
+    for section, figure in (("#rankings", "#ranks-figure"), ("#changes", "#survival-figure")):
+        words = page.locator(f"{figure} .words")
+        before = words.inner_text()
+        page.locator(f"{section} select").first.select_option(index=1)
+        page.wait_for_function(
+            "([where, text]) => document.querySelector(where).innerText !== text",
+            arg=[f"{figure} .words", before],
+        )
+
+
+@pytest.mark.parametrize("width", [380, 1400])
+def test_fits_and_every_control_is_reached_by_keyboard(
+    show: Open, written: Path, width: int
+) -> None:
+    page = show(written, width=width)
+    draw_everything(page)
+    page.wait_for_selector("#person-next")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wide = page.eval_on_selector_all(
+        "main *",
+        """(all, width) => all.filter((each) => !each.closest('.scroll, svg, pre') &&
+             each.getBoundingClientRect().right > width + 1).map((each) => each.outerHTML)""",
+        width,
+    )
+    assert wide == []
+    page.evaluate("window.scrollTo(0, 0)")
+    page.evaluate(
+        """selector => {
+          window.controls = [...document.querySelectorAll(selector)].filter((each) =>
+            each.checkVisibility());
+          window.reached = new Set();
+          document.addEventListener("focusin", (event) => window.reached.add(event.target));
+        }""",
+        CONTROLS,
+    )
+    for _ in range(page.evaluate("window.controls.length") + 10):
+        page.keyboard.press("Tab")
+    left = page.evaluate(
+        "window.controls.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML)"
+    )
+    assert left == []
+    page.locator("#choose-change").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#choose-change").evaluate("each => each.selectedIndex") == 1
+    assert page.locator("#choose-change").evaluate(
+        "each => getComputedStyle(each).outlineStyle"
+    ) != ("none")
+
+
+def test_dark_mode_follows_the_system_and_the_button(show: Open, written: Path) -> None:
+    page = show(written, scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(background)
+    page.locator("#families-figure").scroll_into_view_if_needed()
+    page.wait_for_selector("#families-figure .main-svg")
+    label = "#families-figure .ytick text"
+    light_text = page.eval_on_selector(label, "each => getComputedStyle(each).fill")
+    page.get_by_role("button", name="Light mode").click()
+    assert page.evaluate(background) != dark
+    assert page.eval_on_selector(label, "each => getComputedStyle(each).fill") != light_text
+
+
+def test_names_with_markup_are_shown_as_text(
+    show: Open, quick_run: Results, tmp_path: Path
+) -> None:
+    evil = '</script><img src=x onerror="window.hacked = 1"><b>bold</b> & %{x} {feature}'
+    readings = Readings(quick_run)
+    content = [build_payload(readings, read_tables(quick_run.folder)), build_bulk(readings)]
+    text = json.dumps(content)
+    for name in ("diabetes", "Glucose", "kdtree", "bootstrap"):
+        assert f'"{name}"' in text
+        text = text.replace(f'"{name}"', json.dumps(f"{name}{evil}"))
+    path = tmp_path / "index.html"
+    path.write_text(render(*json.loads(text)))
+    page = show(path)
+    draw_everything(page)
+    page.wait_for_selector("#person-dataset")
+    page.select_option("#person-dataset", label=f"diabetes{evil}")
+    page.wait_for_function("document.querySelector('#person-shown').innerText.includes('Glucose')")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img").count() == 0
+    assert page.locator("main b").count() == 0
+    # Long names are cut on axes; there, too, what is left is text.
+    assert page.locator("figure .ytick", has_text="kdtree</script><img src=x").count() > 0
+    assert f"Glucose{evil} from" in page.locator("#person-shown").inner_text()
+
+
+def test_an_unfinished_run_says_what_is_missing(
+    show: Open, quick_run: Results, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    shutil.rmtree(folder / "tables")
+    for path in (folder / "pieces").rglob("diabetes/2026/survival-kdtree.*"):
+        path.unlink()
+    page = show(report(folder))
+    notice = page.locator("#state").inner_text()
+    assert "This run is not finished." in notice
+    assert "diabetes 2026 survival kdtree" in notice
+    assert not (folder / "tables").exists()
+    page.select_option("#choose-dataset", label="diabetes")
+    names = page.locator("#ranking button").all_inner_texts()
+    assert "kdtree" not in names
+    assert "wachter" in names
+    draw_everything(page)
+    shutil.rmtree(folder / "pieces")
+    page = show(report(folder))
+    assert "Nothing is finished yet" in page.locator("#sentence").inner_text()
+    assert page.locator(".nothing").count() >= 7
+    assert page.locator("#run pre").inner_text().startswith("datasets = ")
+
+
+def test_one_of_everything_still_gives_a_page(show: Open, tmp_path: Path) -> None:
+    plan = Plan.preset(
+        "quick", datasets=["diabetes"], methods=["kdtree"], families=["bootstrap"], factuals=3
+    )
+    folder = run(plan, tmp_path / "one", jobs=1).folder
+    page = show(folder / "report" / "index.html")
+    assert "one base network per dataset" in page.locator("#state").inner_text()
+    assert "two methods" in page.locator("#rankings").inner_text()
+    assert "promises anything" in page.locator("#guarantees").inner_text()
+    draw_everything(page)
+    page.wait_for_selector(".card[data-method='kdtree']")
+
+
+def test_no_valid_counterfactual_still_gives_a_page(
+    show: Open, quick_run: Results, tmp_path: Path
+) -> None:
+    tables = {name: table.copy() for name, table in read_tables(quick_run.folder).items()}
+    undefined = ["empirical_robustness_mean", "distance_mean", "base_validity_mean"]
+    for name in ("full_results", "family_results"):
+        tables[name][undefined] = float("nan")
+        tables[name]["end_to_end_robustness_mean"] = 0.0
+    metrics = [name.removesuffix("_mean") for name in undefined]
+    intervals = tables["intervals"]
+    intervals.loc[intervals["metric"].isin(metrics), ["mean", "std", "low", "high"]] = float("nan")
+    intervals.loc[intervals["metric"] == "end_to_end_robustness", "mean"] = 0.0
+    readings = Readings(quick_run)
+    bulk = build_bulk(readings)
+    for part in bulk:
+        part["variants"]["survived"] = [
+            [None] * len(values) for values in part["variants"]["survived"]
+        ]
+    path = tmp_path / "index.html"
+    path.write_text(render(build_payload(readings, tables), bulk))
+    page = show(path)
+    assert "gave nobody a CFE" in page.locator("#sentence").inner_text()
+    assert "No CFE that the base networks accept" in page.locator("#state").inner_text()
+    assert "undefined" in page.locator("#ranking").inner_text()
+    assert "there is no price" in page.locator("#price").inner_text()
+    draw_everything(page)
+
+
+def test_figures_that_repeat_a_table_agree_with_it(
+    show: Open, written: Path, quick_run: Results
+) -> None:
+    page = show(written)
+    draw_everything(page)
+    tables = read_tables(quick_run.folder)
+
+    def bars(figure: str) -> list[list[float]]:
+        return page.eval_on_selector_all(
+            f"{figure} .plot", "plots => plots.map(plot => [...plot.data[0].x])"
+        )
+
+    magnitude: pd.DataFrame = tables["change_magnitude"]
+    flips, difference = bars("#magnitude-figure")
+    assert flips == magnitude["hard_disagreement_percent_mean"].tolist()
+    assert difference == magnitude["probability_mae_mean"].tolist()
+    (medians,) = bars("#generation-figure")
+    expected = 1e3 * tables["generation_seconds"]["median_seconds"]
+    assert medians == pytest.approx(expected.tolist(), rel=1e-5)
+    full = tables["full_results"].set_index(["dataset", "method"])
+    shown = page.eval_on_selector_all(
+        "#hidden-figure .plot", "plots => plots.map(plot => plot.data.slice(1).map(t => [...t.x]))"
+    )
+    kinds = ("coverage", "empirical_robustness", "end_to_end_robustness")
+    for dataset, panel in zip(quick_run.plan.datasets, shown, strict=True):
+        for kind, values in zip(kinds, panel, strict=True):
+            column = full[f"{kind}_mean"]
+            assert values == [column[dataset, method] for method in quick_run.plan.methods]
+    assert sections(page)[0] == "answer"
