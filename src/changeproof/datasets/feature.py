@@ -97,8 +97,7 @@ class Feature:
                 f"feature {self.name!r} holds {int(missing.sum())} missing values "
                 f"(first at row {values.index[missing][0]!r}); expected {self._expected}"
             )
-        found = [self._code_of.get(text_of(value), -1) for value in values]
-        codes = np.array(found, dtype=np.int64)
+        codes = np.array([self.code_of(value) for value in values], dtype=np.int64)
         unknown = codes < 0
         if unknown.any():
             raise InputError(
@@ -106,9 +105,19 @@ class Feature:
             )
         return codes
 
+    def code_of(self, value: object) -> int:
+        """Return the position of the category that a value stands for, -1 where there is none.
+
+        Values are compared by their text, and True and False also with 1 and 0.
+        """
+        code = self._codes_by_text.get(text_of(value), -1)
+        if code < 0 and isinstance(value, bool | np.bool_):
+            spelled = (str(value).lower(), str(value).upper(), str(int(value)))
+            code = max(self._codes_by_text.get(text, -1) for text in spelled)
+        return code
+
     @cached_property
-    def _code_of(self) -> dict[str, int]:
-        """The code of every text that stands for a category."""
+    def _codes_by_text(self) -> dict[str, int]:
         codes = {text_of(category): code for code, category in enumerate(self.categories)}
         if all(isinstance(category, bool) for category in self.categories):
             aliases = {True: ("1", "true", "TRUE"), False: ("0", "false", "FALSE")}
