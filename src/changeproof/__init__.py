@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from changeproof.changes.magnitude import change_magnitudes as change_magnitudes
     from changeproof.datasets.builtin import dataset_names as dataset_names
     from changeproof.datasets.builtin import load_task as load_task
+    from changeproof.datasets.dataset_file import load_dataset as load_dataset
+    from changeproof.datasets.feature import Feature as Feature
+    from changeproof.datasets.find import find_task as find_task
+    from changeproof.datasets.own import own_task as own_task
     from changeproof.datasets.task import Split as Split
     from changeproof.datasets.task import Task as Task
     from changeproof.errors import InputError as InputError
@@ -61,6 +65,10 @@ _HOMES = {
     "changes.family": ("BaseModel", "Family", "Variant"),
     "changes.magnitude": ("change_magnitudes",),
     "datasets.builtin": ("dataset_names", "load_task"),
+    "datasets.dataset_file": ("load_dataset",),
+    "datasets.feature": ("Feature",),
+    "datasets.find": ("find_task",),
+    "datasets.own": ("own_task",),
     "datasets.task": ("Split", "Task"),
     "errors": ("InputError",),
     "evaluation.metrics": ("Metrics", "measure"),

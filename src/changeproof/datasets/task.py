@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from changeproof.datasets.feature import Feature, checked_features, numeric_features
 from changeproof.errors import InputError
 
 Part = Literal["train", "update", "validation", "test"]
@@ -67,6 +69,11 @@ class Task:
         One per row: 0 adverse, 1 favourable.
     split
         The four parts; by default the protocol's stratified split.
+    features
+        The original features that the columns of `frame` encode; by default every column is a
+        numeric feature of its own.
+    ids
+        What people call the rows, one per row; by default the row ids.
     """
 
     def __init__(
@@ -75,12 +82,18 @@ class Task:
         frame: pd.DataFrame,
         labels: npt.ArrayLike,
         split: Split | None = None,
+        features: Sequence[Feature] | None = None,
+        ids: Sequence[Any] | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
         self.labels = _checked_labels(name, labels, len(frame))
         _check_features(name, frame)
         self.split = split if split is not None else Split.stratified(self.labels)
+        if features is None:
+            features = numeric_features(frame)
+        self.features = checked_features(name, features, self.feature_names)
+        self._given_ids = _checked_ids(name, ids, len(frame))
 
     def __repr__(self) -> str:
         rows, features = self.frame.shape
@@ -88,13 +101,19 @@ class Task:
 
     @property
     def feature_names(self) -> list[str]:
-        """The features, in order."""
+        """The columns of the encoded rows, in order; `features` are the original ones."""
         return [str(column) for column in self.frame.columns]
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """How many columns the encoded rows have."""
         return self.frame.shape[1]
+
+    @cached_property
+    def ids(self) -> pd.Series[Any]:
+        """What people call the rows, by row id."""
+        given = self.frame.index if self._given_ids is None else list(self._given_ids)
+        return pd.Series(given, index=self.frame.index, name="id")
 
     @cached_property
     def _raw(self) -> Floats:
@@ -124,6 +143,36 @@ class Task:
     def original(self, rows: Floats) -> pd.DataFrame:
         """Bring standardised rows back to original units."""
         return pd.DataFrame(rows * self.scale + self.mean, columns=self.frame.columns)
+
+    def encoded(self, frame: pd.DataFrame) -> Floats:
+        """Bring rows of the original features to the scale that networks and methods work in.
+
+        Columns are matched by name and others ignored; the index names rows in messages.
+        """
+        columns = {str(column): column for column in frame.columns}
+        missing = [feature.name for feature in self.features if feature.name not in columns]
+        if missing:
+            raise InputError(f"task {self.name!r}: the rows lack the features {missing}")
+        raw = np.empty((len(frame), self.n_features))
+        for feature in self.features:
+            values = frame[columns[feature.name]]
+            if isinstance(values, pd.DataFrame):
+                raise InputError(f"column {feature.name!r} is there more than once")
+            raw[:, list(feature.columns)] = feature.encode(values)
+        return self.standardise(raw)
+
+    def decoded(self, rows: Floats) -> pd.DataFrame:
+        """Bring standardised rows back to the original features and their values.
+
+        Numbers are in original units and not rounded. A category is the one with the largest
+        share, a binary value the nearer one. Rows of NaN stay missing.
+        """
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise InputError(f"expected rows of shape (n, {self.n_features}); got {rows.shape}")
+        raw = rows * self.scale + self.mean
+        return pd.DataFrame(
+            {feature.name: feature.decode(raw[:, feature.columns]) for feature in self.features}
+        )
 
     @cached_property
     def _standardised(self) -> Floats:
@@ -176,6 +225,11 @@ class Task:
         parts = [getattr(self.split, part) for part in PARTS]
         for array in (self._raw, self.labels, ids, *parts):
             digest.update(np.ascontiguousarray(array).tobytes())
+        # Whether a column of numbers is called whole changes no result: encodings do.
+        if any(feature.categories for feature in self.features):
+            digest.update(repr(self.features).encode())
+        if self._given_ids is not None:
+            digest.update(repr(self._given_ids).encode())
         return digest.hexdigest()
 
 
@@ -189,6 +243,17 @@ def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[
             f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
         )
     return array.astype(np.int8)
+
+
+def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:
+    if ids is None:
+        return None
+    if len(ids) != rows:
+        raise InputError(f"task {name!r}: {rows} rows but {len(ids)} ids")
+    twice = pd.Series(list(ids)).duplicated()
+    if twice.any():
+        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} is there more than once")
+    return tuple(ids)
 
 
 def _check_features(name: str, frame: pd.DataFrame) -> None:

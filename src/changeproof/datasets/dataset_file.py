@@ -1,0 +1,90 @@
+"""Dataset files: what a table means, written down in TOML beside it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from changeproof.datasets.columns import Missing
+from changeproof.datasets.own import checked_name, default_name, own_task
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+
+
+class DatasetFile(BaseModel):
+    """The keys of a dataset file; they mean what they mean to `own_task`.
+
+    `data` is a path relative to the dataset file, `id` is the id column, and the name is that of
+    the dataset file where none is given.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    data: str = Field(min_length=1)
+    target: str
+    favourable: str | bool | int | float | list[str | bool | int | float]
+    name: str | None = None
+    id: str | None = None
+    categorical: list[str] = []
+    drop: list[str] = []
+    missing: Missing = "refuse"
+    split: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read and check a dataset file, but not the table that it names."""
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot read dataset file {path}: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"dataset file {path} is not valid TOML: {error}") from None
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise InputError(f"dataset file {path}: {_one_line(error)}") from None
+
+    def table(self, path: Path) -> Path:
+        """Return the path of the table that the dataset file at `path` names."""
+        return path.parent / self.data
+
+    def task_name(self, path: Path) -> str:
+        """Return the name of the task that the dataset file at `path` describes."""
+        return default_name(path) if self.name is None else checked_name(self.name)
+
+
+def load_dataset(path: str | Path) -> Task:
+    """Make a task of a dataset file.
+
+    >>> load_dataset("loans.toml")
+    Task('loans', 600 rows, 7 features)
+    """
+    path = Path(path)
+    given = DatasetFile.read(path)
+    try:
+        return own_task(
+            given.table(path),
+            target=given.target,
+            favourable=given.favourable,
+            name=given.task_name(path),
+            id_column=given.id,
+            categorical=given.categorical,
+            drop=given.drop,
+            missing=given.missing,
+            split=given.split,
+        )
+    except InputError as error:
+        raise InputError(f"dataset file {path}: {error}") from None
+
+
+def _one_line(error: ValidationError) -> str:
+    first: Any = error.errors()[0]
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key!r}; expected one of: {', '.join(DatasetFile.model_fields)}"
+    if first["type"] == "missing":
+        return f"the key {key!r} is missing"
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}; got {first['input']!r}"

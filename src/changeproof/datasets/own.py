@@ -1,0 +1,226 @@
+"""Tasks from people's own tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.columns import Column, Missing, complete, understand
+from changeproof.datasets.feature import Feature
+from changeproof.datasets.table_file import read_table
+from changeproof.datasets.task import PARTS, Split, Task
+from changeproof.errors import InputError, unknown
+
+# Row ids are part of seeds, so they must be small and not negative.
+LARGEST_ROW_ID = 2**53
+
+
+def own_task(
+    data: pd.DataFrame | str | Path,
+    *,
+    target: str,
+    favourable: Any | Sequence[Any],
+    name: str | None = None,
+    id_column: str | None = None,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    missing: Missing = "refuse",
+    split: str | Split | None = None,
+) -> Task:
+    """Make a task of a table.
+
+    Numbers stay numbers; booleans and text with two values become one column of 0 and 1, other
+    text one such column per category. A text column in which nearly every value is a number is
+    refused with the text that is none.
+
+    Parameters
+    ----------
+    data
+        A DataFrame, or the path of a CSV or Parquet file.
+    target
+        The column with the outcome.
+    favourable
+        The value of the target that people hope for, or several; ``1`` and ``"1"`` are the same.
+    name
+        How plans and tables call the task; by default after the file, or ``data``.
+    id_column
+        The column with one id per row; by default the index, in a file the rows' numbers from 0.
+        `Task.ids` keeps them.
+    categorical
+        Columns to be taken as categories whatever is in them.
+    drop
+        Columns to be left out.
+    missing
+        ``refuse`` missing values, or ``impute`` them: with the median of the training part, or
+        its most frequent category.
+    split
+        A column that says train, update, validation or test, or a `Split`; by default the
+        protocol's stratified split.
+
+    Examples
+    --------
+    >>> own_task("loans.csv", target="approved", favourable="yes", id_column="applicant")
+    Task('loans', 600 rows, 7 features)
+    """
+    if missing not in get_args(Missing):
+        raise unknown("way to treat missing values", missing, get_args(Missing))
+    chosen = checked_name(name) if name is not None else default_name(data)
+    reserved = [target, *(c for c in (id_column, split) if isinstance(c, str))]
+    table = read_table(data, text_columns=_listed("categorical", categorical))
+    if id_column is not None and id_column == table.index.name:
+        table = table.reset_index()
+    _check_columns(table, reserved, categorical, drop)
+    table.index = _checked_ids(table, id_column)
+    labels = _labels(table[target], favourable)
+    parts = _split(table, labels, split)
+    left_out = {*reserved, *drop}
+    columns = [
+        complete(understand(table[column], column in categorical), missing, parts.train)
+        for column in table.columns
+        if column not in left_out
+    ]
+    if not columns:
+        raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
+    features, encoded = _encoded(columns)
+    encoded.index, ids = _row_ids(table.index)
+    return Task(chosen, encoded, labels, parts, features, ids)
+
+
+def checked_name(name: str) -> str:
+    """Return a name that can be a folder's and is no embedded dataset's, or say why not."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError(
+            f"{name!r} cannot name a dataset; expected letters, digits, '-', '_' and '.'"
+        )
+    if name in dataset_names():
+        raise InputError(f"{name!r} is an embedded dataset; give yours another name")
+    return name
+
+
+def default_name(data: pd.DataFrame | str | Path) -> str:
+    """Return the name that a task gets after its file."""
+    stem = "data" if isinstance(data, pd.DataFrame) else Path(data).stem
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._") or "data"
+    return f"own-{plain}" if plain in dataset_names() else plain
+
+
+def _listed(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InputError(f"{what}: expected a list of columns; got the text {names!r}")
+    return tuple(names)
+
+
+def _check_columns(
+    table: pd.DataFrame, reserved: list[str], categorical: Sequence[str], drop: Sequence[str]
+) -> None:
+    for column in (*reserved, *_listed("categorical", categorical), *_listed("drop", drop)):
+        if column not in table.columns:
+            raise unknown("column", column, table.columns)
+    for column in reserved:
+        if reserved.count(column) > 1 or column in categorical or column in drop:
+            raise InputError(f"column {column!r} is asked for in two roles")
+    for column in categorical:
+        if column in drop:
+            raise InputError(f"column {column!r} is both categorical and dropped")
+
+
+def _checked_ids(table: pd.DataFrame, id_column: str | None) -> pd.Index[Any]:
+    ids = table.index if id_column is None else pd.Index(table[id_column])
+    where = "the index" if id_column is None else f"column {id_column!r}"
+    if ids.hasnans:
+        raise InputError(f"{where} lacks the id of at least one row; expected one per row")
+    if ids.has_duplicates:
+        twice = ids[ids.duplicated()][0]
+        raise InputError(f"{where} holds the id {_plain(twice)!r} more than once")
+    plain: pd.Index[Any] = pd.Index([_plain(value) for value in ids], dtype=object)
+    return plain
+
+
+def _row_ids(ids: pd.Index[Any]) -> tuple[pd.Index[int], tuple[Any, ...] | None]:
+    """Return integer row ids, and the original ones where those cannot serve."""
+    if all(type(value) is int and 0 <= value < LARGEST_ROW_ID for value in ids):
+        return pd.Index(ids.to_list(), dtype=np.int64), None
+    return pd.RangeIndex(len(ids)), tuple(ids)
+
+
+def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
+    name = str(values.name)
+    if values.isna().any():
+        first = values.index[values.isna()][0]
+        raise InputError(
+            f"the target {name!r} lacks {int(values.isna().sum())} values (first at row {first!r})"
+        )
+    several = isinstance(favourable, Iterable) and not isinstance(favourable, str)
+    wanted = list(favourable) if several else [favourable]
+    found = tuple(_plain(value) for value in pd.unique(values))
+    outcome = Feature(name, "categorical", tuple(range(len(found))), found)
+    codes = {outcome.code_of(value) for value in wanted}
+    if -1 in codes or not codes:
+        missed = next((value for value in wanted if outcome.code_of(value) < 0), favourable)
+        shown = ", ".join(repr(value) for value in found[:10])
+        raise InputError(f"favourable {missed!r} is no value of the target {name!r}: {shown}")
+    if len(found) == len(codes):
+        raise InputError(
+            f"the target {name!r} has one class only: every row is favourable "
+            f"({', '.join(repr(value) for value in found[:10])})"
+        )
+    return np.array([outcome.code_of(value) in codes for value in values], dtype=np.int8)
+
+
+def _split(table: pd.DataFrame, labels: npt.NDArray[np.int8], split: str | Split | None) -> Split:
+    if split is None:
+        return Split.stratified(labels)
+    if isinstance(split, str):
+        values = table[split].map(lambda value: str(value).strip())
+        for row, value in values.items():
+            if value not in PARTS:
+                raise InputError(
+                    f"split column {split!r} holds {value!r} at row {row!r}; "
+                    f"expected one of: {', '.join(PARTS)}"
+                )
+        split = Split(*(np.flatnonzero(values == part) for part in PARTS))
+    _check_split(split, labels)
+    return split
+
+
+def _check_split(split: Split, labels: npt.NDArray[np.int8]) -> None:
+    for part in PARTS:
+        positions = getattr(split, part)
+        if not len(positions):
+            raise InputError(f"the split has no row in its part {part!r}")
+    taken = np.concatenate([getattr(split, part) for part in PARTS])
+    if taken.min() < 0 or taken.max() >= len(labels) or len(np.unique(taken)) < len(taken):
+        raise InputError(
+            f"the split's positions must be different numbers from 0 to {len(labels) - 1}"
+        )
+    for part in ("train", "validation"):
+        if len(np.unique(labels[getattr(split, part)])) < 2:
+            raise InputError(f"the split's part {part!r} has rows of one class only")
+
+
+def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
+    features: list[Feature] = []
+    names: list[str] = []
+    blocks: list[npt.NDArray[np.float64]] = []
+    for column in columns:
+        feature = column.feature(len(names))
+        features.append(feature)
+        names += feature.column_names
+        blocks.append(feature.encode(column.cells))
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two encoded columns would be called {name!r}; rename one column")
+    return features, pd.DataFrame(np.hstack(blocks), columns=names)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as plain Python has it, whole numbers as integers."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain

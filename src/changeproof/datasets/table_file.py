@@ -1,0 +1,101 @@
+"""Tables that people bring: CSV, Parquet or a DataFrame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from changeproof.errors import InputError
+
+DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
+    """Return a table with column names that are unique texts.
+
+    Parameters
+    ----------
+    source
+        A DataFrame, or the path of a CSV file (commas, a header) or a Parquet file.
+    text_columns
+        Columns of a CSV file to be kept as text, so that a code like 007 stays one.
+    """
+    if isinstance(source, pd.DataFrame):
+        table, where = source.copy(), "the DataFrame"
+    else:
+        path = Path(source)
+        table, where = _read_file(path, tuple(text_columns)), str(path)
+    table.columns = [str(column).strip() for column in table.columns]
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise InputError(f"{where}: column {twice[0]!r} is there more than once")
+    if table.empty:
+        raise InputError(f"{where}: expected rows and columns; got a table of shape {table.shape}")
+    return table
+
+
+def _read_file(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    readers = {".csv": _read_csv, ".parquet": _read_parquet}
+    if path.suffix.lower() not in readers:
+        raise InputError(f"cannot read {path}: expected a file that ends in .csv or .parquet")
+    if not path.is_file():
+        raise InputError(f"cannot read {path}: there is no such file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"cannot read {path}: permission denied")
+    try:
+        return readers[path.suffix.lower()](path, text_columns)
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pa.ArrowException) as error:
+        kind = path.suffix[1:].lower()
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"cannot read {path} as {kind}: {reason}") from None
+
+
+def _read_parquet(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.read_parquet(path)
+
+
+def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+    try:
+        header = pd.read_csv(
+            path, header=None, nrows=1, dtype=str, skipinitialspace=True, encoding="utf-8-sig"
+        )
+    except pd.errors.EmptyDataError:
+        raise InputError(f"cannot read {path}: the file is empty") from None
+    written = ["" if pd.isna(name) else str(name) for name in header.iloc[0]]
+    names = [name.strip() for name in written]
+    _check_header(path, names)
+    kept = [name for name in written if name.strip() in text_columns]
+    table = pd.read_csv(
+        path,
+        dtype=dict.fromkeys(kept, str),
+        skipinitialspace=True,
+        encoding="utf-8-sig",
+        low_memory=False,
+    )
+    # pandas takes surplus fields for an index.
+    if not isinstance(table.index, pd.RangeIndex):
+        raise InputError(f"{path}: the rows have more fields than the header, which has {names}")
+    return table.set_axis(names, axis="columns")
+
+
+def _check_header(path: Path, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{path}: column {name!r} is there more than once")
+    if "" in names:
+        raise InputError(
+            f"{path}: column {names.index('') + 1} has no name (an index that was written along?); "
+            "name every column"
+        )
+    if len(names) > 1:
+        return
+    for delimiter, word in DELIMITERS.items():
+        if delimiter in names[0]:
+            raise InputError(
+                f"{path} has one column, {names[0]!r}: it seems to be separated by {word}; "
+                "expected commas"
+            )
