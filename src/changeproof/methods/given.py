@@ -1,28 +1,268 @@
-"""Placeholder until the branch with given counterfactuals is merged."""
+"""Counterfactuals from elsewhere: a table with one row per person instead of a search.
+
+`read_counterfactuals` brings what another tool wrote (row ids and features in original units) to
+the table that `GivenCounterfactuals` answers from.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Hashable, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.task import Task
+from changeproof.datasets.task import Floats, Integers, Task
+from changeproof.errors import InputError
 from changeproof.methods.method import Candidates, Factuals, Method
+
+ID_COLUMNS = ("id", "factual_id", "row_id")
+ROW_ID, REASON, PREFIX = "row_id", "reason", "counterfactual:"
+NOT_IN_TABLE = "not in the table"
+EMPTY_IN_TABLE = "the table has no counterfactual"
+CSV_ENDINGS, PARQUET_ENDINGS = (".csv", ".csv.gz"), (".parquet", ".pq")
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+(\.0+)?")
 
 
 class GivenCounterfactuals(Method):
-    """Placeholder."""
+    """Answer from a table instead of searching.
+
+    Parameters
+    ----------
+    table
+        What `read_counterfactuals` returns.
+    """
 
     name = "given"
-    summary = ""
+    summary = "counterfactuals from a table that another tool made"
 
-    def __init__(self, table: pd.DataFrame) -> None:
+    def __init__(self, *, table: pd.DataFrame) -> None:
+        lacking = [name for name in (ROW_ID, REASON) if name not in table.columns]
+        if lacking:
+            raise InputError(
+                f"method {self.name!r} needs the table that read_counterfactuals returns; "
+                f"this one lacks the columns {lacking}"
+            )
         self.table = table
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(table=<{len(self.table)} people>)"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of all that the table says; the order of its rows does not count."""
+        ordered = self.table.sort_values(ROW_ID)
+        names = [str(name) for name in ordered.columns]
+        digest = hashlib.sha256(repr((names, ordered[REASON].to_list())).encode())
+        digest.update(ordered[ROW_ID].to_numpy(np.int64).tobytes())
+        digest.update(np.ascontiguousarray(_rows_of(ordered)).tobytes())
+        return digest.hexdigest()
+
+    def _prepare(self) -> None:
+        expected = [PREFIX + name for name in self.context.task.feature_names]
+        given = [name for name in self.table.columns if str(name).startswith(PREFIX)]
+        if given != expected:
+            raise InputError(
+                f"method {self.name!r}: the table was read for a task with other features than "
+                f"{self.context.task.name!r}; read it again with this task"
+            )
+        self._rows = _rows_of(self.table)
+        self._reasons = self.table[REASON].to_numpy(dtype=object)
+        self._index = pd.Index(self.table[ROW_ID])
+
     def _search(self, factuals: Factuals) -> Candidates:
-        raise NotImplementedError
+        places = self._index.get_indexer(pd.Index(factuals.row_ids))
+        there = places >= 0
+        rows = np.full_like(factuals.rows, np.nan)
+        rows[there] = self._rows[places[there]]
+        reasons = np.full(len(factuals), NOT_IN_TABLE, dtype=object)
+        reasons[there] = self._reasons[places[there]]
+        return Candidates(rows, reasons=reasons.tolist())
 
 
-def read_counterfactuals(path: Path, task: Task) -> pd.DataFrame:
-    """Placeholder."""
-    raise NotImplementedError
+def read_counterfactuals(
+    source: pd.DataFrame | str | Path, task: Task, id_column: str | None = None
+) -> pd.DataFrame:
+    """Read counterfactuals that another tool made.
+
+    Parameters
+    ----------
+    source
+        A CSV or Parquet file, or a frame: one row per person, with the id of the person's row in
+        the task and the task's features in original units. A row without any features, or with
+        some missing, says that the tool found nothing for this person.
+    task
+        What the counterfactuals are for.
+    id_column
+        The column with the ids; by default the first there is of id, factual_id and row_id.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Row id, why there is no counterfactual (empty where there is one), and the standardised
+        counterfactual. `attrs["notes"]` lists what people should be told: columns that were
+        ignored, people without a counterfactual.
+    """
+    where, frame = _loaded(source, task, id_column)
+    column = _id_column(where, frame.columns, task, id_column)
+    notes = [str(note) for note in frame.attrs.get("notes", ())]
+    features = _features(where, frame, task, column, notes)
+    row_ids = _row_ids(where, frame[column], task)
+    missing = features.isna().to_numpy()
+    complete = np.asarray(~missing.any(axis=1), dtype=np.bool_)
+    rows = np.full((len(frame), task.n_features), np.nan)
+    try:
+        rows[complete] = _encoded(task, features.loc[complete])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    if not complete.all():
+        notes.append(f"{int((~complete).sum())} of {len(frame)} rows hold no counterfactual")
+    columns: dict[str, Any] = {ROW_ID: row_ids, REASON: _reasons(features.columns, missing)}
+    columns |= {PREFIX + name: rows[:, i] for i, name in enumerate(task.feature_names)}
+    table = pd.DataFrame(columns)
+    table.attrs["notes"] = notes
+    return table
+
+
+def people_in(table: pd.DataFrame, task: Task) -> Factuals:
+    """Return the people that a table of `read_counterfactuals` is about, in its order."""
+    row_ids = table[ROW_ID].to_numpy(np.int64)
+    return Factuals(row_ids, task.standardise(task.frame.loc[row_ids]))
+
+
+def _rows_of(table: pd.DataFrame) -> Floats:
+    names = [name for name in table.columns if str(name).startswith(PREFIX)]
+    return table[names].to_numpy(np.float64)
+
+
+def _feature_names(task: Task) -> list[str]:
+    return task.feature_names
+
+
+def _encoded(task: Task, features: pd.DataFrame) -> Floats:
+    """Standardise features in original units; the index holds the ids as they were given."""
+    numbers = features.apply(pd.to_numeric, errors="coerce")
+    for name in features.columns:
+        bad = ~np.isfinite(numbers[name].to_numpy(np.float64))
+        if bad.any():
+            value, row_id = features[name].tolist()[bad.argmax()], features.index[bad][0]
+            raise InputError(
+                f"feature {name!r} is {value!r} for id {row_id}; expected a finite number"
+            )
+    return task.standardise(numbers)
+
+
+def _loaded(
+    source: pd.DataFrame | str | Path, task: Task, id_column: str | None
+) -> tuple[str, pd.DataFrame]:
+    if isinstance(source, pd.DataFrame):
+        named = source.index.name is not None and source.index.name not in source.columns
+        return "the counterfactuals", source.reset_index() if named else source
+    path = Path(source)
+    ending = path.name.lower()
+    try:
+        if ending.endswith(PARQUET_ENDINGS):
+            return path.name, pd.read_parquet(path)
+        if ending.endswith(CSV_ENDINGS):
+            column = _id_column(path.name, pd.read_csv(path, nrows=0).columns, task, id_column)
+            # Ids stay text: 007 is not 7.
+            return path.name, pd.read_csv(path, dtype={column: str}, low_memory=False)
+    except InputError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"there is no file {path}") from error
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise InputError(f"{path.name} cannot be read: {reason}") from error
+    expected = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+    raise InputError(f"counterfactuals {path.name!r}: expected a file that ends in {expected}")
+
+
+def _id_column(where: str, columns: pd.Index[Any], task: Task, asked: str | None) -> str:
+    names = [str(column) for column in columns]
+    if asked is not None:
+        if asked not in names:
+            raise InputError(f"{where}: there is no id column {asked!r}; its columns are {names}")
+        return asked
+    features = _feature_names(task)
+    for name in ID_COLUMNS:
+        if name in names and name not in features:
+            return name
+    advice = " (is the separator a comma?)" if len(names) == 1 else ""
+    raise InputError(
+        f"{where}: no column says whose counterfactual a row is; expected one of "
+        f"{', '.join(ID_COLUMNS)}, or the name of another; its columns are {names}{advice}"
+    )
+
+
+def _features(
+    where: str, frame: pd.DataFrame, task: Task, id_column: str, notes: list[str]
+) -> pd.DataFrame:
+    if frame.empty:
+        raise InputError(f"{where}: there are no rows; expected one per person")
+    wanted = _feature_names(task)
+    names = [str(name) for name in frame.columns]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InputError(
+            f"{where}: the features {missing} of task {task.name!r} are missing; "
+            f"its columns are {names}"
+        )
+    for name in (id_column, *wanted):
+        if names.count(name) > 1:
+            raise InputError(f"{where}: column {name!r} is there {names.count(name)} times")
+    extra = [name for name in names if name not in wanted and name != id_column]
+    if extra:
+        notes.append(f"columns that are no features were ignored: {', '.join(extra)}")
+    return frame.set_axis(names, axis=1)[wanted].set_axis(frame[id_column].to_numpy(), axis=0)
+
+
+def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
+    """Find the task's row ids for ids that may be numbers here and text there."""
+    index = task.frame.index.to_numpy()
+    known = dict(zip(map(_text, getattr(task, "ids", index)), index.tolist(), strict=True))
+    found: dict[int, int] = {}
+    for number, value in enumerate(given.tolist(), start=1):
+        if pd.isna(value):
+            raise InputError(f"{where}: row {number} has no id in column {given.name!r}")
+        key = next((k for k in (_text(value), _number(value)) if k in known), None)
+        if key is None:
+            raise InputError(
+                f"{where}: id {value} (row {number}) is not in task {task.name!r}; "
+                f"its ids are {', '.join(list(known)[:3])}, ..."
+            )
+        if known[key] in found:
+            raise InputError(
+                f"{where}: id {value} is there twice, in rows {found[known[key]]} and {number}; "
+                f"expected one counterfactual per person"
+            )
+        found[known[key]] = number
+    return np.array(list(found), dtype=np.int64)
+
+
+def _text(value: Hashable) -> str:
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _number(value: Hashable) -> str:
+    """Write an id that was read as text (007, 12.0) as the whole number it stands for."""
+    text = _text(value)
+    return str(int(text.split(".")[0])) if WHOLE_NUMBER.fullmatch(text) else text
+
+
+def _reasons(names: Sequence[str] | pd.Index[Any], missing: npt.NDArray[np.bool_]) -> list[str]:
+    reasons = []
+    for row in missing:
+        lacking = [str(name) for name, gone in zip(names, row, strict=True) if gone]
+        if len(lacking) == len(row):
+            reasons.append(EMPTY_IN_TABLE)
+        else:
+            reasons.append(f"missing in the table: {', '.join(lacking)}" if lacking else "")
+    return reasons

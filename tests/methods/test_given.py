@@ -1,0 +1,245 @@
+"""Counterfactuals from elsewhere: read, refused with a reason, or answered from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changeproof import Context, Factuals, InputError, Task, get_method
+from changeproof.methods.given import (
+    EMPTY_IN_TABLE,
+    NOT_IN_TABLE,
+    GivenCounterfactuals,
+    people_in,
+    read_counterfactuals,
+)
+from changeproof.methods.method import ALREADY_FAVOURABLE, FOUND, UNCHANGED
+
+
+@pytest.fixture
+def frame(small_context: Context, small_factuals: Factuals) -> pd.DataFrame:
+    """Return what another tool might write: kdtree's answers for 40 people, in original units."""
+    answers = get_method("kdtree")().fit(small_context).generate(small_factuals)
+    original = small_context.task.original(answers.rows)
+    return original.assign(id=small_factuals.row_ids)
+
+
+def save(frame: pd.DataFrame, folder: Path, ending: str) -> Path:
+    path = folder / f"cfes{ending}"
+    if ending == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", "frame"])
+def test_what_another_tool_wrote_is_answered_and_measured_like_a_method(
+    ending: str,
+    frame: pd.DataFrame,
+    small_context: Context,
+    small_factuals: Factuals,
+    tmp_path: Path,
+) -> None:
+    shuffled = frame.sample(frac=1, random_state=1)[["e", "id", "a", "d", "c", "b"]]
+    source = shuffled if ending == "frame" else save(shuffled, tmp_path, ending)
+    table = read_counterfactuals(source, small_context.task)
+    assert table.attrs["notes"] == []
+    answers = GivenCounterfactuals(table=table).fit(small_context).generate(small_factuals)
+    expected = get_method("kdtree")().fit(small_context).generate(small_factuals)
+    np.testing.assert_allclose(answers.rows, expected.rows, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(answers.base_valid, expected.base_valid)
+    assert answers.base_valid.any()
+
+
+def test_a_file_is_read_as_exactly_as_a_frame(
+    frame: pd.DataFrame, small_task: Task, tmp_path: Path
+) -> None:
+    pd.testing.assert_frame_equal(
+        read_counterfactuals(save(frame, tmp_path, ".csv"), small_task),
+        read_counterfactuals(frame, small_task),
+        check_exact=True,
+    )
+
+
+def test_people_without_a_counterfactual_get_the_reason(
+    frame: pd.DataFrame, small_context: Context, small_factuals: Factuals
+) -> None:
+    frame = frame.drop(index=3)
+    frame.loc[0, ["a", "b", "c", "d", "e"]] = np.nan
+    frame.loc[1, ["b", "d"]] = np.nan
+    same = small_context.task.frame.loc[small_factuals.row_ids[2]]
+    frame.loc[2, ["a", "b", "c", "d", "e"]] = same
+    frame["approved"] = "yes"
+    table = read_counterfactuals(frame, small_context.task)
+    assert table.attrs["notes"] == [
+        "columns that are no features were ignored: approved",
+        "2 of 39 rows hold no counterfactual",
+    ]
+    answers = GivenCounterfactuals(table=table).fit(small_context).generate(small_factuals)
+    reasons = [EMPTY_IN_TABLE, "missing in the table: b, d", UNCHANGED, NOT_IN_TABLE, FOUND]
+    assert answers.outcomes[:5].tolist() == reasons
+    assert np.isnan(answers.rows[:4]).all()
+    assert answers.found.sum() == 36
+
+
+def test_the_people_of_a_table_can_be_asked_for(
+    frame: pd.DataFrame, small_context: Context
+) -> None:
+    task = small_context.task
+    train = task.rows("train")
+    lucky = task.row_ids("train")[small_context.model.favourable(train)][0]
+    frame = frame.iloc[:3].assign(id=[frame["id"][1], lucky, frame["id"][0]])
+    table = read_counterfactuals(frame, task)
+    people = people_in(table, task)
+    assert people.row_ids.tolist() == frame["id"].tolist()
+    np.testing.assert_array_equal(people.rows, task.standardise(task.frame.loc[frame["id"]]))
+    answers = GivenCounterfactuals(table=table).fit(small_context).generate(people)
+    assert answers.outcomes.tolist() == [FOUND, ALREADY_FAVOURABLE, FOUND]
+
+
+@pytest.mark.parametrize("column", ["factual_id", "row_id", "applicant"])
+def test_the_id_column_is_found_or_named(
+    column: str, frame: pd.DataFrame, small_task: Task
+) -> None:
+    renamed = frame.rename(columns={"id": column})
+    asked = column if column == "applicant" else None
+    table = read_counterfactuals(renamed, small_task, id_column=asked)
+    assert table["row_id"].tolist() == frame["id"].tolist()
+    indexed = read_counterfactuals(renamed.set_index(column), small_task, id_column=asked)
+    pd.testing.assert_frame_equal(indexed, table)
+
+
+def test_a_feature_called_id_is_not_taken_for_the_ids(frame: pd.DataFrame) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    task = Task("odd", pd.DataFrame(rows, columns=["id", "reason"]), np.arange(60) % 2)
+    given_rows = pd.DataFrame({"id": [0.5, 1.5], "reason": [1.0, 2.0], "row_id": [7, 8]})
+    table = read_counterfactuals(given_rows, task)
+    assert table["row_id"].tolist() == [7, 8]
+    np.testing.assert_allclose(
+        table[["counterfactual:id", "counterfactual:reason"]],
+        task.standardise(given_rows[["id", "reason"]]),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    ids=st.lists(st.integers(1000, 1399), min_size=1, max_size=8, unique=True),
+    written=st.sampled_from([str, float, np.int32, "{}.0".format, "0{}".format, " {} ".format]),
+)
+def test_ids_are_the_same_as_numbers_and_as_text(
+    ids: list[int], written: Callable[[int], object], small_task: Task
+) -> None:
+    values = dict.fromkeys("abcde", 1.0)
+    frame = pd.DataFrame([{"id": written(number), **values} for number in ids])
+    assert read_counterfactuals(frame, small_task)["row_id"].tolist() == ids
+
+
+Broken = Callable[[pd.DataFrame], pd.DataFrame]
+
+
+def with_value(column: str, value: object) -> Broken:
+    def broken(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = frame.astype({column: object})
+        frame.loc[frame.index[4], column] = value
+        return frame
+
+    return broken
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (lambda f: f.drop(columns=["b", "e"]), r"the features \['b', 'e'\] of task 'small'"),
+        (lambda f: f.rename(columns={"b": "B"}), r"'b'\] of task 'small' are missing; its columns"),
+        (lambda f: f.drop(columns="id"), "expected one of id, factual_id, row_id, or the name"),
+        (lambda f: f.iloc[:0], "there are no rows"),
+        (lambda f: pd.concat([f, f.iloc[[5]]]), r"is there twice, in rows 6 and 41; expected one"),
+        (with_value("id", 99), r"id 99 \(row 5\) is not in task 'small'; its ids are 1000, 1001"),
+        (with_value("id", "who"), r"id who \(row 5\) is not in task 'small'"),
+        (with_value("id", np.nan), "row 5 has no id in column 'id'"),
+        (with_value("c", "a lot"), r"feature 'c' is 'a lot' for id \d+; expected a finite number"),
+        (with_value("c", np.inf), r"feature 'c' is inf for id \d+; expected a finite number"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("as_file", [True, False])
+def test_what_does_not_fit_is_refused_and_named(
+    broken: Broken,
+    message: str,
+    as_file: bool,
+    frame: pd.DataFrame,
+    small_task: Task,
+    tmp_path: Path,
+) -> None:
+    wrong = broken(frame)
+    source = save(wrong, tmp_path, ".csv") if as_file else wrong
+    with pytest.raises(InputError, match=message) as caught:
+        read_counterfactuals(source, small_task)
+    assert str(caught.value).startswith("cfes.csv: " if as_file else "the counterfactuals: ")
+
+
+def test_a_column_that_is_there_twice_is_refused(frame: pd.DataFrame, small_task: Task) -> None:
+    twice = pd.concat([frame, frame[["b"]]], axis=1)
+    with pytest.raises(InputError, match="column 'b' is there 2 times"):
+        read_counterfactuals(twice, small_task)
+    with pytest.raises(InputError, match="no id column 'who'; its columns are"):
+        read_counterfactuals(frame, small_task, id_column="who")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent.csv", None, "there is no file .*absent.csv"),
+        ("absent.parquet", None, "there is no file .*absent.parquet"),
+        ("empty.csv", b"", "empty.csv cannot be read: No columns"),
+        ("binary.csv", b"\xff\xfe\x00\x9d" * 9, "binary.csv cannot be read: "),
+        ("ragged.csv", b"id,a\n1,2\n1,2,3,4\n", "ragged.csv cannot be read: "),
+        ("text.parquet", b"id,a\n", "text.parquet cannot be read: "),
+        ("semicolons.csv", b"id;a;b\n1;2;3\n", r"\(is the separator a comma\?\)"),
+        ("book.xlsx", b"", "expected a file that ends in .csv, .csv.gz, .parquet, .pq"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named(
+    name: str, content: bytes | None, message: str, small_task: Task, tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_counterfactuals(tmp_path / name, small_task)
+
+
+def test_a_table_that_was_not_read_for_the_task_is_refused(
+    frame: pd.DataFrame, small_task: Task, small_context: Context
+) -> None:
+    with pytest.raises(InputError, match=r"lacks the columns \['row_id', 'reason'\]"):
+        GivenCounterfactuals(table=frame)
+    table = read_counterfactuals(frame, small_task).drop(columns="counterfactual:c")
+    with pytest.raises(InputError, match="other features than 'small'"):
+        GivenCounterfactuals(table=table).fit(small_context)
+
+
+def test_the_fingerprint_follows_what_is_said_and_not_the_order(
+    frame: pd.DataFrame, small_task: Task
+) -> None:
+    def fingerprint(source: pd.DataFrame) -> str:
+        return GivenCounterfactuals(table=read_counterfactuals(source, small_task)).fingerprint
+
+    usual = fingerprint(frame)
+    assert fingerprint(frame.iloc[::-1]) == usual
+    assert fingerprint(frame.assign(note="x")) == usual
+    changed = [frame.assign(a=frame["a"] + 1e-9), frame.iloc[1:], with_value("b", None)(frame)]
+    assert len({usual, *map(fingerprint, changed)}) == 4
+
+
+def test_settings_rebuild_it(frame: pd.DataFrame, small_task: Task) -> None:
+    method = GivenCounterfactuals(table=read_counterfactuals(frame, small_task))
+    again = GivenCounterfactuals(**method.settings())
+    assert again.fingerprint == method.fingerprint
+    assert repr(method) == "GivenCounterfactuals(table=<40 people>)"
