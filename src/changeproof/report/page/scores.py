@@ -110,7 +110,8 @@ def sentence(change: str, method: str, score: Score) -> str:
             f"{method} gave nobody a CFE that today's model accepts, so there is nothing that "
             f"could still hold."
         )
-    interval = "" if low is None or high is None else f" (95 % interval {low:.1f} to {high:.1f})"
+    narrow = low is None or high is None or low == high
+    interval = "" if narrow else f" (95 % interval {low:.1f} to {high:.1f})"
     text = (
         f"{change}, {of_hundred(robustness)} CFEs by {method} still hold{interval}; people are "
         f"asked to move {distance:.1f} typical deviations per feature."
