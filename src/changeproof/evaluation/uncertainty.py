@@ -47,3 +47,15 @@ def summarise(values: npt.ArrayLike, *, draws: int = DRAWS, level: float = LEVEL
 def _resamples(count: int, draws: int) -> npt.NDArray[np.int64]:
     """Return which base models each draw takes; every metric is resampled alike."""
     return stream("interval", count, draws).integers(0, count, (draws, count))
+
+
+def share_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share, as of changed models under which advice holds."""
+    if trials == 0:
+        return np.nan, np.nan
+    z = 1.959963984540054
+    share = successes / trials
+    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+    spread = np.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
+    half = z * float(spread) / (1 + z**2 / trials)
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.models.function import source_digest, whole_weights
+from changeproof.models.function import source_digest
 from changeproof.models.learner import (
     Alternative,
     FittedModel,
@@ -109,15 +109,16 @@ class EstimatorLearner(Learner):
     def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
         rows, weights, labels = weights_and_labels(recipe, task)
         estimator = seeded(clone(self.estimator), recipe.initialisation_seed)
-        if not (weights == 1.0).all():
-            if (key := weight_key(estimator)) is None:
-                counts = whole_weights(weights, self.name)
-                rows, labels = np.repeat(rows, counts, axis=0), np.repeat(labels, counts)
-                arguments = {}
-            else:
-                arguments = {key: weights}
+        counts, arguments = np.rint(weights).astype(np.int64), {}
+        if (counts == weights).all():
+            # A row drawn twice is there twice, for every kind of model.
+            rows, labels = np.repeat(rows, counts, axis=0), np.repeat(labels, counts)
+        elif (key := weight_key(estimator)) is not None:
+            arguments = {key: weights}
         else:
-            arguments = {}
+            raise InputError(
+                f"model {self.name} takes no row weights, and these are not whole numbers"
+            )
         try:
             estimator.fit(self._inputs(rows, task), labels, **arguments)
         except Exception as error:

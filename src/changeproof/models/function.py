@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.models.learner import FittedModel, Learner, ModelStack, weights_and_labels
@@ -68,11 +66,3 @@ def source_digest(thing: Any) -> str:
         code = getattr(thing, "__code__", None)
         text = repr((code.co_code, code.co_consts)) if code is not None else repr(thing)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def whole_weights(weights: Any, name: str) -> Any:
-    """Return row weights as counts, for models that can only be given a row several times."""
-    counts = np.rint(weights).astype(np.int64)
-    if not np.allclose(counts, weights):
-        raise InputError(f"model {name} takes no row weights, and these are not whole numbers")
-    return counts

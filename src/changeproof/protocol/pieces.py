@@ -218,7 +218,7 @@ def changes_piece(base: Piece, family: str) -> Piece:
         family=family,
         code=_code("changes.own", "changes.magnitude", family=family),
     )
-    kind, cost = Kind.CHANGES, 5.0
+    kind, cost = Kind.CHANGES, 25 * _OWN_FIT
     return Piece(kind, base.about, base.base_seed, family, mark, (base,), family=family, cost=cost)
 
 
@@ -247,9 +247,12 @@ def counterfactuals_piece(
         **({} if rows is None else {"rows": rows}),
     )
     kind = Kind.COUNTERFACTUALS
-    cost = 0.05 + factuals * _SECONDS_PER_REQUEST.get(method, 0.01)
+    kept = base.about.keeps_networks
+    seconds = _SECONDS_PER_REQUEST if kept else _OWN_SECONDS_PER_REQUEST
+    asked = factuals if rows is None else len(rows)
+    cost = 0.05 + asked * seconds.get(method, 0.01)
     if method == "betarce":
-        cost += _training_cost(base.about.task, 32 * 0.7)
+        cost += _training_cost(base.about.task, 32 * 0.7) if kept else 32 * _OWN_FIT
     return Piece(
         kind, base.about, base.base_seed, method, mark, inputs, "", factuals, rows, cost=cost
     )
@@ -331,6 +334,15 @@ _SECONDS_PER_REQUEST = {
     "robx-robust": 0.016,
     "wachter": 0.001,
 }
+# The same with a model that is not ours, and what training one takes.
+_OWN_SECONDS_PER_REQUEST = {
+    "betarce": 0.15,
+    "rbr": 0.02,
+    "roar-lime": 0.1,
+    "robx-balanced": 0.4,
+    "robx-robust": 0.5,
+}
+_OWN_FIT = 0.2
 # How many networks' worth of training a family is; 25 where nothing is said.
 _NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 

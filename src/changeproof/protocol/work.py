@@ -114,7 +114,8 @@ def _counterfactuals(piece: Piece, store: Store) -> None:
     tuned = [store.load_table(tuning) for tuning in piece.inputs[1:]]
     method: Method
     if piece.table:
-        method = GivenCounterfactuals(read_counterfactuals(Path(piece.table), context.task))
+        table = read_counterfactuals(Path(piece.table), context.task)
+        method = GivenCounterfactuals(table=table)
     else:
         method = get_method(piece.subject)(**(chosen_settings(tuned[0]) if tuned else {}))
     method.fit(context)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
 
-RAISE, LOWER = "raise", "lower"
+RAISE, LOWER, CHANGE = "raise", "lower", "change"
 # The only place where the words are: the page fills the same templates.
 TEMPLATES = {
     RAISE: "Raise {feature} from {before} to {after}",
     LOWER: "Lower {feature} from {before} to {after}",
+    CHANGE: "Change {feature} from {before} to {after}",
 }
 SIGNIFICANT_DIGITS = 3
 MOST_DECIMALS = 12
@@ -27,13 +28,14 @@ class Change(NamedTuple):
     feature
         Its name.
     direction
-        "raise" or "lower".
+        "raise" or "lower"; "change" where the values are categories.
     before, after
         Its values in original units, with as many digits as the feature has in the data, and
         more where the method said something finer. An integer feature that is to become 70.6
         is shown as 70.6.
     size
-        The change in typical deviations of the feature, as in the distance.
+        The change in typical deviations of the feature, as in the distance; of a category the
+        sum over its columns.
     """
 
     feature: str
@@ -59,27 +61,47 @@ class Wording:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.names = task.feature_names
+        self.names = [feature.name for feature in task.features]
         raw = task.frame.to_numpy(dtype=np.float64)
-        self.decimals = [_decimals(raw[:, i], float(scale)) for i, scale in enumerate(task.scale)]
+        self.decimals = [
+            0 if f.categories else _decimals(raw[:, f.columns[0]], float(task.scale[f.columns[0]]))
+            for f in task.features
+        ]
 
     def values(self, row: Floats) -> list[str]:
         """Return a standardised row as text, in original units."""
-        original = row * self.task.scale + self.task.mean
-        return [_text(v, d) for v, d in zip(original.tolist(), self.decimals, strict=True)]
+        values = self._original(row)
+        return [
+            str(value) if feature.categories else _text(value, decimals)
+            for value, feature, decimals in zip(
+                values, self.task.features, self.decimals, strict=True
+            )
+        ]
 
     def changes(self, factual: Floats, counterfactual: Floats) -> list[Change]:
         """Return what changes between two standardised rows, the largest change first."""
         task = self.task
         move = np.abs(counterfactual - factual)
         sizes = move / task.distance_scale
-        changed = np.flatnonzero(move > SMALLEST_SCALE)
-        before = (factual * task.scale + task.mean).tolist()
-        after = (counterfactual * task.scale + task.mean).tolist()
-        order = changed[np.argsort(-sizes[changed], kind="stable")]
+        before, after = self._original(factual), self._original(counterfactual)
+        changes = []
+        for place, feature in enumerate(task.features):
+            columns = list(feature.columns)
+            old, new, size = before[place], after[place], float(sizes[columns].sum())
+            if feature.categories and old != new:
+                changes.append(Change(feature.name, CHANGE, str(old), str(new), size))
+            elif not feature.categories and move[columns[0]] > SMALLEST_SCALE:
+                changes.append(self._change(place, old, new, size))
+        return sorted(changes, key=lambda change: -change.size)
+
+    def _original(self, row: Floats) -> list[Any]:
+        """Return a standardised row as values of the original features."""
+        raw = (row * self.task.scale + self.task.mean)[None]
         return [
-            self._change(i, before[i], after[i], size)
-            for i, size in zip(order.tolist(), sizes[order].tolist(), strict=True)
+            feature.decode(raw[:, list(feature.columns)])[0]
+            if feature.categories
+            else float(raw[0, feature.columns[0]])
+            for feature in self.task.features
         ]
 
     def _change(self, feature: int, before: float, after: float, size: float) -> Change:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from changeproof.report.readings import Answered, Readings
-from changeproof.report.recourse import LOWER, RAISE, Change, Wording
+from changeproof.report.recourse import CHANGE, LOWER, RAISE, Change, Wording
 
-DIRECTIONS = (RAISE, LOWER)
+DIRECTIONS = (RAISE, LOWER, CHANGE)
 
 
 def people(readings: Readings, dataset: str) -> dict[str, Any] | None:
@@ -33,7 +33,7 @@ def _network(readings: Readings, wording: Wording, dataset: str, seed: int) -> d
     family_of = readings.variants(dataset, seed)["family"]
     return {
         "seed": seed,
-        "ids": first.row_ids.tolist(),
+        "ids": wording.task.ids.loc[first.row_ids.tolist()].tolist(),
         "factuals": shown,
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [
