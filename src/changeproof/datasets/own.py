@@ -136,10 +136,9 @@ def _checked_ids(table: pd.DataFrame, id_column: str | None) -> pd.Index[Any]:
     where = "the index" if id_column is None else f"column {id_column!r}"
     if ids.hasnans:
         raise InputError(f"{where} lacks the id of at least one row; expected one per row")
-    if ids.has_duplicates:
-        twice = ids[ids.duplicated()][0]
-        raise InputError(f"{where} holds the id {_plain(twice)!r} more than once")
     plain: pd.Index[Any] = pd.Index([_plain(value) for value in ids], dtype=object)
+    if plain.has_duplicates:
+        raise InputError(f"{where} holds the id {plain[plain.duplicated()][0]!r} more than once")
     return plain
 
 
@@ -221,6 +220,8 @@ def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as plain Python has it, whole numbers as integers."""
+    """Return a value as plain Python has it: whole numbers as integers, text without blanks."""
     plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str):
+        return plain.strip()
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
