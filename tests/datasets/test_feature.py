@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,6 +32,7 @@ PEOPLE = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(PEOPLE)
 def test_people_come_back_as_they_were(people: list[dict[str, Any]]) -> None:
     frame = pd.DataFrame(people)
@@ -44,6 +45,7 @@ def test_people_come_back_as_they_were(people: list[dict[str, Any]]) -> None:
     np.testing.assert_allclose(TASK.encoded(back), rows, atol=1e-9)
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_any_row_means_the_same_once_it_is_encoded(rows: np.ndarray) -> None:
     meaning = TASK.decoded(rows)

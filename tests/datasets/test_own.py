@@ -198,6 +198,8 @@ NEARLY = ["12.5"] * 115 + ["n.a.", "1,5", "x", "y", "z"]
         (FRAME.assign(approved="yes"), {}, r"one class only: every row is favourable \('yes'\)"),
         (FRAME.assign(approved="no"), {}, "'yes' is no value of the target 'approved': 'no'"),
         (FRAME.assign(approved=[None, *["yes", "no"] * 59, "no"]), {}, "lacks 1 values .*'A000'"),
+        (FRAME.assign(approved=[["yes"]] * 120), {}, r"holds \['yes'\] at row 'A000'"),
+        (FRAME.set_index(["applicant", "debts"]), {"id_column": None}, "index has 2 levels"),
         (FRAME.assign(applicant=["A"] * 120), {}, "holds the id 'A' more than once"),
         (FRAME.assign(applicant=[None, *MANY[1:]]), {}, "'applicant' lacks the id"),
         (FRAME.assign(extra=MANY), {}, "120 categories .*at most 50.*make it the id column"),

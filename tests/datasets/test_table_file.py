@@ -39,6 +39,8 @@ def test_a_folder_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(InputError, match="there is no such file"):
         read_table(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="a DataFrame or the path of a file; got 5"):
+        read_table(5)
 
 
 def test_a_mark_at_the_start_and_blanks_are_not_part_of_names(tmp_path: Path) -> None:

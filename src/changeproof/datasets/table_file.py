@@ -27,6 +27,8 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
+    elif not isinstance(source, str | Path):
+        raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     else:
         path = Path(source)
         table, where = _read_file(path, tuple(text_columns)), str(path)
