@@ -124,3 +124,24 @@ def test_splits_of_the_paper() -> None:
         "wine-quality": (3248, 649, 650, 1950),
         "heloc": (4145, 829, 829, 2488),
     }
+
+
+def test_fingerprints_of_the_embedded_tasks_stay() -> None:
+    marks = {
+        "breast-cancer": "cbe8173a5ea02f1df8f6d3535bcd63352105a4e559ba66f328360746da8e8b67",
+        "diabetes": "a8a1f18e74eb55dfc0b709f6b80e6a597e886b7c871ef8bd3fd06180f1533de7",
+        "wine-quality": "70389f0e3ed58b447e7b341926a8c0f594cad4f22e70dedf8345c58673070405",
+        "heloc": "d699b9fcb3be6b4b94d6640be1be7f238b4e63e302babe71a11188737b9dabbf",
+    }
+    assert {name: load_task(name).fingerprint for name in marks} == marks
+
+
+def test_ids_name_the_rows() -> None:
+    assert Task("t", GOOD, LABELS).ids.tolist() == list(range(40))
+    names = [f"p{number}" for number in range(40)]
+    task = Task("t", GOOD, LABELS, ids=names)
+    assert task.ids.loc[task.row_ids("test")].tolist() == [names[i] for i in task.row_ids("test")]
+    with pytest.raises(InputError, match="40 rows but 39 ids"):
+        Task("t", GOOD, LABELS, ids=names[1:])
+    with pytest.raises(InputError, match="id 'p0' is there more than once"):
+        Task("t", GOOD, LABELS, ids=[*names[:-1], "p0"])

@@ -75,12 +75,15 @@ def complete(column: Column, missing: Missing, train: npt.NDArray[np.int64]) -> 
         raise InputError(
             f"column {column.name!r} has no value in the training part to impute from; drop it"
         )
-    fill: Any = known.median()
-    if column.categories:
-        counts = [int((known == category).sum()) for category in column.categories]
-        fill = column.categories[int(np.argmax(counts))]
-    filled = column.cells.where(~absent, fill)
+    filled = column.cells.where(~absent, _typical(column, known))
     return Column(column.name, column.kind, filled, column.categories)
+
+
+def _typical(column: Column, known: pd.Series[Any]) -> Any:
+    if not column.categories:
+        return known.median()
+    counts = [int((known == category).sum()) for category in column.categories]
+    return column.categories[int(np.argmax(counts))]
 
 
 def _numeric(name: str, values: pd.Series[Any]) -> Column:

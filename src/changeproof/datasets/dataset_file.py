@@ -60,7 +60,7 @@ def load_dataset(path: str | Path) -> Task:
     """Make a task of a dataset file.
 
     >>> load_dataset("loans.toml")
-    Task('loans', 600 rows, 7 features)
+    Task('loans', 600 rows, 6 features)
     """
     path = Path(path)
     given = DatasetFile.read(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -67,7 +67,7 @@ def own_task(
     Examples
     --------
     >>> own_task("loans.csv", target="approved", favourable="yes", id_column="applicant")
-    Task('loans', 600 rows, 7 features)
+    Task('loans', 600 rows, 6 features)
     """
     if missing not in get_args(Missing):
         raise unknown("way to treat missing values", missing, get_args(Missing))
@@ -134,12 +134,13 @@ def _check_columns(
 def _checked_ids(table: pd.DataFrame, id_column: str | None) -> pd.Index[Any]:
     ids = table.index if id_column is None else pd.Index(table[id_column])
     where = "the index" if id_column is None else f"column {id_column!r}"
+    if ids.nlevels > 1:
+        raise InputError(f"{where} has {ids.nlevels} levels; expected one id per row: reset it")
     if ids.hasnans:
         raise InputError(f"{where} lacks the id of at least one row; expected one per row")
-    if ids.has_duplicates:
-        twice = ids[ids.duplicated()][0]
-        raise InputError(f"{where} holds the id {_plain(twice)!r} more than once")
     plain: pd.Index[Any] = pd.Index([_plain(value) for value in ids], dtype=object)
+    if plain.has_duplicates:
+        raise InputError(f"{where} holds the id {plain[plain.duplicated()][0]!r} more than once")
     return plain
 
 
@@ -157,6 +158,9 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
         raise InputError(
             f"the target {name!r} lacks {int(values.isna().sum())} values (first at row {first!r})"
         )
+    for row, value in values.items():
+        if not isinstance(value, Hashable):
+            raise InputError(f"the target {name!r} holds {value!r} at row {row!r}; expected text")
     several = isinstance(favourable, Iterable) and not isinstance(favourable, str)
     wanted = list(favourable) if several else [favourable]
     found = tuple(_plain(value) for value in pd.unique(values))
@@ -221,6 +225,8 @@ def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as plain Python has it, whole numbers as integers."""
+    """Return a value as plain Python has it: whole numbers as integers, text without blanks."""
     plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str):
+        return plain.strip()
     return int(plain) if isinstance(plain, float) and plain.is_integer() else plain

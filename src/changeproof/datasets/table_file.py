@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
+    elif not isinstance(source, str | Path):
+        raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     else:
         path = Path(source)
         table, where = _read_file(path, tuple(text_columns)), str(path)
@@ -69,16 +72,22 @@ def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     names = [name.strip() for name in written]
     _check_header(path, names)
     kept = [name for name in written if name.strip() in text_columns]
-    table = pd.read_csv(
-        path,
-        dtype=dict.fromkeys(kept, str),
-        skipinitialspace=True,
-        encoding="utf-8-sig",
-        low_memory=False,
-    )
-    # pandas takes surplus fields for an index.
-    if not isinstance(table.index, pd.RangeIndex):
-        raise InputError(f"{path}: the rows have more fields than the header, which has {names}")
+    with warnings.catch_warnings():
+        # Surplus fields would be lost, or taken for an index.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            table = pd.read_csv(
+                path,
+                index_col=False,
+                dtype=dict.fromkeys(kept, str),
+                skipinitialspace=True,
+                encoding="utf-8-sig",
+                low_memory=False,
+            )
+        except pd.errors.ParserWarning:
+            raise InputError(
+                f"{path}: the rows have more fields than the header, which has {len(names)}"
+            ) from None
     return table.set_axis(names, axis="columns")
 
 

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from changeproof import InputError
+from changeproof.datasets.table_file import read_table
+from loans import loans
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("a.csv", None, "a.csv: there is no such file"),
+        ("a.xlsx", b"x", "expected a file that ends in .csv or .parquet"),
+        ("a.csv", b"", "the file is empty"),
+        ("a.csv", b"a,b\n", r"got a table of shape \(0, 2\)"),
+        ("a.csv", b"a;b\n1;2\n", "seems to be separated by semicolons; expected commas"),
+        ("a.csv", b"a\tb\n1\t2\n", "seems to be separated by tabs"),
+        ("a.csv", b"a,b,a\n1,2,3\n", "column 'a' is there more than once"),
+        ("a.csv", b",b\n1,2\n", r"column 1 has no name \(an index"),
+        ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "more fields than the header, which has 2"),
+        ("a.csv", b"a,b\n1,2\n3,4,5\n", "as csv: .*Expected 2 fields in line 3, saw 3"),
+        ("a.csv", b"a,b\n1,\xff\xfe\n", "as csv: 'utf-8' codec"),
+        ("a.parquet", b"a,b\n1,2\n", "cannot read .* as parquet: "),
+    ],
+)
+def test_files_that_cannot_be_read(
+    tmp_path: Path, file: str, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / file).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / file)
+
+
+def test_a_folder_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(InputError, match="there is no such file"):
+        read_table(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="a DataFrame or the path of a file; got 5"):
+        read_table(5)
+
+
+def test_a_mark_at_the_start_and_blanks_are_not_part_of_names(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\ufeffa , b\n1, x\n007, y\n", encoding="utf-8")
+    table = read_table(tmp_path / "a.csv", text_columns=["a"])
+    assert table.to_dict("list") == {"a": ["1", "007"], "b": ["x", "y"]}
+
+
+def test_a_frame_is_copied() -> None:
+    frame = loans()
+    table = read_table(frame)
+    table["income"] = 0
+    assert frame.equals(loans())
