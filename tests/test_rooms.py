@@ -15,7 +15,8 @@ PACKAGE = Path(changeproof.__file__).parent
 # Methods come before changes, though changes happen first: that is what keeps them apart.
 ROOMS = ["errors", "randomness", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "changes"]
-LATER = ["evaluation", "protocol", "report", "workflow", "audit", "explanation", "progress", "cli"]
+LATER = ["evaluation", "protocol", "report", "workflow", "audit", "explanation", "progress"]
+LATER += ["own_commands", "cli"]
 
 
 def imported(path: Path) -> set[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from changeproof import __version__
+from changeproof import __version__, own_commands
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -259,6 +259,9 @@ def diagnose_apds_radius(
     )
     if out is not None:
         table.to_csv(out, index=False)
+
+
+own_commands.register(app)
 
 
 @app.command("list")
