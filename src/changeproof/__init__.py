@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from changeproof.adapters.alibi import from_alibi as from_alibi
+    from changeproof.adapters.dice import from_dice as from_dice
     from changeproof.changes import family_names as family_names
     from changeproof.changes import get_family as get_family
     from changeproof.changes.bank import Bank as Bank
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from changeproof.evaluation.uncertainty import summarise as summarise
     from changeproof.methods import get_method as get_method
     from changeproof.methods import method_names as method_names
+    from changeproof.methods.given import GivenCounterfactuals as GivenCounterfactuals
+    from changeproof.methods.given import people_in as people_in
+    from changeproof.methods.given import read_counterfactuals as read_counterfactuals
     from changeproof.methods.method import Candidates as Candidates
     from changeproof.methods.method import Context as Context
     from changeproof.methods.method import Counterfactuals as Counterfactuals
@@ -60,6 +65,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "adapters.alibi": ("from_alibi",),
+    "adapters.dice": ("from_dice",),
     "changes": ("family_names", "get_family"),
     "changes.bank": ("Bank", "build_bank"),
     "changes.family": ("BaseModel", "Family", "Variant"),
@@ -75,6 +82,7 @@ _HOMES = {
     "evaluation.survival": ("survival",),
     "evaluation.uncertainty": ("summarise",),
     "methods": ("get_method", "method_names"),
+    "methods.given": ("GivenCounterfactuals", "people_in", "read_counterfactuals"),
     "methods.method": ("Candidates", "Context", "Counterfactuals", "Factuals", "Method"),
     "methods.tuning": ("tune",),
     "networks.model": ("Access",),

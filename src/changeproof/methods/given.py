@@ -141,12 +141,20 @@ def _rows_of(table: pd.DataFrame) -> Floats:
 
 
 def _feature_names(task: Task) -> list[str]:
-    return [feature.name for feature in task.features]
+    return task.feature_names
 
 
 def _encoded(task: Task, features: pd.DataFrame) -> Floats:
     """Standardise features in original units; the index holds the ids as they were given."""
-    return task.encoded(features)
+    numbers = features.apply(pd.to_numeric, errors="coerce")
+    for name in features.columns:
+        bad = ~np.isfinite(numbers[name].to_numpy(np.float64))
+        if bad.any():
+            value, row_id = features[name].tolist()[bad.argmax()], features.index[bad][0]
+            raise InputError(
+                f"feature {name!r} is {value!r} for id {row_id}; expected a finite number"
+            )
+    return task.standardise(numbers)
 
 
 def _loaded(
@@ -217,7 +225,7 @@ def _features(
 def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
     """Find the task's row ids for ids that may be numbers here and text there."""
     index = task.frame.index.to_numpy()
-    known = dict(zip(map(_text, task.ids), index.tolist(), strict=True))
+    known = dict(zip(map(_text, getattr(task, "ids", index)), index.tolist(), strict=True))
     found: dict[int, int] = {}
     for number, value in enumerate(given.tolist(), start=1):
         if pd.isna(value):

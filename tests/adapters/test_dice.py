@@ -1,0 +1,131 @@
+"""DiCE's answers become one counterfactual per person."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof import Context, Factuals, InputError
+from changeproof.adapters.dice import from_dice
+from changeproof.methods.given import (
+    EMPTY_IN_TABLE,
+    GivenCounterfactuals,
+    people_in,
+    read_counterfactuals,
+)
+from changeproof.methods.method import FOUND
+
+NOTE = "DiCE gave {} more counterfactuals: one per person was kept, the first of the desired class"
+COLUMNS = ["a", "b", "c", "d", "e", "approved"]
+
+
+def example(found: list[list[float]] | None, sparse: list[list[float]] | None = None) -> Any:
+    """Return what DiCE keeps about one person: of its objects, only what is read."""
+    frames = [
+        None if rows is None else pd.DataFrame(rows, columns=COLUMNS) for rows in (found, sparse)
+    ]
+    return SimpleNamespace(
+        data_interface=SimpleNamespace(outcome_name="approved"),
+        test_instance_df=pd.DataFrame([[0.0] * 6], columns=COLUMNS),
+        final_cfs_df=frames[0],
+        final_cfs_df_sparse=frames[1],
+        new_outcome=1.0,
+    )
+
+
+def explanation(*examples: Any) -> Any:
+    return SimpleNamespace(cf_examples_list=list(examples))
+
+
+def row(value: float, outcome: float) -> list[float]:
+    return [value] * 5 + [outcome]
+
+
+@pytest.mark.parametrize(
+    ("person", "expected"),
+    [
+        (example([row(1, 1), row(2, 1)]), 1),
+        (example([row(1, 0), row(2, 1), row(3, 1)]), 2),
+        (example([row(1, 0.31), row(2, 0.74)]), 2),
+        (example([row(1, 0), row(2, 0)]), 1),
+        (example([row(1, 1)], [row(7, 1)]), 7),
+        (example(None), np.nan),
+        (example([]), np.nan),
+    ],
+    ids=["first", "desired", "probability", "none desired", "sparse", "nothing", "no rows"],
+)
+def test_one_counterfactual_per_person_is_chosen(person: Any, expected: float) -> None:
+    frame = from_dice(explanation(person), ids=["p-1"])
+    assert frame.columns.tolist() == ["id", "a", "b", "c", "d", "e"]
+    assert frame["id"].tolist() == ["p-1"]
+    np.testing.assert_array_equal(frame.drop(columns="id").to_numpy(float), [[expected] * 5])
+
+
+def test_what_is_left_out_is_counted_and_told_to_the_end(small_context: Context) -> None:
+    ids = small_context.task.row_ids("test")[:3]
+    people = explanation(example([row(1, 1)] * 3), example(None), example([row(1, 1)] * 2))
+    frame = from_dice(people, ids=ids)
+    note = NOTE.format(3)
+    assert frame.attrs["notes"] == [note]
+    table = read_counterfactuals(frame, small_context.task)
+    assert table.attrs["notes"] == [note, "1 of 3 rows hold no counterfactual"]
+    assert table["reason"].tolist() == ["", EMPTY_IN_TABLE, ""]
+
+
+@pytest.mark.parametrize(
+    ("given", "ids", "features", "message"),
+    [
+        (explanation(example(None)), [1, 2], None, "explained 1 people but 2 ids were given"),
+        (explanation(example(None)), [1], ["a", "z"], r"not about \['z'\]"),
+        (explanation(), [], None, "with at least one person"),
+        ([example(None)], [1], None, "CounterfactualExplanations that DiCE returns.*got list"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    given: Any, ids: list[int], features: list[str] | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        from_dice(given, ids, features)
+
+
+@pytest.mark.filterwarnings("ignore")  # DiCE's own, about pandas and scikit-learn
+@pytest.mark.parametrize("search", ["random", "genetic"])
+def test_real_explanations_go_through_the_protocol(
+    search: str, small_context: Context, small_factuals: Factuals
+) -> None:
+    dice_ml = pytest.importorskip("dice_ml", reason="dice-ml is not installed (extra: dice)")
+    task, model = small_context.task, small_context.model
+
+    class Judge:
+        def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
+            yes = model.probabilities(task.standardise(frame.astype(float)))
+            return np.column_stack([1 - yes, yes])
+
+        def predict(self, frame: pd.DataFrame) -> np.ndarray:
+            return (self.predict_proba(frame)[:, 1] >= 0.5).astype(int)
+
+    labelled = task.frame.assign(approved=task.labels)
+    data = dice_ml.Data(
+        dataframe=labelled, continuous_features=task.feature_names, outcome_name="approved"
+    )
+    explainer = dice_ml.Dice(data, dice_ml.Model(model=Judge(), backend="sklearn"), method=search)
+    asked = small_factuals[:4]
+    people = task.frame.loc[asked.row_ids]
+    found = explainer.generate_counterfactuals(
+        people, total_CFs=3, desired_class=1, verbose=False, posthoc_sparsity_param=None
+    )
+    table = read_counterfactuals(from_dice(found, ids=people.index), task)
+    more = sum(len(one.final_cfs_df) - 1 for one in found.cf_examples_list)
+    assert more > 0
+    assert table.attrs["notes"] == [NOTE.format(more)]
+    np.testing.assert_array_equal(people_in(table, task).rows, asked.rows)
+    answers = GivenCounterfactuals(table=table).fit(small_context).generate(asked)
+    assert answers.outcomes.tolist() == [FOUND] * 4
+    first = [one.final_cfs_df.iloc[0][task.feature_names] for one in found.cf_examples_list]
+    expected = task.standardise(pd.DataFrame(first).astype(float))
+    np.testing.assert_allclose(answers.rows, expected)
+    assert answers.base_valid.all()
