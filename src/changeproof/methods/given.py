@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.datasets.feature import text_of
+from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.errors import InputError
 from changeproof.methods.method import Candidates, Factuals, Method
@@ -25,7 +27,6 @@ ID_COLUMNS = ("id", "factual_id", "row_id")
 ROW_ID, REASON, PREFIX = "row_id", "reason", "counterfactual:"
 NOT_IN_TABLE = "not in the table"
 EMPTY_IN_TABLE = "the table has no counterfactual"
-CSV_ENDINGS, PARQUET_ENDINGS = (".csv", ".csv.gz"), (".parquet", ".pq")
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+(\.0+)?")
 
 
@@ -108,7 +109,8 @@ def read_counterfactuals(
         counterfactual. `attrs["notes"]` lists what people should be told: columns that were
         ignored, people without a counterfactual.
     """
-    where, frame = _loaded(source, task, id_column)
+    where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
+    frame = _read(source, task, id_column)
     column = _id_column(where, frame.columns, task, id_column)
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
@@ -117,7 +119,7 @@ def read_counterfactuals(
     complete = np.asarray(~missing.any(axis=1), dtype=np.bool_)
     rows = np.full((len(frame), task.n_features), np.nan)
     try:
-        rows[complete] = _encoded(task, features.loc[complete])
+        rows[complete] = task.encoded(features.loc[complete])
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     if not complete.all():
@@ -140,97 +142,54 @@ def _rows_of(table: pd.DataFrame) -> Floats:
     return table[names].to_numpy(np.float64)
 
 
-def _feature_names(task: Task) -> list[str]:
-    return task.feature_names
+def _read(source: pd.DataFrame | str | Path, task: Task, id_column: str | None) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame) and source.index.name is not None:
+        source = source.reset_index(drop=source.index.name in source.columns)
+    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
+    return read_table(source, text_columns=[*spelled, *_possible_ids(task, id_column)])
 
 
-def _encoded(task: Task, features: pd.DataFrame) -> Floats:
-    """Standardise features in original units; the index holds the ids as they were given."""
-    numbers = features.apply(pd.to_numeric, errors="coerce")
-    for name in features.columns:
-        bad = ~np.isfinite(numbers[name].to_numpy(np.float64))
-        if bad.any():
-            value, row_id = features[name].tolist()[bad.argmax()], features.index[bad][0]
-            raise InputError(
-                f"feature {name!r} is {value!r} for id {row_id}; expected a finite number"
-            )
-    return task.standardise(numbers)
-
-
-def _loaded(
-    source: pd.DataFrame | str | Path, task: Task, id_column: str | None
-) -> tuple[str, pd.DataFrame]:
-    if isinstance(source, pd.DataFrame):
-        named = source.index.name is not None and source.index.name not in source.columns
-        return "the counterfactuals", source.reset_index() if named else source
-    path = Path(source)
-    ending = path.name.lower()
-    try:
-        if ending.endswith(PARQUET_ENDINGS):
-            return path.name, pd.read_parquet(path)
-        if ending.endswith(CSV_ENDINGS):
-            column = _id_column(path.name, pd.read_csv(path, nrows=0).columns, task, id_column)
-            # Ids stay text: 007 is not 7.
-            return path.name, pd.read_csv(path, dtype={column: str}, low_memory=False)
-    except InputError:
-        raise
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}") from error
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-        raise InputError(f"{path.name} cannot be read: {reason}") from error
-    expected = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
-    raise InputError(f"counterfactuals {path.name!r}: expected a file that ends in {expected}")
+def _possible_ids(task: Task, asked: str | None) -> list[str]:
+    features = [feature.name for feature in task.features]
+    return [asked] if asked is not None else [name for name in ID_COLUMNS if name not in features]
 
 
 def _id_column(where: str, columns: pd.Index[Any], task: Task, asked: str | None) -> str:
-    names = [str(column) for column in columns]
-    if asked is not None:
-        if asked not in names:
-            raise InputError(f"{where}: there is no id column {asked!r}; its columns are {names}")
-        return asked
-    features = _feature_names(task)
-    for name in ID_COLUMNS:
-        if name in names and name not in features:
-            return name
-    advice = " (is the separator a comma?)" if len(names) == 1 else ""
-    raise InputError(
-        f"{where}: no column says whose counterfactual a row is; expected one of "
-        f"{', '.join(ID_COLUMNS)}, or the name of another; its columns are {names}{advice}"
-    )
+    possible = _possible_ids(task, asked)
+    there = [name for name in possible if name in columns]
+    if not there:
+        raise InputError(
+            f"{where}: no column says whose counterfactual a row is; expected "
+            f"{' or '.join(possible)}; its columns are {list(columns)}"
+        )
+    return there[0]
 
 
 def _features(
     where: str, frame: pd.DataFrame, task: Task, id_column: str, notes: list[str]
 ) -> pd.DataFrame:
-    if frame.empty:
-        raise InputError(f"{where}: there are no rows; expected one per person")
-    wanted = _feature_names(task)
-    names = [str(name) for name in frame.columns]
-    missing = [name for name in wanted if name not in names]
+    wanted = [feature.name for feature in task.features]
+    missing = [name for name in wanted if name not in frame.columns]
     if missing:
         raise InputError(
             f"{where}: the features {missing} of task {task.name!r} are missing; "
-            f"its columns are {names}"
+            f"its columns are {list(frame.columns)}"
         )
-    for name in (id_column, *wanted):
-        if names.count(name) > 1:
-            raise InputError(f"{where}: column {name!r} is there {names.count(name)} times")
-    extra = [name for name in names if name not in wanted and name != id_column]
+    extra = [name for name in frame.columns if name not in wanted and name != id_column]
     if extra:
         notes.append(f"columns that are no features were ignored: {', '.join(extra)}")
-    return frame.set_axis(names, axis=1)[wanted].set_axis(frame[id_column].to_numpy(), axis=0)
+    return frame[wanted].set_axis(pd.Index(frame[id_column].tolist(), dtype=object), axis=0)
 
 
 def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
     """Find the task's row ids for ids that may be numbers here and text there."""
-    index = task.frame.index.to_numpy()
-    known = dict(zip(map(_text, getattr(task, "ids", index)), index.tolist(), strict=True))
+    row_ids: list[int] = task.frame.index.to_list()
+    known = dict(zip(map(text_of, task.ids), row_ids, strict=True))
     found: dict[int, int] = {}
     for number, value in enumerate(given.tolist(), start=1):
         if pd.isna(value):
             raise InputError(f"{where}: row {number} has no id in column {given.name!r}")
-        key = next((k for k in (_text(value), _number(value)) if k in known), None)
+        key = next((k for k in (text_of(value), _number(value)) if k in known), None)
         if key is None:
             raise InputError(
                 f"{where}: id {value} (row {number}) is not in task {task.name!r}; "
@@ -245,15 +204,9 @@ def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
     return np.array(list(found), dtype=np.int64)
 
 
-def _text(value: Hashable) -> str:
-    if isinstance(value, float | np.floating) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-def _number(value: Hashable) -> str:
+def _number(value: object) -> str:
     """Write an id that was read as text (007, 12.0) as the whole number it stands for."""
-    text = _text(value)
+    text = text_of(value)
     return str(int(text.split(".")[0])) if WHOLE_NUMBER.fullmatch(text) else text
 
 
