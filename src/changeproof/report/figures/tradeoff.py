@@ -93,7 +93,9 @@ def frontier(points: pd.DataFrame) -> pd.DataFrame:
     ordered = defined.sort_values(
         ["distance_mean", "empirical_robustness_mean"], ascending=[True, False]
     )
-    best_before = ordered["empirical_robustness_mean"].cummax().shift(fill_value=-np.inf)
+    best_before = (
+        ordered["empirical_robustness_mean"].astype(float).cummax().shift(fill_value=-np.inf)
+    )
     return ordered[ordered["empirical_robustness_mean"] > best_before]
 
 

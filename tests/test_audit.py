@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+from changeproof import InputError, Plan, Results, run
+from changeproof.audit import audit
+from changeproof.cli import app
+from changeproof.explanation import explain
+from changeproof.models.function import FunctionLearner
+from changeproof.protocol.runner import PieceFailedError, take_inventory
+from loans import loans
+
+LOGISTIC = "sklearn:LogisticRegression"
+LOANS: dict[str, Any] = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+FEW: dict[str, Any] = {
+    "methods": ["kdtree", "rbr"],
+    "families": ["bootstrap", "architecture"],
+    "factuals": 15,
+}
+
+
+def kind_tool(table: pd.DataFrame) -> pd.DataFrame:
+    """Tell refused people to be like others who were approved."""
+    refused = table[table["approved"] == "no"].head(20).reset_index(drop=True)
+    approved = table[table["approved"] == "yes"].head(20).reset_index(drop=True)
+    return (
+        approved.drop(columns="approved")
+        .assign(applicant=refused["applicant"])
+        .rename(columns={"applicant": "id"})
+    )
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return loans(300)
+
+
+@pytest.fixture(scope="module")
+def audited(table: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """An audit of a logistic regression, with counterfactuals of another tool."""
+    out = tmp_path_factory.mktemp("audits") / "audit"
+    given = {"kind-tool": kind_tool(table)}
+    return audit(table, out, model=LOGISTIC, counterfactuals=given, jobs=1, **LOANS, **FEW)
+
+
+def test_other_tools_are_held_against_the_same_changed_models(
+    audited: Results, table: pd.DataFrame
+) -> None:
+    methods = ["kdtree", "rbr", "kind-tool"]
+    assert list(audited.shown.methods) == methods
+    given = audited.counterfactuals("data", 2026, "kind-tool")
+    task = audited.task("data")
+    asked = kind_tool(table)
+    assert task.ids.loc[given.row_ids.tolist()].tolist() == asked["id"].tolist()
+    shown = task.decoded(given.rows[given.found])
+    expected = asked[given.found].reset_index(drop=True)
+    assert shown["purpose"].tolist() == expected["purpose"].tolist()
+    np.testing.assert_allclose(shown["income"], expected["income"])
+    for method in methods:
+        survived = audited.survival("data", 2026, method)
+        assert survived.shape == (20, 50)
+        answers = audited.counterfactuals("data", 2026, method)
+        np.testing.assert_array_equal(answers.row_ids, given.row_ids)
+        assert survived[answers.base_valid].mean() > 0.5
+    results = pd.read_csv(audited.folder / "tables" / "full_results.csv")
+    assert set(results["method"]) == set(methods)
+    levels = audited.variants("data", 2026).query("family == 'architecture'")["level"]
+    assert "mlp" in set(levels)
+    assert "LogisticRegression" not in set(levels)
+
+
+def test_what_does_not_fit_is_left_out_with_its_reason(table: pd.DataFrame, tmp_path: Path) -> None:
+    plan = {**FEW, "methods": ["kdtree", "rnce", "wachter"], "families": None}
+    plan["families"] = ["bootstrap", "parameter-perturbation", "training-configuration"]
+    results = audit(table, tmp_path / "out", model=LogisticRegression(), jobs=1, **LOANS, **plan)
+    assert set(results.plan.left_out) == {"rnce", "wachter", "parameter-perturbation"}
+    assert "offers predictions" in results.plan.left_out["rnce"]
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "Left out: rnce" in page
+    with pytest.raises(InputError, match="no method of the plan fits the model"):
+        audit(table, tmp_path / "none", model=LOGISTIC, **LOANS, methods=["rnce"])
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_run_directory_can_be_moved_and_goes_on(audited: Results, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(audited.folder, moved)
+    again = Results(moved)
+    np.testing.assert_array_equal(
+        again.survival("data", 2026, "rbr"), audited.survival("data", 2026, "rbr")
+    )
+    assert take_inventory(again.plan, moved).complete
+
+
+def test_workers_know_live_models_and_change_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
+    plan = {**FEW, "families": ["bootstrap", "label-update"]}
+    runs = [
+        audit(table, tmp_path / str(jobs), model=LogisticRegression(), jobs=jobs, **LOANS, **plan)
+        for jobs in (1, 2)
+    ]
+    for method in plan["methods"]:
+        first, second = (r.survival("data", 2026, method) for r in runs)
+        np.testing.assert_array_equal(first, second)
+    assert runs[0].plan.model.startswith("object:LogisticRegression@")
+
+
+def test_our_networks_by_way_of_any_model_are_the_same(tmp_path: Path) -> None:
+    plan: dict[str, Any] = {
+        "datasets": ["diabetes"],
+        "factuals": 8,
+        "methods": ["kdtree", "wachter", "rnce", "betarce", "apds"],
+        "families": ["bootstrap", "parameter-perturbation", "architecture"],
+    }
+    ours = run(Plan.preset("quick", **plan), tmp_path / "ours", jobs=1)
+    others = Plan.preset("quick", **plan, replacements=["sklearn:LogisticRegression"])
+    generic = run(others, tmp_path / "generic", jobs=1)
+    assert generic.plan.left_out == {}
+    changed = generic.variants("diabetes", 2026)
+    kept = (changed["level"] != "LogisticRegression").to_numpy()
+    assert (~kept).sum() == 1
+    for method in plan["methods"]:
+        first, second = (r.counterfactuals("diabetes", 2026, method) for r in (ours, generic))
+        np.testing.assert_array_equal(first.rows, second.rows)
+        shared = generic.survival("diabetes", 2026, method)[:, kept]
+        np.testing.assert_array_equal(ours.survival("diabetes", 2026, method), shared)
+    pd.testing.assert_frame_equal(
+        ours.variants("diabetes", 2026)[["hard_disagreement", "probability_mae"]],
+        changed[kept].reset_index(drop=True)[["hard_disagreement", "probability_mae"]],
+    )
+
+
+def test_widths_of_ones_own_change_the_base_network(tmp_path: Path) -> None:
+    plan = {"datasets": ["diabetes"], "factuals": 4, "methods": ["kdtree"], "model": "mlp:6,5"}
+    families = {"families": ["bootstrap", "architecture"]}
+    results = run(Plan.preset("quick", **plan, **families), tmp_path / "run", jobs=1)
+    assert results.base_network("diabetes", 2026).hidden == (6, 5)
+    shapes = [network.hidden for network in results.bank("diabetes", 2026).stack]
+    assert set(shapes[:25]) == {(6, 5)}
+    assert (128, 128) in shapes[25:]
+
+
+def test_one_person(audited: Results) -> None:
+    answers = audited.counterfactuals("data", 2026, "kdtree")
+    person = audited.task("data").ids.loc[int(answers.row_ids[answers.found][0])]
+    answer = explain(audited, person, "kdtree")
+    assert answer.advice
+    assert answer.factual["purpose"] in ("car", "house", "study")
+    assert [holding.models for holding in answer.families] == [25, 25]
+    assert answer.overall.held == sum(holding.held for holding in answer.families)
+    assert 0 <= answer.overall.low <= answer.overall.share <= answer.overall.high <= 1
+    json.dumps(answer.as_dict())
+    with pytest.raises(InputError, match="no row has the id 'nobody'"):
+        explain(audited, "nobody", "kdtree")
+
+
+@pytest.fixture
+def loans_file(table: pd.DataFrame, tmp_path: Path) -> Path:
+    path = tmp_path / "loans.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def command(data: Path, out: Path, *more: str, **changed: str) -> Any:
+    options = {"target": "approved", "favourable": "yes", "id-column": "applicant"} | changed
+    named = [word for key, value in options.items() for word in (f"--{key}", value)]
+    arguments = ["--data", str(data), "--out", str(out), "--jobs", "1", *named, *more]
+    return CliRunner().invoke(app, arguments if more[:1] == ("explain",) else ["audit", *arguments])
+
+
+def test_the_commands(loans_file: Path, tmp_path: Path) -> None:
+    few = ["--methods", "kdtree", "--families", "bootstrap", "--factuals", "5"]
+    done = command(loans_file, tmp_path / "out", "--model", LOGISTIC, *few)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "report" / "index.html").exists()
+    options = ["--target", "approved", "--favourable", "yes", "--id-column", "applicant"]
+    person = loans(300).query("approved == 'no'")["applicant"].iloc[0]
+    explained = CliRunner().invoke(
+        app,
+        [
+            *("explain", "--data", str(loans_file), *options, "--model", LOGISTIC, "--jobs", "1"),
+            *("--method", "kdtree", "--row", person, "--families", "bootstrap", "--json"),
+            *("--out", str(tmp_path / "explained")),
+        ],
+    )
+    assert explained.exit_code == 0, explained.exc_info
+    answer = json.loads(explained.stdout)
+    assert answer["person"] == person
+    assert answer["families"][0]["models"] == 25
+
+
+BAD_DATA = {
+    "no target": ({"target": "granted"}, {}, "granted"),
+    "one class": ({}, {"approved": "yes"}, "one class only"),
+    "text in a number": ({}, {"income": ["much"] + ["1"] * 299}, "much"),
+    "ids twice": ({}, {"applicant": "A1"}, "A1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data(case: str, table: pd.DataFrame, tmp_path: Path) -> None:
+    options, columns, message = BAD_DATA[case]
+    path = tmp_path / "bad.csv"
+    table.assign(**columns).to_csv(path, index=False)
+    failed = command(path, tmp_path / "out", **options)
+    assert isinstance(failed.exception, InputError), failed.output
+    assert message in str(failed.exception)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--model", "sklearn:LinearSVC"], "no predict_proba"),
+        (["--model", "pickle:model.pkl"], "--unpickle-and-run-its-code"),
+        (["--model", LOGISTIC, "--grid", "depth=1,2"], "no parameter 'depth'"),
+        (["--model", LOGISTIC, "--replacements", "forest"], "unknown model 'forest'"),
+        (["--counterfactuals", "kdtree=x.csv"], "a method has that name"),
+        (["--counterfactuals", "nothing.csv"], "nothing.csv"),
+        (["--methods", "magic"], "magic"),
+    ],
+)
+def test_bad_options(more: list[str], message: str, loans_file: Path, tmp_path: Path) -> None:
+    failed = command(loans_file, tmp_path / "out", *more)
+    assert isinstance(failed.exception, InputError), failed.output
+    assert message in str(failed.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_counterfactuals_that_do_not_fit_the_data(table: pd.DataFrame, tmp_path: Path) -> None:
+    given = kind_tool(table)
+    for change, message in (
+        (given.drop(columns="income"), "income"),
+        (given.assign(income="a lot"), "a lot"),
+        (given.assign(purpose="yacht"), "yacht"),
+        (given.assign(id="A001"), "A001"),
+    ):
+        with pytest.raises(InputError, match=message):
+            audit(table, tmp_path / "out", counterfactuals=change, **LOANS)
+        assert not (tmp_path / "out").exists()
+
+
+class Moody(LogisticRegression):  # type: ignore[misc]
+    """Refuses every training but the first."""
+
+    calls = 0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        Moody.calls += 1
+        if Moody.calls > 1:
+            raise RuntimeError("not again")
+        return super().fit(X, y)
+
+
+def test_a_model_that_fails_later_takes_down_what_needs_it(
+    table: pd.DataFrame, tmp_path: Path
+) -> None:
+    with pytest.raises(PieceFailedError, match=r"could not be refitted on .* rows: .*not again"):
+        audit(table, tmp_path / "out", model=Moody(), jobs=1, **LOANS, **FEW)
+
+
+def test_training_that_is_not_deterministic_is_found_out(
+    table: pd.DataFrame, tmp_path: Path
+) -> None:
+    from changeproof.protocol import work
+
+    calls = []
+
+    def drifting(X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
+        calls.append(seed)
+        model = LogisticRegression(C=float(len(calls))).fit(X, y)
+        return model.predict_proba
+
+    plan = {**FEW, "methods": ["kdtree"], "families": ["bootstrap"]}
+    learner = FunctionLearner(drifting)
+    work._trained.cache_clear()
+    audit(table, tmp_path / "first", model=learner, jobs=1, **LOANS, **plan)
+    shutil.copytree(tmp_path / "first", tmp_path / "second")
+    for path in (tmp_path / "second" / "pieces").rglob("counterfactuals-*"):
+        path.unlink()
+    work._trained.cache_clear()
+    with pytest.raises(PieceFailedError, match="not the same when trained twice"):
+        audit(table, tmp_path / "second", model=learner, jobs=1, **LOANS, **plan)
