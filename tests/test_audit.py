@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from changeproof import InputError, Plan, Results, run
-from changeproof.audit import audit
+from changeproof.auditing import audit
 from changeproof.cli import app
 from changeproof.explanation import explain
 from changeproof.models.function import FunctionLearner

@@ -15,7 +15,7 @@ PACKAGE = Path(changeproof.__file__).parent
 # Methods come before changes, though changes happen first: that is what keeps them apart.
 ROOMS = ["errors", "randomness", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
-LATER = ["evaluation", "protocol", "report", "workflow", "audit", "explanation", "progress"]
+LATER = ["evaluation", "protocol", "report", "workflow", "auditing", "explanation", "progress"]
 LATER += ["own_commands", "cli"]
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from changeproof.adapters.alibi import from_alibi as from_alibi
     from changeproof.adapters.dice import from_dice as from_dice
+    from changeproof.auditing import audit as audit
     from changeproof.changes import family_names as family_names
     from changeproof.changes import get_family as get_family
     from changeproof.changes.bank import Bank as Bank
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from changeproof.evaluation.metrics import Metrics as Metrics
     from changeproof.evaluation.metrics import measure as measure
     from changeproof.evaluation.survival import survival as survival
+    from changeproof.evaluation.uncertainty import share_interval as share_interval
     from changeproof.evaluation.uncertainty import summarise as summarise
+    from changeproof.explanation import Explanation as Explanation
+    from changeproof.explanation import explain as explain
     from changeproof.methods import get_method as get_method
     from changeproof.methods import method_names as method_names
     from changeproof.methods.given import GivenCounterfactuals as GivenCounterfactuals
@@ -47,6 +51,12 @@ if TYPE_CHECKING:
     from changeproof.methods.method import Factuals as Factuals
     from changeproof.methods.method import Method as Method
     from changeproof.methods.tuning import tune as tune
+    from changeproof.models.estimator import EstimatorLearner as EstimatorLearner
+    from changeproof.models.find import find_learner as find_learner
+    from changeproof.models.function import FunctionLearner as FunctionLearner
+    from changeproof.models.learner import Learner as Learner
+    from changeproof.models.module import ModuleLearner as ModuleLearner
+    from changeproof.models.network import NetworkLearner as NetworkLearner
     from changeproof.networks.model import Access as Access
     from changeproof.networks.network import Network as Network
     from changeproof.networks.stack import NetworkStack as NetworkStack
@@ -67,6 +77,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "adapters.alibi": ("from_alibi",),
     "adapters.dice": ("from_dice",),
+    "auditing": ("audit",),
     "changes": ("family_names", "get_family"),
     "changes.bank": ("Bank", "build_bank"),
     "changes.family": ("BaseModel", "Family", "Variant"),
@@ -80,11 +91,18 @@ _HOMES = {
     "errors": ("InputError",),
     "evaluation.metrics": ("Metrics", "measure"),
     "evaluation.survival": ("survival",),
-    "evaluation.uncertainty": ("summarise",),
+    "evaluation.uncertainty": ("share_interval", "summarise"),
+    "explanation": ("Explanation", "explain"),
     "methods": ("get_method", "method_names"),
     "methods.given": ("GivenCounterfactuals", "people_in", "read_counterfactuals"),
     "methods.method": ("Candidates", "Context", "Counterfactuals", "Factuals", "Method"),
     "methods.tuning": ("tune",),
+    "models.estimator": ("EstimatorLearner",),
+    "models.find": ("find_learner",),
+    "models.function": ("FunctionLearner",),
+    "models.learner": ("Learner",),
+    "models.module": ("ModuleLearner",),
+    "models.network": ("NetworkLearner",),
     "networks.model": ("Access",),
     "networks.network": ("Network",),
     "networks.stack": ("NetworkStack",),

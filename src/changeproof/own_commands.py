@@ -133,7 +133,7 @@ def audit(
     changeproof audit --data loans.csv --target approved --favourable yes
     --model sklearn:HistGradientBoostingClassifier --out audit
     """
-    from changeproof.audit import audit as run_audit
+    from changeproof.auditing import audit as run_audit
     from changeproof.progress import ConsoleObserver
 
     with ConsoleObserver() as observer:
@@ -198,7 +198,7 @@ def explain(
     changeproof explain --data loans.csv --target approved --favourable yes
     --model mlp --method robx-balanced --row 17
     """
-    from changeproof.audit import audit as run_audit
+    from changeproof.auditing import audit as run_audit
     from changeproof.datasets.own import own_task
     from changeproof.explanation import explain as explain_person
     from changeproof.explanation import row_of

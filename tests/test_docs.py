@@ -1,0 +1,80 @@
+"""The tutorials are true: their blocks and commands run as written, from top to bottom."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+DICE = "## From DiCE"
+# What the blocks of a page print, among other things.
+EXPECTED = {
+    "own-data.md": [
+        "Task('loans', 600 rows, 6 features)",
+        "purpose categorical ('car', 'house', 'study')",
+        "owner binary ('no', 'yes')",
+        "empirical_robustness=",
+        "column 'income' lacks 2 of 600 values (first at row 'A0003')",
+        "Task('diabetes', 768 rows, 8 features)",
+    ],
+    "own-counterfactuals.md": [
+        "rows hold no counterfactual']",
+        "given {'found': ",
+        "'not in the table': ",
+        "kdtree {'found': ",
+        "empirical_robustness=",
+    ],
+    "own-model.md": [
+        "Report: audit/report/index.html",
+        "Still accepted after a change of the model",
+        "needs gradients of a model",
+    ],
+}
+
+
+def script(text: str) -> str:
+    """Turn a page into a Python script, with its commands as calls."""
+    lines = ["import subprocess, sys"]
+    for kind, block in re.findall(r"```(python|console)\n(.*?)```", text, flags=re.DOTALL):
+        if kind == "python":
+            lines.append(block)
+            continue
+        for command in re.split(r"\n(?=\S)", block.strip()):
+            call = f"subprocess.run({command!r}, shell=True, check=True)"
+            lines.append(f"sys.stdout.flush(); {call}")
+    return "\n".join(lines)
+
+
+def test_every_tutorial_is_tried() -> None:
+    assert {path.name for path in DOCS.glob("*.md")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("page", sorted(EXPECTED))
+def test_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    if find_spec("dice_ml") is None:
+        text = text.partition(DICE)[0]
+    (tmp_path / "page.py").write_text(script(text), encoding="utf-8")
+    programs = str(Path(sys.executable).parent)
+    done = subprocess.run(
+        [sys.executable, "page.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for expected in EXPECTED[page]:
+        assert expected in done.stdout, f"{expected!r} is not in:\n{done.stdout}"
+
+
+@pytest.mark.skipif(find_spec("dice_ml") is None, reason="dice-ml is not installed (extra: dice)")
+def test_the_page_on_counterfactuals_has_a_part_for_dice() -> None:
+    assert DICE in (DOCS / "own-counterfactuals.md").read_text(encoding="utf-8")
