@@ -7,7 +7,7 @@ import pytest
 
 from changeproof import InputError, Task, TrainingData, TrainingRecipe, load_task, train
 from changeproof.networks.training import bootstrap_weights
-from plain import largest_difference, plain_training
+from benchmarks.plain.training import largest_difference, plain_training
 
 NAMES = ("breast-cancer", "diabetes", "wine-quality", "heloc")
 
