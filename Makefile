@@ -25,10 +25,8 @@ test: $(INSTALLED)  ## style, types and all tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
-bench: $(INSTALLED)  ## speed as ratios, all measured in one run
-	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/certificates.py
-	$(BIN)/python benchmarks/minimal.py
+bench: $(INSTALLED)  ## speed as ratios, all measured in one run, and benchmarks/results/README.md
+	$(BIN)/python -m benchmarks.all
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

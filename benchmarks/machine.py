@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -56,10 +57,23 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def save(name: str, table: pd.DataFrame) -> None:
-    """Keep a table of results, and note when and where it was measured."""
+def save(name: str, rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
+    """Keep rows of results in place of those with the same keys; note when and where.
+
+    Returns
+    -------
+    The whole table as it is now kept.
+    """
     RESULTS.mkdir(exist_ok=True)
-    table.to_csv(RESULTS / f"{name}.csv", index=False, float_format="%.6g")
+    path = RESULTS / f"{name}.csv"
+    table = pd.DataFrame(rows)
+    if path.exists():
+        kept = pd.read_csv(path)
+        outdated = pd.MultiIndex.from_frame(kept[keys]).isin(pd.MultiIndex.from_frame(table[keys]))
+        table = pd.concat([kept[~outdated], table]) if not outdated.all() else table
+    table = table.sort_values(keys, kind="stable")
+    table.to_csv(path, index=False, float_format="%.6g")
     runs = json.loads(RUNS.read_text(encoding="utf-8")) if RUNS.exists() else {}
     runs[name] = describe_machine()
     RUNS.write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return table
