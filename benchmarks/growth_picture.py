@@ -34,7 +34,7 @@ MARKERS = "osD^v<>PX*p"
 def draw(table: pd.DataFrame, fitted: pd.DataFrame, path: Path) -> None:
     """Draw time by size, with the fitted exponents in the legends."""
     subjects = list(dict.fromkeys(table["subject"]))
-    colours = dict(zip(subjects, mpl.colormaps["tab20"].colors[::2] + ((0, 0, 0),), strict=False))
+    colours = dict(zip(subjects, (*mpl.colormaps["tab20"].colors[::2], (0, 0, 0)), strict=False))
     markers = dict(zip(subjects, MARKERS, strict=False))
     with mpl.rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(15, 8.5), layout="constrained", dpi=110)

@@ -17,8 +17,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).resolve().parent / "results"
-RUNS = RESULTS / "runs.json"
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas")
+PASSING = ("date", "load at the end")  # what does not tell one machine from another
 
 
 def describe_machine() -> dict[str, str]:
@@ -60,20 +60,29 @@ def one_thread() -> Iterator[None]:
 def save(name: str, rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame:
     """Keep rows of results in place of those with the same keys; note when and where.
 
+    Rows that were measured on another machine or with other versions are dropped.
+
     Returns
     -------
     The whole table as it is now kept.
     """
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.csv"
-    table = pd.DataFrame(rows)
-    if path.exists():
+    path, runs_path = RESULTS / f"{name}.csv", RESULTS / "runs.json"
+    now = describe_machine()
+    runs = json.loads(runs_path.read_text(encoding="utf-8")) if runs_path.exists() else {}
+    table = pd.DataFrame(rows).assign(date=now["date"])
+    if path.exists() and _same_machine(now, runs.get(name, now)):
         kept = pd.read_csv(path)
         outdated = pd.MultiIndex.from_frame(kept[keys]).isin(pd.MultiIndex.from_frame(table[keys]))
-        table = pd.concat([kept[~outdated], table]) if not outdated.all() else table
+        table = table if outdated.all() else pd.concat([kept[~outdated], table])
     table = table.sort_values(keys, kind="stable")
     table.to_csv(path, index=False, float_format="%.6g")
-    runs = json.loads(RUNS.read_text(encoding="utf-8")) if RUNS.exists() else {}
-    runs[name] = describe_machine()
-    RUNS.write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    runs[name] = now
+    runs_path.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
     return table
+
+
+def _same_machine(one: dict[str, str], other: dict[str, str]) -> bool:
+    return {k: v for k, v in one.items() if k not in PASSING} == {
+        k: v for k, v in other.items() if k not in PASSING
+    }

@@ -51,7 +51,9 @@ class PlainAPDS(PlainMethod):
     def answer(self, row_id: int, row: np.ndarray) -> np.ndarray:
         s = self.settings
         deadline = time.perf_counter() + self.seconds
-        for number in range(math.floor((s.last_margin - s.first_margin) / s.margin_step + 1e-9) + 1):
+        for number in range(
+            math.floor((s.last_margin - s.first_margin) / s.margin_step + 1e-9) + 1
+        ):
             margin = s.first_margin + number * s.margin_step
             point = self.closest(row, margin + MARGIN_SLACK, deadline - time.perf_counter())
             if point is not None and self.survives(point, self.context.base_seed):
@@ -77,7 +79,8 @@ class PlainAPDS(PlainMethod):
         network = self.context.model
         low, high = self.context.task.training_range
         programme = Programme()
-        inputs = []
+        inputs: list[int] = []
+        before: list[int] = []
         for value, least, most in zip(row, low, high, strict=True):
             feature = programme.variable(least, most)
             change = programme.variable(0.0, math.inf, cost=1.0)

@@ -34,7 +34,9 @@ class PlainBetaRCE(PlainMethod):
         """Return the lower bounds on the share of admissible models that accept the points."""
         rows = torch.from_numpy(points)
         with torch.no_grad():
-            votes = sum((network(rows)[:, 0] >= 0.5).numpy().astype(int) for network in self.ensemble)
+            votes = sum(
+                (network(rows)[:, 0] >= 0.5).numpy().astype(int) for network in self.ensemble
+            )
         size = len(self.ensemble)
         return beta.ppf(1.0 - self.settings.confidence, 0.5 + votes, 0.5 + size - votes)
 

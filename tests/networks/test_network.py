@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changeproof import InputError, Network
 from benchmarks.plain.training import largest_difference, plain_network
+from changeproof import InputError, Network
 
 SHAPES = [(30, (32, 32)), (8, (8,)), (11, (5, 7, 3)), (20, (128, 64)), (3, ()), (1, (1,))]
 
