@@ -142,7 +142,8 @@ def plain_section(table: pd.DataFrame) -> str:
 SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
     "methods": (
         "Methods",
-        "One thread. A request's time is its share of the full batch, without fitting. Ratios: "
+        "Processor time of one thread. A request's time is its share of the full batch, without "
+        "fitting. Ratios: "
         "how many times longer the published code and the plain version of `benchmarks/plain` "
         "take. \\* first request of a base network, fitting included, on both sides. "
         "° extrapolated from a sample of the training rows. > a search of the plain version ran "

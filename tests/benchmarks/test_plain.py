@@ -69,7 +69,7 @@ def test_roar_lime_is_the_same_when_both_regressions_run_to_the_end(
     small_context: Context, small_factuals: Factuals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = small_factuals[:2]
-    settings = {"penalty": 0.16}
+    settings = {"penalty": 0.16, "n_samples": 4_000}
     fast = get_method("roar-lime")(**settings).fit(small_context).generate(asked)
     early = plain_answers("roar-lime", settings, small_context, asked)
     monkeypatch.setattr(PlainRoarLime, "regression_tolerance", 1e-10)
