@@ -11,13 +11,15 @@ import numpy as np
 from benchmarks.plain import PLAIN, PlainMethod
 from benchmarks.plain.apds import PlainAPDS
 from benchmarks.plain.rnce import PlainRNCE
+from benchmarks.plain.roar_lime import PlainRoarLime
 from changeproof import Context, Counterfactuals, Method, Network
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import certify
 
 PEOPLE = 8
 SECONDS = 12.0  # no further person is begun after that
-APDS_SECONDS = 10.0  # a third of the published limit; a third of the time to wait here
+APDS_SECONDS = 10.0  # a third of the published limit
+CONVERGED = 1e-9  # of a logistic regression
 RNCE_ROWS = 24
 RNCE_SECONDS = 10.0
 SAME = 1e-6  # of a standardised feature
@@ -85,6 +87,12 @@ def run_plain(method: Method, context: Context, answers: Counterfactuals) -> Pla
         seconds.append(time.process_time() - started)
         if sum(seconds) > SECONDS:
             break
+    if isinstance(plain, PlainRoarLime):
+        # Timed as the protocol has it; compared with the regression solved to the end, as the
+        # package does: where ROAR's walk stops hangs on the last digits of the surrogate.
+        plain.regression_tolerance = CONVERGED
+        ids = answers.row_ids[: len(rows)].tolist()
+        rows = [plain.answer(i, row) for i, row in zip(ids, answers.factuals, strict=False)]
     return PlainRun(
         fit_seconds,
         float(np.mean(seconds)),
