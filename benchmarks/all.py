@@ -26,7 +26,7 @@ def main() -> int:
     for step in STEPS:
         print(f"== {' '.join(step)}", flush=True)
         codes.append(subprocess.run([sys.executable, "-m", *step], check=False).returncode)
-    return max(codes)
+    return int(any(codes))
 
 
 if __name__ == "__main__":
