@@ -31,10 +31,8 @@ browser:  ## Debian's Chromium for the tests of the page; they are skipped where
 	  $$root apt-get update -qq && $$root apt-get install -y -qq chromium chromium-driver; } || \
 	  echo "No chromium, and none could be installed: the tests of the page will be skipped."
 
-bench: $(INSTALLED)  ## speed as ratios, all measured in one run
-	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/certificates.py
-	$(BIN)/python benchmarks/minimal.py
+bench: $(INSTALLED)  ## speed as ratios, all measured in one run, and benchmarks/results/README.md
+	$(BIN)/python -m benchmarks.all
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

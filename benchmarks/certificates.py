@@ -6,7 +6,9 @@ of the box, a third random corners, and a third found by following the gradient 
 one certified row from corner to corner, the least certain rows first. Nothing of the package's
 own attack is used. The last column must be 0.
 
-    python benchmarks/certificates.py [DATASET ...]     (all four by default)
+    python -m benchmarks.certificates [DATASET ...]     (all four by default)
+
+writes benchmarks/results/certificates.csv and prints it.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import torch
 
+from benchmarks.machine import save
 from changeproof import (
     Network,
     NetworkStack,
@@ -108,7 +112,7 @@ def attack_networks(
     )
 
 
-def attack_dataset(name: str) -> int:
+def attack_dataset(name: str) -> dict[str, object]:
     task = load_task(name)
     rows = task.rows("train")
     recipes = [TrainingRecipe(initialisation_seed=seed) for seed in BASE_SEEDS]
@@ -134,17 +138,25 @@ def attack_dataset(name: str) -> int:
             closest = min(closest, float(values.min()))
         judged += len(certified)
         broken += int((~alive).sum())
-    seconds = time.perf_counter() - started
-    print(
-        f"{name:14} {attacks:8} {judged:13} {closest:22.6f} {seconds:9.1f} {broken:20}", flush=True
-    )
-    return broken
+    return {
+        "dataset": name,
+        "attacks": attacks,
+        "certificates": judged,
+        "smallest_logit": closest,
+        "seconds": time.perf_counter() - started,
+        "broken": broken,
+    }
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    rows = []
+    for name in sys.argv[1:] or dataset_names():
+        rows.append(attack_dataset(name))
+        print(pd.DataFrame(rows[-1:]).to_string(index=False), flush=True)
+    save("certificates", rows, ["dataset"])
+    return 1 if any(row["broken"] for row in rows) else 0
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    print(
-        "dataset         attacks  certificates  smallest logit seen   seconds  certificates broken"
-    )
-    total = sum(attack_dataset(name) for name in sys.argv[1:] or dataset_names())
-    sys.exit(1 if total else 0)
+    sys.exit(main())

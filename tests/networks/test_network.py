@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.plain.training import largest_difference, plain_network
 from changeproof import InputError, Network
-from plain import largest_difference, plain_network
 
 SHAPES = [(30, (32, 32)), (8, (8,)), (11, (5, 7, 3)), (20, (128, 64)), (3, ()), (1, (1,))]
 

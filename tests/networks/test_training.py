@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.plain.training import largest_difference, plain_training
 from changeproof import InputError, Task, TrainingData, TrainingRecipe, load_task, train
 from changeproof.networks.training import bootstrap_weights
-from plain import largest_difference, plain_training
 
 NAMES = ("breast-cancer", "diabetes", "wine-quality", "heloc")
 

@@ -1,4 +1,4 @@
-"""Slow and obvious versions of what the package does fast."""
+"""The training of the protocol as an ordinary PyTorch loop, one network at a time."""
 
 from __future__ import annotations
 

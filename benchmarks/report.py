@@ -1,0 +1,216 @@
+"""One page from all that the benchmarks left in results/: nothing on it is typed by hand.
+
+    python -m benchmarks.report
+
+writes benchmarks/results/README.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.machine import LIBRARIES, RESULTS
+from benchmarks.methods import MOST_LATENCY_MS, misses
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table, its first column to the left and the others to the right."""
+    lines = [" | ".join(header), " | ".join(["---"] + ["---:"] * (len(header) - 1))]
+    return "\n".join(f"| {line} |" for line in [*lines, *(" | ".join(row) for row in rows)])
+
+
+def number(value: float) -> str:
+    """Return three significant digits, without an exponent; a dash for none."""
+    if np.isnan(value):
+        return "-"
+    decimals = 0 if value == 0 else max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:,.{min(decimals, 6)}f}"
+
+
+def methods_section(table: pd.DataFrame) -> str:
+    header = ["method", "fit s", "request ms", "published s", "ratio", "target"]
+    header += ["plain fit s", "plain request ms", "ratio", "agreement"]
+    parts = []
+    for dataset, mine in table.groupby("dataset"):
+        rows = [
+            [
+                row.method,
+                number(row.fit_seconds),
+                number(row.request_ms),
+                number(row.published_seconds) + ("*" if row.published_what != "request" else ""),
+                number(row.published_ratio),
+                "-" if row.speed == "no target" else f"{row.target_ratio:.0f} {row.speed}",
+                number(row.plain_fit_seconds) + ("°" if row.rows_checked else ""),
+                ("> " if row.plain_timeouts else "") + number(row.plain_request_ms),
+                ("> " if row.plain_timeouts else "") + number(row.plain_ratio),
+                agreement(row),
+            ]
+            for row in mine.itertuples()
+        ]
+        parts.append(f"### {dataset}, {mine['people'].iloc[0]} people\n\n{markdown(header, rows)}")
+    return "\n\n".join(parts)
+
+
+def agreement(row: object) -> str:
+    """Say how the plain answers compare with the package's."""
+    words = []
+    if row.rows_checked:
+        words.append(f"{row.rows_same} of {row.rows_checked} certificates the same")
+    if row.compared:
+        words.append(f"{row.same} of {row.compared} the same")
+        if row.same < row.compared:
+            words.append(f"{row.same_validity} equally valid, distance x {row.distance_ratio:.3f}")
+    if row.plain_timeouts:
+        words.append(f"{row.plain_timeouts} of {row.plain_people} out of time")
+    return "; ".join(words) + ("" if row.agreement == "yes" else " **no agreement**")
+
+
+def latency_section(table: pd.DataFrame) -> str:
+    datasets = list(dict.fromkeys(table["dataset"]))
+    rows = []
+    for method, mine in table.groupby("method"):
+        cells = mine.set_index("dataset")
+        rows.append([str(method)])
+        for dataset in datasets:
+            if dataset not in cells.index:
+                rows[-1].append("-")
+                continue
+            cell = cells.loc[dataset]
+            text = " / ".join(
+                number(cell[f"latency_{which}_ms"]) for which in ("median", "p90", "most")
+            )
+            rows[-1].append(text if cell["latency"] == "met" else f"**{text}**")
+    return markdown(["method", *datasets], rows)
+
+
+def tuning_section(table: pd.DataFrame) -> str:
+    rows = [
+        [
+            f"{row.method}, {row.dataset}",
+            number(row.tuning_seconds),
+            number(row.published_seconds),
+            number(row.published_ratio),
+        ]
+        for row in table.itertuples()
+    ]
+    return markdown(["tuning of", "seconds", "published s", "ratio"], rows)
+
+
+def training_section(table: pd.DataFrame) -> str:
+    rows = [
+        [
+            row.dataset,
+            str(row.networks),
+            number(row.bank_seconds),
+            number(row.published_seconds),
+            number(row.published_ratio),
+            f"{row.gflops:.0f} ({row.share_of_peak:.0%})",
+            f"{number(row.plain_seconds)} : {number(row.seconds)}",
+            number(row.plain_ratio),
+            f"{row.same_best_epoch_share:.0%}",
+        ]
+        for row in table.itertuples()
+    ]
+    header = ["dataset", "networks", "bank s", "published s", "ratio", "GFLOP/s (of peak)"]
+    header += ["plain : ours, s", "ratio", "same best epoch ±2"]
+    return markdown(header, rows)
+
+
+def growth_section(table: pd.DataFrame) -> str:
+    wide = table.pivot_table("exponent", ["subject", "work"], "dimension", sort=False)
+    order = ["people", "rows", "features", "width", "variants"]
+    wide = wide.reindex(columns=[name for name in order if name in wide.columns])
+    rows = [
+        [f"{subject}: {work}", *("-" if np.isnan(v) else f"{v:.2f}" for v in values)]
+        for (subject, work), values in zip(wide.index, wide.to_numpy(), strict=True)
+    ]
+    return markdown(["time ~ size to the power of", *wide.columns], rows)
+
+
+def plain_section(table: pd.DataFrame) -> str:
+    table = table.drop(columns="date")
+    rows = [
+        [number(v) if isinstance(v, float) else str(v) for v in line] for line in table.to_numpy()
+    ]
+    return markdown([str(name).replace("_", " ") for name in table.columns], rows)
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
+    "methods": (
+        "Methods",
+        "Processor time of one thread. A request's time is its share of the full batch, without "
+        "fitting. Ratios: "
+        "how many times longer the published code and the plain version of `benchmarks/plain` "
+        "take. \\* first request of a base network, fitting included, on both sides. "
+        "° extrapolated from a sample of the training rows. > a search of the plain version ran "
+        "out of time.",
+        methods_section,
+    ),
+    "tuning": ("Tuning", "All candidates on up to 25 people, one thread.", tuning_section),
+    "training": (
+        "Training",
+        "What one base network needs: its bank and BetaRCE's ensemble. All of it beside the "
+        "published code, every fourth network beside an ordinary PyTorch loop; processor time "
+        "of one core.",
+        training_section,
+    ),
+    "exponents": (
+        "Growth",
+        "Processor time of one thread on generated tasks; exponents of power laws over the upper "
+        "half of each grid. All points: `growth.csv`.\n\n![Time by size, log-log](growth.png)",
+        growth_section,
+    ),
+    "certificates": (
+        "Certificates",
+        "Attacks on rnce's certificates, five base networks per dataset. None may break.",
+        plain_section,
+    ),
+    "minimal": (
+        "The minimum-l1 search",
+        "The fast engine of AP-Delta-S against a mixed-integer programme on HiGHS.",
+        plain_section,
+    ),
+}
+
+
+def measured(table: pd.DataFrame, run: dict[str, str]) -> str:
+    dates = " and ".join(sorted(set(table["date"])))
+    versions = ", ".join(f"{name} {run[name]}" for name in ("python", *LIBRARIES))
+    return (
+        f"Measured on {dates}: {run['processor']}, {run['cores']} cores, {run['memory']}, "
+        f"{run['system']} (load at the end {run['load at the end']}); {versions}."
+    )
+
+
+def main() -> None:
+    runs = json.loads((RESULTS / "runs.json").read_text(encoding="utf-8"))
+    parts = [
+        "# What the benchmarks showed",
+        "Written by `python -m benchmarks.report` from the tables in this folder; "
+        "`make bench` measures everything anew.",
+    ]
+    for name, (title, words, section) in SECTIONS.items():
+        if name not in runs:
+            continue
+        table = pd.read_csv(RESULTS / f"{name}.csv")
+        parts += [f"## {title}", words, measured(table, runs[name]), section(table)]
+        if name == "methods":
+            missed = misses(table)
+            verdict = ["Targets missed:", ""] + [f"- {line}" for line in missed]
+            parts.append("\n".join(verdict) if missed else "All targets met.")
+            parts += [
+                "### A single request",
+                f"Milliseconds of a batch of one on a fitted method: median / p90 / most over "
+                f"different people. The target is a p90 below {MOST_LATENCY_MS:.0f} ms.",
+                latency_section(table),
+            ]
+    (RESULTS / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    print(f"written: {RESULTS.name}/README.md")
+
+
+if __name__ == "__main__":
+    main()
