@@ -8,6 +8,7 @@ is imported before it is asked for, so one that cannot be imported harms no othe
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +75,20 @@ class Registry(Generic[T]):
         self._accepted[name] = self._accept(thing, name)
         self._registered[name] = thing
         self._unusable.pop(name, None)
+
+    def enter(self, thing: Any, name: str | None, class_of: Callable[[Any, str], type]) -> Any:
+        """Register a class, or a function as a class; return the class.
+
+        Without a name, a class has its own and a function is called by its Python name.
+        """
+        chosen = name if name is not None else getattr(thing, "name", None)
+        if inspect.isfunction(thing):
+            chosen = chosen if chosen is not None else thing.__name__.replace("_", "-")
+            thing = class_of(thing, chosen)
+        if not isinstance(chosen, str):
+            raise InputError(f"{described(thing)} has no name; give one to register it")
+        self.register(thing, chosen)
+        return thing
 
     def mark_unusable(self, name: str, reason: str) -> None:
         """Remember why a registered thing cannot be used in this process."""
@@ -145,11 +160,13 @@ class Registry(Generic[T]):
         try:
             return points[0].load()
         except (Exception, SystemExit) as error:
-            raise InputError(f"{where} cannot be imported: {_one_line(error)}") from error
+            raise InputError(f"{where} cannot be imported: {one_line(error)}") from error
 
     def _from_path(self, reference: str) -> Any:
         module_name, _, attribute = reference.partition(":")
-        if not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
+        if not all(
+            part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]
+        ):
             raise InputError(
                 f"{self.kind} {reference!r} is not an import path; expected module:attribute, "
                 f"for instance my_package.module:My{self.kind.capitalize()}"
@@ -158,13 +175,11 @@ class Registry(Generic[T]):
             found: Any = _imported(module_name)
         except (Exception, SystemExit) as error:
             raise InputError(
-                f"{self.kind} {reference!r} cannot be imported: {_one_line(error)}"
+                f"{self.kind} {reference!r} cannot be imported: {one_line(error)}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(found, part):
-                raise InputError(
-                    f"{self.kind} {reference!r}: {module_name} has no {attribute!r}"
-                )
+                raise InputError(f"{self.kind} {reference!r}: {module_name} has no {attribute!r}")
             found = getattr(found, part)
         return found
 
@@ -192,6 +207,43 @@ class Registry(Generic[T]):
 _NAME_RULE = "expected lower-case letters, digits and hyphens only"
 
 
+def class_from(function: Any, base: type, label: str, arguments: str, **contents: Any) -> type:
+    """Return a class whose work a function does.
+
+    Parameters
+    ----------
+    label
+        What the function is called in messages.
+    arguments
+        The two arguments that it is going to be called with, as people write them.
+    contents
+        Attributes of the class; a `summary` of None becomes the docstring's first line.
+    """
+    if not inspect.isfunction(function):
+        raise InputError(f"{label} is {described(function)}; expected a function")
+    signature = inspect.signature(function)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise InputError(
+            f"{label}: {function.__name__}{signature} cannot be called with ({arguments})"
+        ) from None
+    lines = (function.__doc__ or "").strip().splitlines() or ["a function"]
+    if contents["summary"] is None:
+        contents["summary"] = lines[0]
+    copied = {key: getattr(function, key) for key in ("__doc__", "__module__", "__qualname__")}
+    return type(
+        function.__name__, (base,), {**copied, **contents, "function": staticmethod(function)}
+    )
+
+
+def described(thing: Any) -> str:
+    """Say in a message what somebody gave."""
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}"
+    return "None" if thing is None else f"an object of type {type(thing).__name__}"
+
+
 def file_name(reference: str) -> str:
     """Return a reference as a part of a file's name on any system."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", reference)
@@ -210,6 +262,9 @@ def _owner(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "unknown"
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return an error in one line: the message of one of ours, else with its type."""
     text = str(error).strip().splitlines()
+    if text and isinstance(error, InputError):
+        return text[0]
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

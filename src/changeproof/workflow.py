@@ -10,7 +10,7 @@ import joblib
 from changeproof.errors import InputError
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.results import Results
-from changeproof.protocol.runner import Observer, run_pieces
+from changeproof.protocol.runner import Observer, finished_part, run_pieces
 from changeproof.report.page import FOLDER as REPORT
 from changeproof.report.page import write_report
 from changeproof.report.tables import FOLDER as TABLES
@@ -21,6 +21,9 @@ def run(
     plan: Plan, out: str | Path, *, jobs: int | None = None, observer: Observer | None = None
 ) -> Results:
     """Run a plan into a directory, or go on with it; then write tables and report.
+
+    When a method fails, the others are finished, and tables and report are written for them;
+    then `PieceFailedError` is raised.
 
     Parameters
     ----------
@@ -44,8 +47,10 @@ def run(
 
     def publish() -> None:
         remove_outdated()
-        results = Results(folder)
-        write_report(results, write_tables(results))
+        part = finished_part(plan, folder)
+        if part is not None:
+            results = Results(folder, part)
+            write_report(results, write_tables(results))
 
     run_pieces(
         plan, folder, jobs=jobs, observer=observer, before_work=remove_outdated, after_work=publish

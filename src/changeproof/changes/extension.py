@@ -15,6 +15,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
+from changeproof.registry import class_from, described
 
 Function = Callable[[Task, BaseModel], Iterable[TrainingRecipe | Variant]]
 Class = TypeVar("Class", bound=type[Family])
@@ -24,7 +25,6 @@ LEVEL = "all"
 class FunctionFamily(Family):
     """A family that is a function of the task and the base model."""
 
-    summary = "a function"
     function: ClassVar[Function]
 
     def variants(self, task: Task, base: BaseModel) -> Sequence[Variant]:
@@ -83,9 +83,7 @@ def register_family(thing: Class, *, name: str | None = None) -> Class: ...
 @overload
 def register_family(thing: Function, *, name: str | None = None) -> type[Family]: ...
 @overload
-def register_family(
-    thing: None = None, *, name: str | None = None
-) -> Callable[[Class], Class]: ...
+def register_family(thing: None = None, *, name: str | None = None) -> Callable[[Class], Class]: ...
 def register_family(thing: Any = None, *, name: str | None = None) -> Any:
     """Give a family a name that plans can use; also as a decorator of a class.
 
@@ -103,37 +101,13 @@ def register_family(thing: Any = None, *, name: str | None = None) -> Any:
     """
     if thing is None:
         return lambda decorated: register_family(decorated, name=name)
-    chosen = name if name is not None else getattr(thing, "name", None)
-    if inspect.isfunction(thing):
-        chosen = chosen if chosen is not None else thing.__name__.replace("_", "-")
-        thing = function_family(thing, chosen)
-    if not isinstance(chosen, str):
-        raise InputError(f"{thing!r} has no name; give one to register it")
-    REGISTRY.register(thing, chosen)
-    return thing
+    return REGISTRY.enter(thing, name, function_family)
 
 
 def function_family(function: Function, name: str, *, summary: str | None = None) -> type[Family]:
     """Return the family class of a function."""
-    if not inspect.isfunction(function):
-        raise InputError(f"family {name!r} is {function!r}; expected a function")
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        raise InputError(
-            f"family {name!r}: {function.__name__}{inspect.signature(function)} cannot be called "
-            "with (task, base)"
-        ) from None
-    lines = (function.__doc__ or "").strip().splitlines() or [FunctionFamily.summary]
-    contents = {
-        "__doc__": function.__doc__,
-        "__module__": function.__module__,
-        "__qualname__": function.__qualname__,
-        "name": name,
-        "summary": summary if summary is not None else lines[0],
-        "function": staticmethod(function),
-    }
-    return type(function.__name__, (FunctionFamily,), contents)
+    label, contents = f"family {name!r}", {"name": name, "summary": summary}
+    return class_from(function, FunctionFamily, label, "task, base", **contents)
 
 
 def as_family(found: Any, reference: str) -> type[Family]:
@@ -142,8 +116,8 @@ def as_family(found: Any, reference: str) -> type[Family]:
         found = function_family(found, reference)
     if not (isinstance(found, type) and issubclass(found, Family)):
         raise InputError(
-            f"family {reference!r} is {found!r}; expected a subclass of changeproof.Family or a "
-            "function of (task, base)"
+            f"family {reference!r} is {described(found)}; expected a subclass of "
+            "changeproof.Family or a function of (task, base)"
         )
     if missing := sorted(found.__abstractmethods__):
         raise InputError(f"family {reference!r} does not define {', '.join(missing)}")
@@ -169,7 +143,9 @@ def as_family(found: Any, reference: str) -> type[Family]:
 def listed(given: Any, name: str) -> list[Any]:
     """Return what a family described as a list that is not empty."""
     if not isinstance(given, Iterable):
-        raise InputError(f"family {name!r} returned {given!r}; expected a list of variants")
+        raise InputError(
+            f"family {name!r} returned {described(given)}; expected a list of variants"
+        )
     variants = list(given)
     if not variants:
         raise InputError(f"family {name!r} describes no changed model for this task")
@@ -179,13 +155,13 @@ def listed(given: Any, name: str) -> list[Any]:
 def reason_against(variant: Any, task: Task) -> str | None:
     """Return why a variant cannot be made, or None if it can."""
     if not isinstance(variant, Variant):
-        return f"is {variant!r}; expected a Variant"
+        return f"is {described(variant)}; expected a Variant"
     change = variant.change
     if isinstance(change, Network):
         expected, given = task.n_features, change.n_features
         return None if given == expected else f"takes {given} features; expected {expected}"
     if not isinstance(change, TrainingRecipe):
-        return f"changes to {change!r}; expected a TrainingRecipe or a Network"
+        return f"changes to {described(change)}; expected a TrainingRecipe or a Network"
     rows = len(task.split.train) + len(task.split.update)
     for name, values in (("row_weights", change.row_weights), ("labels", change.labels)):
         if values is not None and (reason := _bad_values(name, values, rows)):

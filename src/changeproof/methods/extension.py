@@ -12,6 +12,7 @@ from changeproof.errors import InputError
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.networks.model import Access
+from changeproof.registry import class_from, described
 
 Function = Callable[..., Any]
 Class = TypeVar("Class", bound=type[Method])
@@ -20,7 +21,6 @@ Class = TypeVar("Class", bound=type[Method])
 class FunctionMethod(Method):
     """A method that is a function of the context and the factuals."""
 
-    summary = "a function"
     function: ClassVar[Function]
 
     def _search(self, factuals: Factuals) -> Candidates:
@@ -31,7 +31,7 @@ class FunctionMethod(Method):
             return Candidates(np.asarray(answer, dtype=np.float64))
         except (TypeError, ValueError):
             raise InputError(
-                f"method {self.name!r} returned {_described(answer)}; expected an array of shape "
+                f"method {self.name!r} returned {described(answer)}; expected an array of shape "
                 f"{factuals.rows.shape} (NaN where there is no answer) or Candidates"
             ) from None
 
@@ -76,9 +76,7 @@ def register_method(thing: Class, *, name: str | None = None) -> Class: ...
 @overload
 def register_method(thing: Function, *, name: str | None = None) -> type[Method]: ...
 @overload
-def register_method(
-    thing: None = None, *, name: str | None = None
-) -> Callable[[Class], Class]: ...
+def register_method(thing: None = None, *, name: str | None = None) -> Callable[[Class], Class]: ...
 def register_method(thing: Any = None, *, name: str | None = None) -> Any:
     """Give a method a name that plans can use; also as a decorator of a class.
 
@@ -96,14 +94,7 @@ def register_method(thing: Any = None, *, name: str | None = None) -> Any:
     """
     if thing is None:
         return lambda decorated: register_method(decorated, name=name)
-    chosen = name if name is not None else getattr(thing, "name", None)
-    if inspect.isfunction(thing):
-        chosen = chosen if chosen is not None else thing.__name__.replace("_", "-")
-        thing = function_method(thing, chosen)
-    if not isinstance(chosen, str):
-        raise InputError(f"{_described(thing)} has no name; give one to register it")
-    REGISTRY.register(thing, chosen)
-    return thing
+    return REGISTRY.enter(thing, name, function_method)
 
 
 def function_method(
@@ -114,26 +105,8 @@ def function_method(
     needs: Access = Access.PREDICTIONS,
 ) -> type[Method]:
     """Return the method class of a function."""
-    if not inspect.isfunction(function):
-        raise InputError(f"method {name!r} is {_described(function)}; expected a function")
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        raise InputError(
-            f"method {name!r}: {function.__name__}{inspect.signature(function)} cannot be called "
-            "with (context, factuals)"
-        ) from None
-    lines = (function.__doc__ or "").strip().splitlines() or [FunctionMethod.summary]
-    contents = {
-        "__doc__": function.__doc__,
-        "__module__": function.__module__,
-        "__qualname__": function.__qualname__,
-        "name": name,
-        "summary": summary if summary is not None else lines[0],
-        "needs": needs,
-        "function": staticmethod(function),
-    }
-    return type(function.__name__, (FunctionMethod,), contents)
+    label, contents = f"method {name!r}", {"name": name, "summary": summary, "needs": needs}
+    return class_from(function, FunctionMethod, label, "context, factuals", **contents)
 
 
 def as_method(found: Any, reference: str) -> type[Method]:
@@ -142,7 +115,7 @@ def as_method(found: Any, reference: str) -> type[Method]:
         return function_method(found, reference)
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise InputError(
-            f"method {reference!r} is {_described(found)}; expected a subclass of "
+            f"method {reference!r} is {described(found)}; expected a subclass of "
             "changeproof.Method or a function of (context, factuals)"
         )
     if missing := sorted(found.__abstractmethods__):
@@ -161,9 +134,3 @@ def as_method(found: Any, reference: str) -> type[Method]:
             f"{type(error).__name__}: {error}; every setting needs a default"
         ) from error
     return found
-
-
-def _described(thing: Any) -> str:
-    if isinstance(thing, type):
-        return f"the class {thing.__name__}"
-    return "None" if thing is None else f"an object of type {type(thing).__name__}"

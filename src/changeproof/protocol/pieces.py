@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from changeproof import changes, methods
 from changeproof.changes import get_family
 from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import Task
 from changeproof.methods import get_method
 from changeproof.protocol.fingerprint import code_digest, fingerprint
+from changeproof.protocol.own_code import own_code
 from changeproof.protocol.plan import TUNING_SEED, Plan
+from changeproof.registry import file_name
 
 
 class Kind(StrEnum):
@@ -56,7 +59,7 @@ class Piece:
     @property
     def file_stem(self) -> str:
         """Its file, relative to the store, up to the checksum."""
-        name = "-".join(word for word in (self.kind.value, self.subject) if word)
+        name = "-".join(word for word in (self.kind.value, file_name(self.subject)) if word)
         return f"{self.dataset}/{self.base_seed}/{name}.{self.fingerprint}"
 
 
@@ -141,13 +144,20 @@ def survival_piece(answers: Piece, banks: tuple[Piece, ...]) -> Piece:
 
 
 def _code(*rooms: str, family: str | None = None, method: str | None = None) -> str:
-    """Hash the code that a piece is computed with."""
-    modules = [f"changeproof.{room}" for room in rooms]
+    """Hash the code that a piece is computed with, be it ours or people's own."""
+    modules, own = [f"changeproof.{room}" for room in rooms], ""
     if family is not None:
-        modules.append(type(get_family(family)).__module__)
+        cls = type(get_family(family))
+        if changes.REGISTRY.is_builtin(family):
+            modules.append(cls.__module__)
+        else:
+            own = own_code(getattr(cls, "author", cls))
     if method is not None:
-        modules.append(get_method(method).__module__)
-    return code_digest(*modules)
+        if methods.REGISTRY.is_builtin(method):
+            modules.append(get_method(method).__module__)
+        else:
+            own = own_code(get_method(method))
+    return code_digest(*modules) + own
 
 
 # Seconds that a request takes, roughly; 0.01 where nothing is said.
