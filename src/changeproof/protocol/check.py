@@ -12,6 +12,7 @@ from changeproof import changes, methods
 from changeproof.changes.extension import as_family
 from changeproof.changes.family import BaseModel, Family
 from changeproof.datasets.builtin import load_task
+from changeproof.datasets.task import Task
 from changeproof.methods.extension import as_method
 from changeproof.methods.method import Method
 from changeproof.networks.network import Network
@@ -43,7 +44,8 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
         cls = methods.get_method(method)
     else:
         cls = as_method(method, getattr(method, "__name__", "method"))
-    task, network = load_task(DATASET), _base_network()
+    task = _task()
+    network = _base_network(task)
     people = evaluation_factuals(task, network, BASE_SEED, PEOPLE)
     return examine(MethodBench(cls, task, network, BASE_SEED, people).checks())
 
@@ -65,11 +67,18 @@ def check_family(family: type[Family] | str | Any) -> list[Finding]:
         cls = type(changes.get_family(family))
     else:
         cls = as_family(family, getattr(family, "__name__", "family"))
-    base = BaseModel(BASE_SEED, _base_network())
+    task = _task()
+    base = BaseModel(BASE_SEED, _base_network(task))
     author = getattr(cls, "author", cls)
-    return examine(FamilyBench(cls, author, load_task(DATASET), base).checks())
+    return examine(FamilyBench(cls, author, task, base).checks())
 
 
-def _base_network() -> Network:
+def _task() -> Task:
+    """Return a copy of its own: what is checked may damage it."""
+    task = load_task(DATASET)
+    return Task(task.name, task.frame.copy(), task.labels.copy(), task.split)
+
+
+def _base_network(task: Task) -> Network:
     recipe = TrainingRecipe(initialisation_seed=BASE_SEED)
-    return train([recipe], TrainingData.of(load_task(DATASET))).stack[0]
+    return train([recipe], TrainingData.of(task)).stack[0]
