@@ -83,7 +83,7 @@ class Registry(Generic[T]):
         """
         chosen = name if name is not None else getattr(thing, "name", None)
         if inspect.isfunction(thing):
-            chosen = chosen if chosen is not None else thing.__name__.replace("_", "-")
+            chosen = chosen if chosen is not None else name_of(thing)
             thing = class_of(thing, chosen)
         if not isinstance(chosen, str):
             raise InputError(f"{described(thing)} has no name; give one to register it")
@@ -235,6 +235,11 @@ def class_from(function: Any, base: type, label: str, arguments: str, **contents
     return type(
         function.__name__, (base,), {**copied, **contents, "function": staticmethod(function)}
     )
+
+
+def name_of(function: Any) -> str:
+    """Return a function's Python name as one that plans can use."""
+    return str(function.__name__).strip("<_>").lower().replace("_", "-")
 
 
 def described(thing: Any) -> str:

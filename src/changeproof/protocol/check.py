@@ -22,6 +22,7 @@ from changeproof.protocol.family_checks import FamilyBench
 from changeproof.protocol.findings import Finding, examine
 from changeproof.protocol.findings import findings_table as findings_table
 from changeproof.protocol.method_checks import MethodBench
+from changeproof.registry import name_of
 
 DATASET, BASE_SEED, PEOPLE = "diabetes", 2026, 12
 
@@ -43,7 +44,7 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
     if isinstance(method, str):
         cls = methods.get_method(method)
     else:
-        cls = as_method(method, getattr(method, "__name__", "method"))
+        cls = as_method(method, name_of(method) if hasattr(method, "__name__") else "method")
     task = _task()
     network = _base_network(task)
     people = evaluation_factuals(task, network, BASE_SEED, PEOPLE)
@@ -66,7 +67,7 @@ def check_family(family: type[Family] | str | Any) -> list[Finding]:
     if isinstance(family, str):
         cls = type(changes.get_family(family))
     else:
-        cls = as_family(family, getattr(family, "__name__", "family"))
+        cls = as_family(family, name_of(family) if hasattr(family, "__name__") else "family")
     task = _task()
     base = BaseModel(BASE_SEED, _base_network(task))
     author = getattr(cls, "author", cls)

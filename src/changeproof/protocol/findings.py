@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -94,9 +96,25 @@ def state_of(task: Task, network: Network, *arrays: Any) -> dict[str, str]:
     return states | {name: repr(state) for name, state in generators.items()}
 
 
+@contextmanager
+def fresh_generators() -> Iterator[None]:
+    """Bring the global random generators into a state of their own, and back again."""
+    numpys, pythons, torchs = np.random.get_state(), random.getstate(), torch.get_rng_state()  # noqa: NPY002
+    seed = int.from_bytes(os.urandom(4), "little")
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(numpys)  # noqa: NPY002
+        random.setstate(pythons)
+        torch.set_rng_state(torchs)
+
+
 def _finding(check: Check) -> Finding:
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), fresh_generators():
             warnings.simplefilter("ignore")
             seen = check.look()
     except CheckFailed as failed:

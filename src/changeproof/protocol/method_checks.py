@@ -33,6 +33,7 @@ from changeproof.protocol.findings import Check, demand, state_of
 from changeproof.registry import NAME
 
 TOLERANCE = 1e-9
+OUT_OF_REACH = 1e6
 UNDER_CHECK = "method-under-check"
 
 
@@ -159,9 +160,8 @@ class MethodBench:
 
     def nothing_to_find(self) -> str:
         """On a model that never says yes: no exception, no factual, reasons."""
-        network = Network.initialised(self.task.n_features, (4,), 0)
-        silent = (network.weights[0] * 0, network.weights[1])
-        never = Network(silent, (network.biases[0], network.biases[1] - 100))
+        *biases, last = self.network.biases
+        never = Network(self.network.weights, (*biases, last - OUT_OF_REACH))
         context = Context(self.task, never, self.base_seed)
         answers = self.method().fit(context).generate(self.people)
         for outcome in (UNCHANGED, NOT_FINITE):
