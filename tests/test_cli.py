@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,14 @@ from changeproof import Results
 from changeproof.cli import app
 
 
-def call(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def call(
+    *arguments: str | Path, cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "changeproof", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, check=False, env=environment
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,13 @@ def call(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Complete
         (["--preset", "paper", "--plan", "x.toml"], "either --preset or --plan, not both"),
         (["--plan", "x.toml"], "cannot read plan file x.toml: No such file"),
         (["--plan", "wrong.toml"], "wrong.toml: unknown key 'method'; expected one of: datasets"),
+        (["--methods", "own:Gone"], "method 'own:Gone': own has no 'Gone'"),
+        (
+            ["--methods", "kdtree,cracked:Any"],
+            "cracked:Any' cannot be imported: ZeroDivision",
+        ),
+        (["--families", "nowhere:Any"], "'nowhere:Any' cannot be imported: ModuleNotFoundError"),
+        (["--methods", "own:NOT_ONE"], "is an object of type int; expected a subclass of change"),
         (["--jobs", "0"], "jobs must be at least 1; got 0"),
         (
             ["--out", "foreign"],
@@ -39,10 +52,12 @@ def test_bad_input_is_one_line_exit_2_and_nothing_written(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "wrong.toml").write_text('method = ["kdtree"]\n')
+    (tmp_path / "own.py").write_text("NOT_ONE = 1\n")
+    (tmp_path / "cracked.py").write_text("1 / 0\n")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.txt").write_text("mine")
     before = sorted(tmp_path.rglob("*"))
-    done = call("run", *arguments, cwd=tmp_path)
+    done = call("run", *arguments, cwd=tmp_path, PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -114,6 +129,83 @@ def test_lists_name_everything(subject: str) -> None:
     assert all(name in listed for name in names)
 
 
+OWN = """
+def up(context, factuals):
+    return factuals.rows + 1.0
+
+def down(context, factuals):
+    return factuals.rows - factuals.rows.mean(axis=0)
+
+def short(context, factuals):
+    return factuals.rows[:, :1]
+
+def crash(context, factuals):
+    return factuals.nothing
+
+def one(task, base):
+    from changeproof import TrainingRecipe
+    return [TrainingRecipe(initialisation_seed=base.seed + 1, max_epochs=5)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "message"),
+    [
+        ("short", 2, "counterfactuals of own:short failed: method 'own:short' returned candidates"),
+        ("crash", 1, "counterfactuals of own:crash failed: AttributeError: 'Factuals' object has"),
+    ],
+)
+def test_a_method_that_fails_is_named_and_the_rest_is_there(
+    tmp_path: Path, failing: str, code: int, message: str
+) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    options = ["--datasets", "diabetes", "--methods", f"own:up,own:{failing}", "--factuals", "3"]
+    done = call("run", *options, "--families", "own:one", "--jobs", "1", "--out", "o", cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Tables and report of the rest are in o." in done.stderr
+    assert "own:up" in (tmp_path / "o/tables/full_results.csv").read_text()
+    assert "Traceback" not in done.stderr or code == 1
+    shown = call("show", "o", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "own:up" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["own:up"], 0, "All is well."),
+        (["--family", "own:one"], 0, "All is well."),
+        (["own:down"], 1, "batch size: answer every person by themselves"),
+        (["own:gone"], 2, "method 'own:gone': own has no 'gone'"),
+        (["--family", "nobody"], 2, "unknown family 'nobody'; expected one of"),
+    ],
+)
+def test_check(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    done = call("check", *arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in (done.stderr if code == 2 else done.stdout)
+
+
+def test_packages_with_methods_are_listed_and_broken_ones_with_their_reason(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    information = tmp_path / "own-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
+    points = "[changeproof.methods]\nmove-up = own:up\nlost = own_lost:Any\n"
+    (information / "entry_points.txt").write_text(points)
+    places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = call("list", "methods", PYTHONPATH=places)
+    assert done.returncode == 0, done.stderr
+    assert "move-up" in done.stdout
+    assert "broken: lost: entry point 'lost' of package own (own_lost:Any) cannot" in done.stdout
+    asked = call("run", "--methods", "lost", cwd=tmp_path, PYTHONPATH=places)
+    assert asked.returncode == 2
+    assert "entry point 'lost' of package own (own_lost:Any) cannot be imported" in asked.stderr
+    assert not (tmp_path / "runs").exists()
+
+
 def test_help_and_version_need_no_heavy_import() -> None:
     code = (
         "import sys; sys.argv = ['changeproof', '--help']\n"
@@ -124,6 +216,6 @@ def test_help_and_version_need_no_heavy_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for command in ("run", "report", "show", "status", "list", "compare"):
+    for command in ("run", "report", "show", "status", "list", "compare", "check", "audit"):
         assert command in done.stdout
     assert call("--version").stdout.strip() == changeproof.__version__

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from changeproof.adapters.alibi import from_alibi as from_alibi
     from changeproof.adapters.dice import from_dice as from_dice
     from changeproof.auditing import audit as audit
+    from changeproof.changes import builtin_family_names as builtin_family_names
     from changeproof.changes import family_names as family_names
     from changeproof.changes import get_family as get_family
     from changeproof.changes.bank import Bank as Bank
     from changeproof.changes.bank import build_bank as build_bank
+    from changeproof.changes.extension import family as family
+    from changeproof.changes.extension import register_family as register_family
     from changeproof.changes.family import BaseModel as BaseModel
     from changeproof.changes.family import Family as Family
     from changeproof.changes.family import Variant as Variant
@@ -40,8 +43,11 @@ if TYPE_CHECKING:
     from changeproof.evaluation.uncertainty import summarise as summarise
     from changeproof.explanation import Explanation as Explanation
     from changeproof.explanation import explain as explain
+    from changeproof.methods import builtin_method_names as builtin_method_names
     from changeproof.methods import get_method as get_method
     from changeproof.methods import method_names as method_names
+    from changeproof.methods.extension import method as method
+    from changeproof.methods.extension import register_method as register_method
     from changeproof.methods.given import GivenCounterfactuals as GivenCounterfactuals
     from changeproof.methods.given import people_in as people_in
     from changeproof.methods.given import read_counterfactuals as read_counterfactuals
@@ -63,10 +69,13 @@ if TYPE_CHECKING:
     from changeproof.networks.training import TrainingData as TrainingData
     from changeproof.networks.training import TrainingRecipe as TrainingRecipe
     from changeproof.networks.training import train as train
+    from changeproof.protocol.check import check_family as check_family
+    from changeproof.protocol.check import check_method as check_method
     from changeproof.protocol.factuals import evaluation_factuals as evaluation_factuals
     from changeproof.protocol.plan import Plan as Plan
     from changeproof.protocol.results import Results as Results
     from changeproof.protocol.runner import Observer as Observer
+    from changeproof.protocol.runner import PieceFailedError as PieceFailedError
     from changeproof.protocol.runner import take_inventory as take_inventory
     from changeproof.report.paper import compare_with_paper as compare_with_paper
     from changeproof.report.tables import build_tables as build_tables
@@ -78,8 +87,9 @@ _HOMES = {
     "adapters.alibi": ("from_alibi",),
     "adapters.dice": ("from_dice",),
     "auditing": ("audit",),
-    "changes": ("family_names", "get_family"),
+    "changes": ("builtin_family_names", "family_names", "get_family"),
     "changes.bank": ("Bank", "build_bank"),
+    "changes.extension": ("family", "register_family"),
     "changes.family": ("BaseModel", "Family", "Variant"),
     "changes.magnitude": ("change_magnitudes",),
     "datasets.builtin": ("dataset_names", "load_task"),
@@ -93,7 +103,8 @@ _HOMES = {
     "evaluation.survival": ("survival",),
     "evaluation.uncertainty": ("share_interval", "summarise"),
     "explanation": ("Explanation", "explain"),
-    "methods": ("get_method", "method_names"),
+    "methods": ("builtin_method_names", "get_method", "method_names"),
+    "methods.extension": ("method", "register_method"),
     "methods.given": ("GivenCounterfactuals", "people_in", "read_counterfactuals"),
     "methods.method": ("Candidates", "Context", "Counterfactuals", "Factuals", "Method"),
     "methods.tuning": ("tune",),
@@ -107,10 +118,11 @@ _HOMES = {
     "networks.network": ("Network",),
     "networks.stack": ("NetworkStack",),
     "networks.training": ("TrainingData", "TrainingRecipe", "train"),
+    "protocol.check": ("check_family", "check_method"),
     "protocol.factuals": ("evaluation_factuals",),
     "protocol.plan": ("Plan",),
     "protocol.results": ("Results",),
-    "protocol.runner": ("Observer", "take_inventory"),
+    "protocol.runner": ("Observer", "PieceFailedError", "take_inventory"),
     "report.paper": ("compare_with_paper",),
     "report.tables": ("build_tables",),
     "workflow": ("run",),

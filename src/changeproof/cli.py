@@ -67,9 +67,11 @@ def run(
     datasets: Annotated[
         list[str] | None, _names("Datasets; see 'changeproof list datasets'.")
     ] = None,
-    methods: Annotated[list[str] | None, _names("Methods; see 'changeproof list methods'.")] = None,
+    methods: Annotated[
+        list[str] | None, _names("Methods; see 'changeproof list methods', or import paths.")
+    ] = None,
     families: Annotated[
-        list[str] | None, _names("Families; see 'changeproof list families'.")
+        list[str] | None, _names("Families; see 'changeproof list families', or import paths.")
     ] = None,
     base_seeds: Annotated[
         list[str] | None,
@@ -111,10 +113,11 @@ def run(
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})
     check_free(folder)
+    from changeproof.failures import failures_told
     from changeproof.progress import ConsoleObserver
     from changeproof.workflow import run as run_plan
 
-    with ConsoleObserver() as observer:
+    with ConsoleObserver() as observer, failures_told(folder):
         results = run_plan(chosen, folder, jobs=jobs, observer=observer)
     typer.echo(f"Tables: {results.folder / 'tables'}")
     typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
@@ -266,10 +269,44 @@ own_commands.register(app)
 
 @app.command("list")
 def list_names(subject: Annotated[Subject, typer.Argument(help="What to list.")]) -> None:
-    """List the datasets, families of change or methods that plans can name."""
+    """List the datasets, families of change or methods that plans can name.
+
+    Also those of installed packages (entry points changeproof.methods and
+    changeproof.families); what cannot be imported is listed with its reason.
+    """
     from changeproof.report.terminal import print_names
 
     print_names(subject.value)
+
+
+@app.command()
+def check(
+    reference: Annotated[
+        str, typer.Argument(help="A name or an import path: my_package.module:MyMethod.")
+    ],
+    family: Annotated[bool, typer.Option("--family", help="It is a family of change.")] = False,
+) -> None:
+    """Check that a method, or a family of change, keeps to its contract.
+
+    A method has to give the same answers whatever the batch, the order or the
+    process, to be honest where it finds nothing, and to leave alone what it is
+    given. It is tried on an embedded dataset; its speed is told, not judged.
+    Exit code 1: a check failed. The same from Python, for instance in a test:
+    changeproof.check_method(MyMethod), changeproof.check_family(MyFamily).
+
+    changeproof check my_package.module:MyMethod
+    """
+    from changeproof.protocol.check import check_family, check_method, findings_table
+    from changeproof.report.terminal import print_table
+
+    findings = (check_family if family else check_method)(reference)
+    print_table(reference, findings_table(findings))
+    failed = [finding for finding in findings if finding.failed]
+    for finding in failed:
+        typer.echo(f"{finding.check}: {finding.fix}")
+    typer.echo(f"{len(failed)} of {len(findings)} checks failed." if failed else "All is well.")
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.callback(invoke_without_command=True)

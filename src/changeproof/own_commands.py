@@ -134,9 +134,10 @@ def audit(
     --model sklearn:HistGradientBoostingClassifier --out audit
     """
     from changeproof.auditing import audit as run_audit
+    from changeproof.failures import failures_told
     from changeproof.progress import ConsoleObserver
 
-    with ConsoleObserver() as observer:
+    with ConsoleObserver() as observer, failures_told(out):
         results = run_audit(
             data,
             out,
@@ -202,6 +203,7 @@ def explain(
     from changeproof.datasets.own import own_task
     from changeproof.explanation import explain as explain_person
     from changeproof.explanation import row_of
+    from changeproof.failures import failures_told
     from changeproof.progress import ConsoleObserver
 
     options: dict[str, Any] = {
@@ -216,7 +218,7 @@ def explain(
     }
     task = own_task(data, **options)
     folder = out if out is not None else Path("runs") / f"explain-{task.name}"
-    with ConsoleObserver() as observer:
+    with ConsoleObserver() as observer, failures_told(folder):
         results = run_audit(
             data,
             folder,

@@ -103,7 +103,7 @@ class ConsoleObserver(Observer):
         if self._task is not None:
             self._bar.update(self._task, completed=self._done)
         if item.failure is not None:
-            self._say(f"failed: {item.piece.label}")
+            self._say(f"failed: {item.piece.label}: {item.error}")
         now = time.monotonic()
         if not self.console.is_terminal and now - self._spoke > SECONDS_BETWEEN_LINES:
             left = (now - self._began) * (self._total - self._done) / self._done

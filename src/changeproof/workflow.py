@@ -12,7 +12,7 @@ from changeproof.protocol.fitting import fitted
 from changeproof.protocol.pieces import plan_subjects
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.results import Results
-from changeproof.protocol.runner import Observer, run_pieces
+from changeproof.protocol.runner import Observer, finished_part, run_pieces
 from changeproof.report.page.write import FOLDER as REPORT
 from changeproof.report.page.write import write_report
 from changeproof.report.printing import write_print
@@ -25,6 +25,9 @@ def run(
     plan: Plan, out: str | Path, *, jobs: int | None = None, observer: Observer | None = None
 ) -> Results:
     """Run a plan into a directory, or go on with it; then write tables and report.
+
+    When a method fails, the others are finished, and tables and report are written for them;
+    then `PieceFailedError` is raised.
 
     Parameters
     ----------
@@ -49,7 +52,9 @@ def run(
 
     def publish() -> None:
         remove_outdated()
-        report(folder)
+        part = finished_part(plan, folder)
+        if part is not None:
+            _report(Results(folder, part))
 
     run_pieces(
         plan, folder, jobs=jobs, observer=observer, before_work=remove_outdated, after_work=publish
@@ -68,7 +73,10 @@ def report(out: str | Path) -> Path:
     out
         The run directory.
     """
-    results = Results(out)
+    return _report(Results(out))
+
+
+def _report(results: Results) -> Path:
     readings = Readings(results)
     tables = read_tables(results.folder)
     if not tables and readings.inventory.complete:

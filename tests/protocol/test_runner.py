@@ -179,7 +179,11 @@ def test_a_failing_piece_is_reported_and_the_rest_is_kept(
             run(plan, tmp_path, jobs=1)
     assert "diabetes 2026 counterfactuals kdtree" in str(caught.value)
     assert "(1 pieces that need them were not tried)" in str(caught.value)
-    assert not (tmp_path / "tables").exists()
+    assert caught.value.summary == [
+        "counterfactuals of kdtree failed: RuntimeError: the tree fell over"
+    ]
+    table = pd.read_csv(tmp_path / "tables" / "full_results.csv")
+    assert set(table["method"]) == {"wachter"}
     inventory = take_inventory(plan, tmp_path)
     assert {piece.label for piece in inventory.missing} == {
         "diabetes 2026 counterfactuals kdtree",
@@ -187,6 +191,8 @@ def test_a_failing_piece_is_reported_and_the_rest_is_kept(
     }
     run(plan, tmp_path, jobs=1)
     assert take_inventory(plan, tmp_path).complete
+    table = pd.read_csv(tmp_path / "tables" / "full_results.csv")
+    assert set(table["method"]) == {"kdtree", "wachter"}
 
 
 def test_results_can_be_read_back(quick_run: Results) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from changeproof.errors import unknown
+from changeproof.registry import Registry
 
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
@@ -29,15 +28,25 @@ _FAMILIES = {
 }
 
 
+def _accept(found: Any, reference: str) -> type[Family]:
+    from changeproof.changes.extension import as_family
+
+    return as_family(found, reference)
+
+
+REGISTRY: Registry[type[Family]] = Registry("family", "changeproof.families", _FAMILIES, _accept)
+
+
+def builtin_family_names() -> tuple[str, ...]:
+    """Return the names of the paper's families, in its order."""
+    return REGISTRY.builtin_names
+
+
 def family_names() -> tuple[str, ...]:
-    """Return the names of all families, in the paper's order."""
-    return tuple(_FAMILIES)
+    """Return the names of all families: the paper's, then those of packages and of one's own."""
+    return REGISTRY.names
 
 
-def get_family(name: str) -> Family:
-    """Return the family of that name."""
-    if name not in _FAMILIES:
-        raise unknown("family", name, _FAMILIES)
-    module, class_name = _FAMILIES[name]
-    family: Family = getattr(import_module(module), class_name)()
-    return family
+def get_family(reference: str) -> Family:
+    """Return the family of that name or import path."""
+    return REGISTRY.get(reference)()

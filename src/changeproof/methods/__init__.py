@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from changeproof.errors import unknown
+from changeproof.registry import Registry
 
 if TYPE_CHECKING:
     from changeproof.methods.method import Method
@@ -14,25 +13,35 @@ if TYPE_CHECKING:
 _METHODS = {
     "apds": ("changeproof.methods.apds", "APDS"),
     "betarce": ("changeproof.methods.betarce", "BetaRCE"),
-    "robx-balanced": ("changeproof.methods.robx", "RobXBalanced"),
-    "robx-robust": ("changeproof.methods.robx", "RobXRobust"),
     "kdtree": ("changeproof.methods.kdtree", "KDTree"),
     "rbr": ("changeproof.methods.rbr", "RBR"),
     "rnce": ("changeproof.methods.rnce", "RNCE"),
     "roar-lime": ("changeproof.methods.roar_lime", "RoarLime"),
+    "robx-balanced": ("changeproof.methods.robx", "RobXBalanced"),
+    "robx-robust": ("changeproof.methods.robx", "RobXRobust"),
     "wachter": ("changeproof.methods.wachter", "Wachter"),
 }
 
 
+def _accept(found: Any, reference: str) -> type[Method]:
+    from changeproof.methods.extension import as_method
+
+    return as_method(found, reference)
+
+
+REGISTRY: Registry[type[Method]] = Registry("method", "changeproof.methods", _METHODS, _accept)
+
+
+def builtin_method_names() -> tuple[str, ...]:
+    """Return the names of the paper's methods, in alphabetical order as in its tables."""
+    return REGISTRY.builtin_names
+
+
 def method_names() -> tuple[str, ...]:
-    """Return the names of all methods, in alphabetical order as in the paper's tables."""
-    return tuple(sorted(_METHODS))
+    """Return the names of all methods: the paper's, then those of packages and of one's own."""
+    return REGISTRY.names
 
 
-def get_method(name: str) -> type[Method]:
-    """Return the method of that name."""
-    if name not in _METHODS:
-        raise unknown("method", name, method_names())
-    module, class_name = _METHODS[name]
-    method: type[Method] = getattr(import_module(module), class_name)
-    return method
+def get_method(reference: str) -> type[Method]:
+    """Return the method of that name or import path."""
+    return REGISTRY.get(reference)

@@ -72,4 +72,4 @@ def read_plan(folder: Path) -> Plan:
         raise InputError(f"cannot read {path}: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a plan of this version of changeproof")
-    return Plan.checked(content["plan"], where=str(path))
+    return Plan.checked(content["plan"], where=str(path), record=True)

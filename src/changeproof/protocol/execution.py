@@ -12,20 +12,29 @@ import joblib
 import torch
 from threadpoolctl import threadpool_limits
 
+from changeproof.errors import InputError
 from changeproof.models.find import install_learners, live_learners
 from changeproof.models.learner import Learner
+from changeproof.protocol.extensions import Shipment, install, registered
 from changeproof.protocol.pieces import Piece
 from changeproof.protocol.store import Store
 from changeproof.protocol.timings import Effort, peak_memory
 from changeproof.protocol.work import compute
+from changeproof.registry import one_line
 
 
 class Finished(NamedTuple):
-    """What became of a piece: what it took and, where it failed, the traceback."""
+    """What became of a piece: what it took and, where it failed, why.
+
+    `failure` is the traceback, `error` its last words in one line; `refused` says that it was
+    an `InputError`: something that was given does not fit.
+    """
 
     piece: Piece
     effort: Effort
     failure: str | None
+    error: str = ""
+    refused: bool = False
 
 
 BACKEND = "loky"
@@ -49,10 +58,13 @@ def execute(
     if jobs == 1 or len(groups) == 1:
         yield from (_compute(piece, folder) for group in groups.values() for piece in group)
         return
-    learners = live_learners()
+    shipment, learners = registered(), live_learners()
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        work = (joblib.delayed(_compute_group)(g, folder, learners) for g in groups.values())
+        work = (
+            joblib.delayed(_compute_group)(group, folder, shipment, learners)
+            for group in groups.values()
+        )
         for finished in parallel(work):
             yield from finished
 
@@ -71,24 +83,27 @@ def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _compute_group(
-    pieces: Sequence[Piece], folder: Path, learners: Mapping[str, Learner]
+    pieces: Sequence[Piece], folder: Path, shipment: Shipment, learners: Mapping[str, Learner]
 ) -> list[Finished]:
     install_learners(learners)
-    return [_compute(piece, folder) for piece in pieces]
+    return [_compute(piece, folder, shipment) for piece in pieces]
 
 
-def _compute(piece: Piece, folder: Path) -> Finished:
+def _compute(piece: Piece, folder: Path, shipment: Shipment | None = None) -> Finished:
     # One thread each: sums come out the same whatever the machine, and workers do not compete.
     torch.set_num_threads(1)
     wall, processor = time.perf_counter(), time.process_time()
-    failure = None
+    failure, error_line, refused = None, "", False
     try:
+        if shipment is not None:
+            install(shipment)
         with threadpool_limits(limits=1):
             compute(piece, Store(folder))
-    except Exception:
+    except Exception as error:
         # Not hidden: the runner goes on with what it can and then fails with all of these.
-        failure = traceback.format_exc()
+        failure, refused = traceback.format_exc(), isinstance(error, InputError)
+        error_line = one_line(error)
     effort = Effort(
         time.perf_counter() - wall, time.process_time() - processor, round(peak_memory(), 1)
     )
-    return Finished(piece, effort, failure)
+    return Finished(piece, effort, failure, error_line, refused)

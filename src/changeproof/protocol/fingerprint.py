@@ -2,20 +2,23 @@
 
 Code is part of it. A piece depends on the module that makes it and on whatever that module
 imports of the same package, so editing one method recomputes that method's pieces and no other.
+What people bring is treated alike; `own_code.py` sees to code that is in no file.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
+from changeproof.protocol.modules import PACKAGE, source_of
+
 LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy", "torch")
+INSTALLED = ("site-packages", "dist-packages")
 
 
 @cache
@@ -35,46 +38,61 @@ def fingerprint(**ingredients: Any) -> str:
 def code_digest(*modules: str) -> str:
     """Hash the code of modules and of all that they import of their own packages.
 
-    Comments, docstrings and layout do not count.
+    Comments, docstrings and layout do not count. The answer is remembered; see `source_digest`.
+    """
+    return source_digest(modules)
+
+
+def source_digest(modules: Iterable[str]) -> str:
+    """Hash the code of modules as it is on disk now, and of what they import.
+
+    Of modules outside changeproof, what they import of changeproof counts as well, and for a
+    file that is in no package the files beside it.
     """
     known: dict[str, str] = {}
-    waiting = list(modules)
+    asked = list(modules)
+    waiting = asked.copy()
     while waiting:
         name = waiting.pop()
-        path = _source(name)
-        # A package's __init__ only lists what is there; what is used of it is imported by name.
-        listing = path is not None and path.name == "__init__.py" and name not in modules
-        if name in known or path is None or listing:
+        path = source_of(name)
+        if name in known or path is None:
+            continue
+        is_package = path.name == "__init__.py"
+        # Our own __init__ only list what is there; what is used of it is imported by name.
+        if is_package and name not in asked and name.split(".")[0] == PACKAGE:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         known[name] = ast.dump(_without_docstrings(tree))
-        waiting += [found for found in _imports(tree) if _same_package(found, name)]
+        imports = _imports(tree, name if is_package else name.rpartition(".")[0])
+        waiting += [found for found in imports if _belongs(found, name)]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def _same_package(found: str, name: str) -> bool:
-    return found.split(".")[0] == name.split(".")[0]
+def _belongs(found: str, name: str) -> bool:
+    top, package = found.split(".")[0], name.split(".")[0]
+    if top in (package, PACKAGE):
+        return True
+    mine = source_of(package)
+    if package == PACKAGE or mine is None or mine.name == "__init__.py":
+        return False
+    if mine.parent.name in INSTALLED or (theirs := source_of(top)) is None:
+        return False
+    return (theirs.parent.parent if theirs.name == "__init__.py" else theirs.parent) == mine.parent
 
 
-@cache
-def _source(module: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
-        return None
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return None
-    return Path(spec.origin)
-
-
-def _imports(tree: ast.AST) -> list[str]:
+def _imports(tree: ast.AST, package: str) -> list[str]:
+    """Return the names of all that is imported, modules or not."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return found
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
+                origin = ".".join([*parents, *([origin] if origin else [])])
+            found += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    return [name for name in found if name]
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from changeproof import changes, methods
 from changeproof.changes import get_family
 from changeproof.datasets.find import find_task
 from changeproof.datasets.task import Task
@@ -24,7 +25,9 @@ from changeproof.models.find import find_learner
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.protocol.fingerprint import code_digest, fingerprint
+from changeproof.protocol.own_code import own_code
 from changeproof.protocol.plan import DEFAULT_MODEL, TUNING_SEED, Plan
+from changeproof.registry import file_name
 
 
 class Kind(StrEnum):
@@ -130,7 +133,8 @@ class Piece:
     def file_stem(self) -> str:
         """Its file, relative to the store, up to the checksum."""
         family = "" if self.family == self.subject else self.family
-        name = "-".join(word for word in (self.kind.value, self.subject, family) if word)
+        words = (self.kind.value, file_name(self.subject), file_name(family))
+        name = "-".join(word for word in words if word)
         return f"{self.dataset}/{self.base_seed}/{name}.{self.fingerprint}"
 
 
@@ -314,13 +318,20 @@ def _model_mark(about: Subject) -> dict[str, str]:
 
 
 def _code(*rooms: str, family: str | None = None, method: str | None = None) -> str:
-    """Hash the code that a piece is computed with."""
-    modules = [f"changeproof.{room}" for room in rooms]
+    """Hash the code that a piece is computed with, be it ours or people's own."""
+    modules, own = [f"changeproof.{room}" for room in rooms], ""
     if family is not None:
-        modules.append(type(get_family(family)).__module__)
+        cls = type(get_family(family))
+        if changes.REGISTRY.is_builtin(family):
+            modules.append(cls.__module__)
+        else:
+            own = own_code(getattr(cls, "author", cls))
     if method is not None:
-        modules.append(get_method(method).__module__)
-    return code_digest(*modules)
+        if methods.REGISTRY.is_builtin(method):
+            modules.append(get_method(method).__module__)
+        else:
+            own = own_code(get_method(method))
+    return code_digest(*modules) + own
 
 
 # Seconds that a request takes, roughly; 0.01 where nothing is said.

@@ -7,30 +7,49 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
-from changeproof.changes import family_names
+from changeproof import changes, methods
+from changeproof.changes import builtin_family_names
 from changeproof.datasets.builtin import dataset_names
 from changeproof.errors import InputError, unknown
-from changeproof.methods import method_names
+from changeproof.methods import builtin_method_names
+from changeproof.registry import Registry
 
 BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
 TUNING_SEED = 2026
 DEFAULT_MODEL = "mlp"
 FACTUALS = 250
 LARGEST_SEED = 2**31
+# The context of a plan that is only read: people's own methods need not be there.
+RECORD = {"record": True}
 
 Preset = Literal["quick", "paper"]
 Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
 
 
 def _named(what: str, given: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Check names and bring them into the order of the registry."""
+    """Check names and bring them into the order of what is allowed."""
     for name in given:
         if name not in allowed:
             raise unknown(what, name, allowed)
     _refuse_twice(what, given)
     return tuple(name for name in allowed if name in given)
+
+
+def _referred(
+    registry: Registry[Any], given: Sequence[str], info: ValidationInfo
+) -> tuple[str, ...]:
+    """Check references: what a plan asks for has to be there, what a record tells does not."""
+    _refuse_twice(registry.kind, given)
+    return registry.check(given, resolve=info.context is not RECORD)
 
 
 def _refuse_twice(what: str, given: Sequence[object]) -> None:
@@ -42,13 +61,14 @@ def _refuse_twice(what: str, given: Sequence[object]) -> None:
 class Plan(BaseModel):
     """What to run: every method on every dataset and base seed, under every family.
 
-    Names are kept in the order of the registries and seeds in ascending order, so two plans
-    that ask for the same are the same.
+    Built-in names are kept in the order of the registries, before people's own in the given
+    order, and seeds in ascending order, so two plans that ask for the same are the same.
 
     Parameters
     ----------
     datasets, methods, families
-        Names, as `changeproof list` prints them; everything by default.
+        Names, as `changeproof list` prints them; everything that comes with the package by
+        default. Methods and families may be import paths ("my_package.module:MyMethod").
     base_seeds
         Seeds of the base networks; the paper's five by default.
     factuals
@@ -70,8 +90,8 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     datasets: tuple[str, ...] = Field(default_factory=dataset_names, min_length=1)
-    methods: tuple[str, ...] = Field(default_factory=method_names, min_length=1)
-    families: tuple[str, ...] = Field(default_factory=family_names, min_length=1)
+    methods: tuple[str, ...] = Field(default_factory=builtin_method_names, min_length=1)
+    families: tuple[str, ...] = Field(default_factory=builtin_family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
     factuals: int = Field(default=FACTUALS, ge=1)
     rows: tuple[int, ...] | None = None
@@ -90,13 +110,13 @@ class Plan(BaseModel):
 
     @field_validator("methods")
     @classmethod
-    def _known_methods(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        return _named("method", given, method_names())
+    def _known_methods(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return _referred(methods.REGISTRY, given, info)
 
     @field_validator("families")
     @classmethod
-    def _known_families(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        return _named("family", given, family_names())
+    def _known_families(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return _referred(changes.REGISTRY, given, info)
 
     @field_validator("base_seeds")
     @classmethod
@@ -105,13 +125,18 @@ class Plan(BaseModel):
         return tuple(sorted(given))
 
     @classmethod
-    def checked(cls, values: Mapping[str, Any], where: str = "plan") -> Self:
-        """Build a plan from plain values; what does not fit is named in one line."""
+    def checked(
+        cls, values: Mapping[str, Any], where: str = "plan", *, record: bool = False
+    ) -> Self:
+        """Build a plan from plain values; what does not fit is named in one line.
+
+        Of a `record` of what was run, people's own methods and families need not be there.
+        """
         plain = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
         if isinstance(grid := plain.get("grid"), dict):
             plain["grid"] = {k: tuple(v) if isinstance(v, list) else v for k, v in grid.items()}
         try:
-            return cls.model_validate(plain)
+            return cls.model_validate(plain, context=RECORD if record else None)
         except ValidationError as error:
             raise InputError(f"{where}: {_one_line(error)}") from None
 

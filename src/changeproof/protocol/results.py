@@ -31,6 +31,8 @@ class Results:
     ----------
     folder
         The run directory.
+    plan
+        What of it to read; all of the directory's plan by default.
 
     Examples
     --------
@@ -39,9 +41,9 @@ class Results:
     >>> survived = results.survival("heloc", 2026, "wachter")  # [requests, changed networks]
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, plan: Plan | None = None) -> None:
         self.folder = Path(folder)
-        self.plan: Plan = read_plan(self.folder)
+        self.plan: Plan = plan if plan is not None else read_plan(self.folder)
         self._store = Store(self.folder)
         self._about = {about.dataset: about for about in plan_subjects(self.plan, self.folder)}
         self._pieces = {

@@ -35,6 +35,25 @@ class PieceFailedError(RuntimeError):
         super().__init__(f"{len(failures)} pieces failed{also}:\n\n" + "\n".join(reasons))
         self.failures = failures
 
+    @property
+    def refused(self) -> bool:
+        """Whether all that failed is something that was given and does not fit."""
+        return all(item.refused for item in self.failures)
+
+    @property
+    def summary(self) -> list[str]:
+        """One line per method, family or kind: what failed how often, and its first error."""
+        lines = []
+        by_subject: dict[tuple[str, str], list[Finished]] = {}
+        for item in self.failures:
+            key = (item.piece.kind.value, item.piece.subject)
+            by_subject.setdefault(key, []).append(item)
+        for (kind, subject), items in by_subject.items():
+            what = f"{kind} of {subject}" if subject else f"{kind} model"
+            times = f" ({len(items)} times)" if len(items) > 1 else ""
+            lines.append(f"{what} failed{times}: {items[0].error}")
+        return lines
+
 
 @dataclass(frozen=True)
 class Inventory:
@@ -91,8 +110,9 @@ def run_pieces(
 ) -> None:
     """Do what is left of a plan in a run directory.
 
-    `before_work` is called when there is something to do, `after_work` when all is done; both
-    while the directory is held.
+    `before_work` is called when there is something to do, `after_work` when all is done that
+    can be; both while the directory is held. When pieces have failed, `PieceFailedError` says so
+    after that.
     """
     observer = observer if observer is not None else Observer()
     with claimed(folder):
@@ -105,14 +125,35 @@ def run_pieces(
             for path in inventory.damaged.values():
                 observer.damaged(path)
                 path.unlink()
-            log = _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
+            log, failed = _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
         began = time.perf_counter()
         after_work()
         if not inventory.complete:
             log_session(folder, replace(log, report_seconds=time.perf_counter() - began))
+            if failed is not None:
+                raise failed
 
 
-def _run(pieces: list[Piece], folder: Path, jobs: int, observer: Observer) -> Session:
+def finished_part(plan: Plan, folder: Path) -> Plan | None:
+    """Return the plan with those methods only that are done everywhere; None if none is."""
+    store = Store(folder)
+    undone = [piece for piece in plan_pieces(plan, folder) if store.path(piece) is None]
+    if any(piece.kind in (Kind.BASE, Kind.BANK, Kind.CHANGES) for piece in undone):
+        return None
+    lost = {piece.subject for piece in undone}
+    methods = tuple(method for method in plan.methods if method not in lost)
+    given = {name: path for name, path in plan.counterfactuals.items() if name not in lost}
+    if not methods and not given:
+        return None
+    left_out = plan.left_out | dict.fromkeys(sorted(lost), "failed in this run")
+    return plan.model_copy(
+        update={"methods": methods, "counterfactuals": given, "left_out": left_out}
+    )
+
+
+def _run(
+    pieces: list[Piece], folder: Path, jobs: int, observer: Observer
+) -> tuple[Session, PieceFailedError | None]:
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     observer.compiling()
     warm_up({piece.subject for piece in pieces}, jobs=jobs, backend=BACKEND)
@@ -133,16 +174,16 @@ def _run(pieces: list[Piece], folder: Path, jobs: int, observer: Observer) -> Se
             else:
                 failures.append(item)
                 lost.add(item.piece)
-    if failures:
-        raise PieceFailedError(failures, len(lost) - len(failures))
-    return Session(
+    session = Session(
         started=started,
         jobs=jobs,
-        pieces=len(pieces),
+        pieces=len(pieces) - len(lost),
         compile_seconds=compiled - began,
         work_seconds=time.perf_counter() - compiled,
         report_seconds=0.0,
     )
+    failed = PieceFailedError(failures, len(lost) - len(failures)) if failures else None
+    return session, failed
 
 
 def count_by_kind(pieces: Iterable[Piece]) -> dict[Kind, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 from rich import box
@@ -10,16 +12,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from changeproof.changes import family_names, get_family
+from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
-from changeproof.methods import get_method, method_names
 from changeproof.protocol.pieces import Kind, plan_pieces
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.runner import Inventory, count_by_kind
 from changeproof.protocol.timings import largest_memory, sessions, timings_table
+from changeproof.registry import Registry
 from changeproof.report.reading import readable
 
 MOST_MISSING = 10
+T = TypeVar("T")
 
 
 def print_tables(tables: dict[str, pd.DataFrame], console: Console | None = None) -> None:
@@ -106,20 +109,32 @@ def print_names(subject: str, console: Console | None = None) -> None:
         ]
     elif subject == "families":
         rows = [
-            {"family": name, "changed networks": get_family(name).summary}
-            for name in family_names()
+            {"family": name, "changed networks": found.summary}
+            for name, found in _usable(changes.REGISTRY)
         ]
     else:
         rows = [
             {
                 "method": name,
-                "needs of the model": str(get_method(name).needs),
-                "tuned": "yes" if get_method(name).tuning_candidates() else "no",
-                "counterfactual": get_method(name).summary,
+                "needs of the model": str(found.needs),
+                "tuned": "yes" if found.tuning_candidates() else "no",
+                "counterfactual": found.summary,
             }
-            for name in method_names()
+            for name, found in _usable(methods.REGISTRY)
         ]
     _print(console, subject, pd.DataFrame(rows))
+    registries: dict[str, Registry[Any]] = {
+        "families": changes.REGISTRY,
+        "methods": methods.REGISTRY,
+    }
+    broken = registries[subject].broken() if subject in registries else {}
+    for name, reason in broken.items():
+        console.print(f"broken: {name}: {reason}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _usable(registry: Registry[T]) -> Iterator[tuple[str, T]]:
+    broken = registry.broken()
+    return ((name, registry.get(name)) for name in registry.names if name not in broken)
 
 
 def _print(console: Console, title: str, frame: pd.DataFrame) -> None:

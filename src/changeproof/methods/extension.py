@@ -1,0 +1,136 @@
+"""People's own methods: from a class, or from a function of ten lines."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, overload
+
+import numpy as np
+
+from changeproof.errors import InputError
+from changeproof.methods import REGISTRY
+from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.networks.model import Access
+from changeproof.registry import class_from, described
+
+Function = Callable[..., Any]
+Class = TypeVar("Class", bound=type[Method])
+
+
+class FunctionMethod(Method):
+    """A method that is a function of the context and the factuals."""
+
+    function: ClassVar[Function]
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        answer = self.function(self.context, factuals)
+        if isinstance(answer, Candidates):
+            return answer
+        try:
+            return Candidates(np.asarray(answer, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"method {self.name!r} returned {described(answer)}; expected an array of shape "
+                f"{factuals.rows.shape} (NaN where there is no answer) or Candidates"
+            ) from None
+
+
+def method(
+    name: str, *, summary: str | None = None, needs: Access = Access.PREDICTIONS
+) -> Callable[[Function], type[Method]]:
+    """Turn a function into a method of that name, and register it.
+
+    The function is given the `Context` (task, base model and base seed) and a batch of
+    `Factuals`, and returns an array with a candidate per row, NaN where it found none, or
+    `Candidates` where it has reasons or diagnostics to tell.
+
+    Parameters
+    ----------
+    name
+        Lower-case letters, digits and hyphens.
+    summary
+        One line for lists; the first line of the function's docstring by default.
+    needs
+        What the function uses of the model.
+
+    Examples
+    --------
+    >>> @changeproof.method("halfway")
+    ... def halfway(context, factuals):
+    ...     rows = context.task.rows("train")
+    ...     goal = rows[context.model.favourable(rows)].mean(axis=0)
+    ...     return (factuals.rows + goal) / 2
+    """
+
+    def decorate(function: Function) -> type[Method]:
+        made = function_method(function, name, summary=summary, needs=needs)
+        REGISTRY.register(made, name)
+        return made
+
+    return decorate
+
+
+@overload
+def register_method(thing: Class, *, name: str | None = None) -> Class: ...
+@overload
+def register_method(thing: Function, *, name: str | None = None) -> type[Method]: ...
+@overload
+def register_method(thing: None = None, *, name: str | None = None) -> Callable[[Class], Class]: ...
+def register_method(thing: Any = None, *, name: str | None = None) -> Any:
+    """Give a method a name that plans can use; also as a decorator of a class.
+
+    Parameters
+    ----------
+    thing
+        A subclass of `Method`, or a function of (context, factuals).
+    name
+        Lower-case letters, digits and hyphens; the class's own `name` by default, or that of
+        the function with hyphens for underscores.
+
+    Returns
+    -------
+    The class.
+    """
+    if thing is None:
+        return lambda decorated: register_method(decorated, name=name)
+    return REGISTRY.enter(thing, name, function_method)
+
+
+def function_method(
+    function: Function,
+    name: str,
+    *,
+    summary: str | None = None,
+    needs: Access = Access.PREDICTIONS,
+) -> type[Method]:
+    """Return the method class of a function."""
+    label, contents = f"method {name!r}", {"name": name, "summary": summary, "needs": needs}
+    return class_from(function, FunctionMethod, label, "context, factuals", **contents)
+
+
+def as_method(found: Any, reference: str) -> type[Method]:
+    """Return what a reference leads to as a method class, or say why it cannot be one."""
+    if inspect.isfunction(found):
+        return function_method(found, reference)
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise InputError(
+            f"method {reference!r} is {described(found)}; expected a subclass of "
+            "changeproof.Method or a function of (context, factuals)"
+        )
+    if missing := sorted(found.__abstractmethods__):
+        raise InputError(f"method {reference!r} does not define {', '.join(missing)}")
+    for attribute in ("name", "summary"):
+        if not isinstance(getattr(found, attribute, None), str):
+            raise InputError(f"method {reference!r}: {found.__name__} sets no {attribute!r}")
+    if not isinstance(found.needs, Access):
+        raise InputError(f"method {reference!r}: needs is {found.needs!r}; expected an Access")
+    try:
+        found()
+        found.tuning_candidates()
+    except Exception as error:
+        raise InputError(
+            f"method {reference!r}: {found.__name__}() or its tuning_candidates() failed with "
+            f"{type(error).__name__}: {error}; every setting needs a default"
+        ) from error
+    return found

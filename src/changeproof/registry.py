@@ -1,0 +1,275 @@
+"""Where names lead to: what comes with the package, and what people bring.
+
+A reference is the name of a built-in, a name that was registered in code, the name of an entry
+point of an installed package, or an import path such as "my_package.module:MyMethod". Nothing
+is imported before it is asked for, so one that cannot be imported harms no other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from changeproof.errors import InputError, unknown
+
+T = TypeVar("T")
+NAME = re.compile(r"[a-z0-9-]+")
+
+
+class Registry(Generic[T]):
+    """The names of one kind of thing.
+
+    Parameters
+    ----------
+    kind
+        What the things are called in messages.
+    group
+        The group of entry points in which packages offer theirs.
+    builtin
+        Name, and module and attribute, of what comes with the package.
+    accept
+        Makes what people brought usable, or refuses it with an `InputError`; is given the thing
+        and the reference by which it was asked for.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        builtin: Mapping[str, tuple[str, str]],
+        accept: Callable[[Any, str], T],
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self._builtin = dict(builtin)
+        self._accept = accept
+        self._registered: dict[str, Any] = {}
+        self._unusable: dict[str, str] = {}
+        self._accepted: dict[str, T] = {}
+
+    @property
+    def builtin_names(self) -> tuple[str, ...]:
+        """What comes with the package, in the order in which it was listed."""
+        return tuple(self._builtin)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The built-in names, then those of entry points and those registered in code."""
+        own = [*sorted(self._entry_points()), *self._registered]
+        return tuple(dict.fromkeys([*self._builtin, *own]))
+
+    @property
+    def registered(self) -> dict[str, Any]:
+        """What was registered in code, by name."""
+        return dict(self._registered)
+
+    def register(self, thing: Any, name: str) -> None:
+        """Give a thing a name; the last one of that name counts, as in a notebook."""
+        self._check_name(name)
+        self._accepted[name] = self._accept(thing, name)
+        self._registered[name] = thing
+        self._unusable.pop(name, None)
+
+    def enter(self, thing: Any, name: str | None, class_of: Callable[[Any, str], type]) -> Any:
+        """Register a class, or a function as a class; return the class.
+
+        Without a name, a class has its own and a function is called by its Python name.
+        """
+        chosen = name if name is not None else getattr(thing, "name", None)
+        if inspect.isfunction(thing):
+            chosen = chosen if chosen is not None else name_of(thing)
+            thing = class_of(thing, chosen)
+        if not isinstance(chosen, str):
+            raise InputError(f"{described(thing)} has no name; give one to register it")
+        self.register(thing, chosen)
+        return thing
+
+    def mark_unusable(self, name: str, reason: str) -> None:
+        """Remember why a registered thing cannot be used in this process."""
+        self._registered.pop(name, None)
+        self._accepted.pop(name, None)
+        self._unusable[name] = reason
+
+    def get(self, reference: str) -> T:
+        """Return what a reference leads to, or say in one line why it leads nowhere."""
+        if reference in self._builtin:
+            module, attribute = self._builtin[reference]
+            found: T = getattr(importlib.import_module(module), attribute)
+            return found
+        if reference in self._unusable:
+            raise InputError(f"{self.kind} {reference!r} {self._unusable[reference]}")
+        if reference not in self._accepted:
+            self._accepted[reference] = self._accept(self._found(reference), reference)
+        return self._accepted[reference]
+
+    def check(self, given: Sequence[str], *, resolve: bool = True) -> tuple[str, ...]:
+        """Check references and put built-ins first, in their order; the others stay as given.
+
+        Parameters
+        ----------
+        resolve
+            Whether what people brought has to be there; its form is checked in any case.
+        """
+        own = [reference for reference in given if reference not in self._builtin]
+        for reference in own:
+            if resolve:
+                self.get(reference)
+            elif not NAME.fullmatch(reference) and ":" not in reference:
+                raise self._unknown(reference)
+        return (*(name for name in self._builtin if name in given), *own)
+
+    def is_builtin(self, reference: str) -> bool:
+        """Return whether a reference names something that comes with the package."""
+        return reference in self._builtin
+
+    def broken(self) -> dict[str, str]:
+        """Return why entry points cannot be used, by name; the others are not listed."""
+        reasons = {}
+        for name, found in self._entry_points(everything=True).items():
+            if name in self._builtin:
+                owner = _owner(found[0])
+                reasons[f"{name} ({owner})"] = f"has the name of a built-in {self.kind}"
+                continue
+            try:
+                self.get(name)
+            except InputError as error:
+                reasons[name] = str(error)
+        return reasons
+
+    def _found(self, reference: str) -> Any:
+        if ":" in reference:
+            return self._from_path(reference)
+        points = self._entry_points().get(reference)
+        if points is None:
+            raise self._unknown(reference)
+        where = f"entry point {reference!r} of package {_owner(points[0])} ({points[0].value})"
+        if len(points) > 1:
+            owners = " and ".join(_owner(point) for point in points)
+            raise InputError(
+                f"{self.kind} {reference!r} is offered by the packages {owners}; "
+                "name one by its import path instead"
+            )
+        if not NAME.fullmatch(reference):
+            raise InputError(f"{where} has a bad name; {_NAME_RULE}")
+        try:
+            return points[0].load()
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{where} cannot be imported: {one_line(error)}") from error
+
+    def _from_path(self, reference: str) -> Any:
+        module_name, _, attribute = reference.partition(":")
+        if not all(
+            part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]
+        ):
+            raise InputError(
+                f"{self.kind} {reference!r} is not an import path; expected module:attribute, "
+                f"for instance my_package.module:My{self.kind.capitalize()}"
+            )
+        try:
+            found: Any = _imported(module_name)
+        except (Exception, SystemExit) as error:
+            raise InputError(
+                f"{self.kind} {reference!r} cannot be imported: {one_line(error)}"
+            ) from error
+        for part in attribute.split("."):
+            if not hasattr(found, part):
+                raise InputError(f"{self.kind} {reference!r}: {module_name} has no {attribute!r}")
+            found = getattr(found, part)
+        return found
+
+    def _entry_points(self, *, everything: bool = False) -> dict[str, list[EntryPoint]]:
+        """Return entry points by name, each place once; built-ins cannot be replaced."""
+        found: dict[str, dict[str, EntryPoint]] = {}
+        for point in entry_points(group=self.group):
+            if everything or point.name not in self._builtin:
+                found.setdefault(point.name, {}).setdefault(point.value, point)
+        return {name: list(points.values()) for name, points in found.items()}
+
+    def _check_name(self, name: str) -> None:
+        if not NAME.fullmatch(name):
+            raise InputError(f"bad name {name!r} for a {self.kind}; {_NAME_RULE}")
+        if name in self._builtin:
+            raise InputError(f"{name!r} is a built-in {self.kind}; choose another name")
+
+    def _unknown(self, reference: str) -> InputError:
+        message = unknown(self.kind, reference, self.names)
+        return InputError(
+            f"{message}, or an import path such as my_package:My{self.kind.capitalize()}"
+        )
+
+
+_NAME_RULE = "expected lower-case letters, digits and hyphens only"
+
+
+def class_from(function: Any, base: type, label: str, arguments: str, **contents: Any) -> type:
+    """Return a class whose work a function does.
+
+    Parameters
+    ----------
+    label
+        What the function is called in messages.
+    arguments
+        The two arguments that it is going to be called with, as people write them.
+    contents
+        Attributes of the class; a `summary` of None becomes the docstring's first line.
+    """
+    if not inspect.isfunction(function):
+        raise InputError(f"{label} is {described(function)}; expected a function")
+    signature = inspect.signature(function)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise InputError(
+            f"{label}: {function.__name__}{signature} cannot be called with ({arguments})"
+        ) from None
+    lines = (function.__doc__ or "").strip().splitlines() or ["a function"]
+    if contents["summary"] is None:
+        contents["summary"] = lines[0]
+    copied = {key: getattr(function, key) for key in ("__doc__", "__module__", "__qualname__")}
+    return type(
+        function.__name__, (base,), {**copied, **contents, "function": staticmethod(function)}
+    )
+
+
+def name_of(function: Any) -> str:
+    """Return a function's Python name as one that plans can use."""
+    return str(function.__name__).strip("<_>").lower().replace("_", "-")
+
+
+def described(thing: Any) -> str:
+    """Say in a message what somebody gave."""
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}"
+    return "None" if thing is None else f"an object of type {type(thing).__name__}"
+
+
+def file_name(reference: str) -> str:
+    """Return a reference as a part of a file's name on any system."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", reference)
+
+
+def _imported(module: str) -> Any:
+    """Import a module, also one in the working directory, as `python -m` would."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+        importlib.invalidate_caches()
+    return importlib.import_module(module)
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "unknown"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error in one line: the message of one of ours, else with its type."""
+    text = str(error).strip().splitlines()
+    if text and isinstance(error, InputError):
+        return text[0]
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

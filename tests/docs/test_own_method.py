@@ -1,0 +1,66 @@
+"""The tutorial on own methods is true: its files and commands work in the order they come in."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
+BLOCKS = re.findall(
+    r"^```(\w+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+)
+
+
+def blocks(language: str) -> list[str]:
+    return [text for kind, text in BLOCKS if kind == language]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of the page."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    for text in blocks("python"):
+        name = re.match(r"# (\w+\.py)\n", text)
+        assert name is not None, "every file starts with its name"
+        (folder / name[1]).write_text(text)
+    return folder
+
+
+COMMANDS = [line for text in blocks("console") for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands(command: str, folder: Path) -> None:
+    program, *arguments = shlex.split(command)
+    module = {"changeproof": ["-m", "changeproof"], "python": []}[program]
+    done = subprocess.run(
+        [sys.executable, *module, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "check" in arguments:
+        assert "All is well." in done.stdout
+    if "show" in arguments:
+        assert "halfway:halfway" in done.stdout
+    if program == "python":
+        assert 0.5 < float(done.stdout) <= 1.0
+
+
+def test_the_first_method_is_short() -> None:
+    code = [line for line in blocks("python")[0].splitlines() if line and line[0] != "#"]
+    assert len(code) <= 10
+
+
+def test_the_entry_points_are_valid() -> None:
+    (text,) = blocks("toml")
+    groups = tomllib.loads(text)["project"]["entry-points"]
+    assert set(groups) == {"changeproof.methods", "changeproof.families"}
