@@ -15,7 +15,6 @@ from changeproof.protocol.results import Results
 from changeproof.protocol.runner import Observer, finished_part, run_pieces
 from changeproof.report.page.write import FOLDER as REPORT
 from changeproof.report.page.write import write_report
-from changeproof.report.printing import write_print
 from changeproof.report.readings import Readings
 from changeproof.report.tables import FOLDER as TABLES
 from changeproof.report.tables import build_tables, read_tables, write_tables
@@ -85,5 +84,7 @@ def _report(results: Results) -> Path:
         tables = read_tables(results.folder)
     if not tables:
         tables = build_tables(results, readings)
+    from changeproof.report.printing import write_print  # matplotlib, when it is needed
+
     write_print(results.folder, tables)
     return write_report(results, tables, readings)

@@ -8,11 +8,12 @@ import pytest
 
 from changeproof import Network, NetworkStack
 from changeproof.protocol.files import write_whole
-from changeproof.protocol.pieces import Kind, Piece
+from changeproof.protocol.pieces import Kind, Piece, Subject
 from changeproof.protocol.store import DamagedPieceError, Store
 
-NETWORKS = Piece(Kind.BANK, "heloc", 2026, "bootstrap", "abc123")
-TABLE = Piece(Kind.SURVIVAL, "heloc", 2026, "kdtree", "def456")
+HELOC = Subject("heloc", "heloc")
+NETWORKS = Piece(Kind.BANK, HELOC, 2026, "bootstrap", "abc123")
+TABLE = Piece(Kind.SURVIVAL, HELOC, 2026, "kdtree", "def456")
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(store.load_table(TABLE), table)
     assert store.has(NETWORKS)
     assert store.has(TABLE)
-    assert not store.has(Piece(Kind.BANK, "heloc", 2026, "bootstrap", "abc12"))
+    assert not store.has(Piece(Kind.BANK, HELOC, 2026, "bootstrap", "abc12"))
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty"])

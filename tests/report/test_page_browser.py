@@ -109,7 +109,7 @@ def test_opens_fast_and_every_figure_is_drawn_named_and_explained(
     assert written.stat().st_size < 12e6
     draw_everything(page)
     figures = page.locator("figure").all()
-    assert len(figures) == 9
+    assert len(figures) == 10
     for figure in figures:
         assert figure.locator(".plot .main-svg").count() > 0
         assert figure.locator("[role=img]").get_attribute("aria-label")

@@ -22,7 +22,8 @@ def test_pictures_show_the_committed_tables() -> None:
     pictures: dict[str, bytes] = tool.pictures(ROOT / "results" / "paper")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r"!\[.+?\]\((docs/\S+\.png)\)", readme)
-    assert shown == [f"docs/{name}.png" for name in pictures]
+    drawn = [f"docs/{name}.png" for name in pictures]
+    assert [path for path in shown if path in drawn] == drawn
     for name, picture in pictures.items():
         path = ROOT / "docs" / f"{name}.png"
         assert path.stat().st_size < 200_000

@@ -234,6 +234,11 @@ class Method(ABC):
         return f"{type(self).__name__}({settings})"
 
     def _check(self, candidates: Candidates, asked: Factuals, before: Floats) -> None:
+        if not isinstance(candidates, Candidates):
+            raise InputError(
+                f"method {self.name!r} returned {type(candidates).__name__} from _search; "
+                "expected Candidates"
+            )
         if not np.array_equal(asked.rows, before):
             raise InputError(f"method {self.name!r} changed the factuals that it was given")
         if candidates.rows.shape != asked.rows.shape:

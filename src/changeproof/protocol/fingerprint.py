@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from changeproof.protocol.modules import PACKAGE, source_of
@@ -61,13 +62,22 @@ def source_digest(modules: Iterable[str]) -> str:
         # Our own __init__ only list what is there; what is used of it is imported by name.
         if is_package and name not in asked and name.split(".")[0] == PACKAGE:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        known[name] = ast.dump(_without_docstrings(tree))
-        imports = _imports(tree, name if is_package else name.rpartition(".")[0])
+        package = name if is_package else name.rpartition(".")[0]
+        known[name], imports = _read(path, package, path.stat().st_mtime_ns)
         waiting += [found for found in imports if _belongs(found, name)]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
+@cache
+def _read(path: Path, package: str, written: int) -> tuple[str, list[str]]:
+    """Return the code of a file without docstrings, hashed, and what it imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports = _imports(tree, package)
+    code = ast.dump(_without_docstrings(tree))
+    return hashlib.sha256(code.encode()).hexdigest(), imports
+
+
+@cache
 def _belongs(found: str, name: str) -> bool:
     top, package = found.split(".")[0], name.split(".")[0]
     if top in (package, PACKAGE):
