@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from changeproof.randomness import stream
 
 ROWS_AT_ONCE = 8_192
 ESTIMATES_AT_ONCE = 262_144
+KEPT_BYTES = 256 * 2**20
 
 Accept = Callable[[Floats], Booleans]
 
@@ -51,6 +52,9 @@ class GrowingSpheres:
     max_shells: int
     low: Floats | None = None
     high: Floats | None = None
+    _kept: dict[tuple[str | int, ...], Floats] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def search(
         self, centres: Floats, accept: Accept, *address: str | int, model: Model | None = None
@@ -80,11 +84,18 @@ class GrowingSpheres:
         return Spheres(points, shells)
 
     def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
+        """Return the draws of a shell; they are kept for the next request."""
+        key = (shell, n_features, *address)
+        if key in self._kept:
+            return self._kept[key]
         generator = stream(*address, "shell", shell)
         directions = generator.standard_normal((self.samples, n_features))
         radii = self.step * (shell + generator.random(self.samples))
         lengths = self._lengths(directions)
-        return np.asarray(directions * (radii / lengths)[:, None])
+        moves = np.asarray(directions * (radii / lengths)[:, None])
+        if len(self._kept) * moves.nbytes < KEPT_BYTES:
+            self._kept[key] = moves
+        return moves
 
     def _closest(
         self, centres: Floats, moves: Floats, accept: Accept, model: EstimatingModel | None
@@ -93,6 +104,8 @@ class GrowingSpheres:
         if model is not None:
             estimates, error = model.estimate_logits(centres, moves, self.low, self.high)
             possible = estimates >= -error
+            if not possible.any():
+                return np.full(centres.shape, np.nan), np.zeros(len(centres), dtype=np.bool_)
         who, which = np.nonzero(possible)
         candidates = centres[who] + moves[which]
         if self.low is not None or self.high is not None:
