@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from changeproof.certificates.reach import adverse_radii
 from changeproof.datasets.task import Floats, Integers
 from changeproof.networks.model import Booleans, EstimatingModel, Model
+from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
 ROWS_AT_ONCE = 8_192
@@ -68,20 +70,31 @@ class GrowingSpheres:
         shells = np.full(len(centres), self.max_shells, dtype=np.int64)
         searching = np.arange(len(centres))
         estimating = model if isinstance(model, EstimatingModel) else None
+        first_shells = self._first_shells(centres, model)
         for shell in range(self.max_shells):
             if not len(searching):
                 break
+            active = searching[first_shells[searching] <= shell]
+            if not len(active):
+                continue
             moves = self._moves(shell, centres.shape[1], *address)
             group = max(1, (ESTIMATES_AT_ONCE if estimating else ROWS_AT_ONCE) // self.samples)
-            ended = np.zeros(len(searching), dtype=np.bool_)
-            for first in range(0, len(searching), group):
-                chosen = searching[first : first + group]
+            for first in range(0, len(active), group):
+                chosen = active[first : first + group]
                 found, hit = self._closest(centres[chosen], moves, accept, estimating)
                 points[chosen[hit]] = found[hit]
                 shells[chosen[hit]] = shell + 1
-                ended[first : first + group] = hit
-            searching = searching[~ended]
+            searching = searching[np.isnan(points[searching, 0])]
         return Spheres(points, shells)
+
+    def _first_shells(self, centres: Floats, model: Model | None) -> Integers:
+        """Return the first shell of every centre in which anything can be favourable."""
+        if not isinstance(model, Network):
+            return np.zeros(len(centres), dtype=np.int64)
+        radii = adverse_radii(model, centres, self.norm, self.step * self.max_shells)
+        # A point that is clipped may be as much farther away as its centre is out of range.
+        radii -= self._lengths(np.clip(centres, self.low, self.high) - centres)
+        return np.maximum(0, np.floor(radii / self.step).astype(np.int64))
 
     def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
         """Return the draws of a shell; they are kept for the next request."""

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changeproof import Network
+from changeproof.certificates.reach import adverse_radii, largest_logits
+
+
+def points_in_balls(
+    generator: np.random.Generator, centres: np.ndarray, radii: np.ndarray, norm: int
+) -> np.ndarray:
+    """Corners of the balls, points on their surface and inside."""
+    count, n = centres.shape
+    moves = generator.normal(size=(400, n))
+    moves[: 2 * n] = np.concatenate([np.eye(n), -np.eye(n)])
+    lengths = np.linalg.norm(moves, ord=norm, axis=1)
+    shares = np.where(np.arange(400) < 200, 1.0, generator.random(400))
+    unit = moves / lengths[:, None] * shares[:, None]
+    return (centres[:, None, :] + radii[:, None, None] * unit).reshape(count, 400, n)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    hidden=st.sampled_from([(32, 32), (8,), (6, 5, 4), ()]),
+    norm=st.sampled_from([1, 2]),
+)
+def test_nothing_in_a_ball_is_above_its_bound(
+    seed: int, hidden: tuple[int, ...], norm: Literal[1, 2]
+) -> None:
+    generator = np.random.default_rng(seed)
+    network = Network.initialised(5, hidden, seed)
+    centres, radii = 3 * generator.normal(size=(6, 5)), 3 * generator.random(6)
+    bounds = largest_logits(network, centres, radii, norm)
+    points = points_in_balls(generator, centres, radii, norm)
+    logits = network.logits(points.reshape(-1, 5)).reshape(6, 400)
+    assert (logits.max(axis=1) <= bounds + 1e-9).all()
+    at_centre = largest_logits(network, centres, np.zeros(6), norm)
+    np.testing.assert_allclose(at_centre, network.logits(centres), atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_radii_are_those_of_a_linear_network(norm: Literal[1, 2]) -> None:
+    network = Network((np.array([[3.0, -4.0]], np.float32),), (np.array([-6.0], np.float32),))
+    centres = np.array([[0.0, 0.0], [1.0, 0.0], [4.0, 0.0]])
+    exact = np.array([6.0, 3.0, 0.0]) / (4.0 if norm == 1 else 5.0)
+    found = adverse_radii(network, centres, norm, most=8.0)
+    assert (found <= exact).all()
+    np.testing.assert_allclose(found, exact, atol=8.0 / 512)
