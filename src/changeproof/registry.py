@@ -172,7 +172,7 @@ class Registry(Generic[T]):
                 f"for instance my_package.module:My{self.kind.capitalize()}"
             )
         try:
-            found: Any = _imported(module_name)
+            found: Any = imported_module(module_name)
         except (Exception, SystemExit) as error:
             raise InputError(
                 f"{self.kind} {reference!r} cannot be imported: {one_line(error)}"
@@ -254,7 +254,7 @@ def file_name(reference: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", reference)
 
 
-def _imported(module: str) -> Any:
+def imported_module(module: str) -> Any:
     """Import a module, also one in the working directory, as `python -m` would."""
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:

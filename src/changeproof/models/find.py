@@ -6,13 +6,13 @@ import ast
 import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from changeproof.errors import InputError
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
+from changeproof.registry import imported_module
 
 DEFAULT = "mlp"
 FORMS = (
@@ -158,7 +158,7 @@ def _attribute(text: str) -> Any:
     if not name:
         raise InputError(f"model 'python:{text}': expected python:module:name")
     try:
-        return getattr(import_module(module), name)
+        return getattr(imported_module(module), name)
     except ImportError as error:
         raise InputError(f"model 'python:{text}': cannot import {module}: {error}") from None
     except AttributeError:
