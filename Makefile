@@ -29,7 +29,9 @@ test: $(INSTALLED_DEV) browser  ## style, types and all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@# Kernels are compiled once, before every worker would; one thread each, as there are workers.
+	$(BIN)/python -c 'from changeproof.protocol.warm_up import *; warm_up(COMPILED_METHODS, jobs=$(JOBS), backend="loky")'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
 	@command -v chromium >/dev/null || { \
