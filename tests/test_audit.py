@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from changeproof import InputError, Plan, Results, run
+from changeproof import InputError, Observer, Plan, Results, run
 from changeproof.auditing import audit
 from changeproof.cli import app
 from changeproof.explanation import explain
@@ -160,6 +160,27 @@ def test_one_person(audited: Results) -> None:
     json.dumps(answer.as_dict())
     with pytest.raises(InputError, match="no row has the id 'nobody'"):
         explain(audited, "nobody", "kdtree")
+
+
+class Listener(Observer):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def told(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_the_id_column_of_the_data_serves_the_counterfactuals_too(
+    table: pd.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "cfes.csv"
+    given = kind_tool(table).rename(columns={"id": "applicant"}).assign(remark="be rich")
+    given.to_csv(path, index=False)
+    listener, plan = Listener(), {**FEW, "methods": ["kdtree"], "families": ["bootstrap"]}
+    more = {"counterfactuals": {"tool": path}, "observer": listener, "jobs": 1}
+    results = audit(table, tmp_path / "out", model=LOGISTIC, **more, **LOANS, **plan)
+    assert results.counterfactuals("data", 2026, "tool").found.all()
+    assert listener.notes == ["tool: columns that are no features were ignored: remark"]
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ import pandas as pd
 
 from changeproof.datasets.dataset_file import load_dataset
 from changeproof.datasets.own import own_task
+from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods import method_names
-from changeproof.methods.given import read_counterfactuals
+from changeproof.methods.given import ID_COLUMNS, read_counterfactuals
 from changeproof.models.find import as_learner, find_learner, object_reference
 from changeproof.protocol.directory import check_free, write_plan
 from changeproof.protocol.files import write_whole
@@ -95,8 +96,12 @@ def audit(
     task = own_task(data, **options)
     reference = _model_reference(model)
     learner = find_learner(reference, grid=grid, replacements=replacements)
-    tables = _tables(counterfactuals)
+    tables = {n: _with_id(t, id_column) for n, t in _tables(counterfactuals).items()}
     people = {n: read_counterfactuals(table, task) for n, table in tables.items()}
+    if observer is not None:
+        for table_name, answers in people.items():
+            for note in answers.attrs["notes"]:
+                observer.told(f"{table_name}: {note}")
     values: dict[str, Any] = {
         "datasets": (f"{DATA}/{task.name}.toml",),
         "methods": method_names(),
@@ -127,6 +132,16 @@ def _tables(given: Table | Mapping[str, Table] | None) -> dict[str, Table]:
         if name in method_names():
             raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
     return tables
+
+
+def _with_id(table: Table, id_column: str | None) -> Table:
+    """Take the id column of the data for that of the counterfactuals, if they have it."""
+    if id_column is None:
+        return table
+    frame = read_table(table, text_columns=[id_column])
+    if id_column not in frame.columns:
+        return table
+    return frame.rename(columns={id_column: ID_COLUMNS[0]})
 
 
 def _row_ids(people: Mapping[str, pd.DataFrame]) -> tuple[int, ...]:

@@ -81,6 +81,10 @@ class ConsoleObserver(Observer):
         if left:
             self._task = self._bar.add_task("starting", total=self._total)
 
+    def told(self, text: str) -> None:
+        """Say it."""
+        self._say(text)
+
     def damaged(self, path: Path) -> None:
         """Name a damaged file."""
         self._say(f"damaged, computing again: {path}")

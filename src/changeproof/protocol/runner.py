@@ -75,6 +75,9 @@ class Observer:
     def planned(self, inventory: Inventory) -> None:
         """Say what is there and what is to be done."""
 
+    def told(self, text: str) -> None:
+        """Pass on what people should know of what they gave."""
+
     def damaged(self, path: Path) -> None:
         """Name a damaged file, which is going to be computed again."""
 
