@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from changeproof import Plan, Results, load_task
 from changeproof.report.page.payload import build_bulk, build_payload
@@ -204,6 +204,8 @@ def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: R
     expected = [str(each) for each in recourse(task, answers.factuals[3], answers.rows[3])]
     if card.locator("summary").count():
         card.locator("summary").click()
+    # The rest of a long list is built when its "toggle" event comes, after the click returned.
+    expect(card.locator("li")).to_have_count(len(expected))
     said = [re.sub(r" \([^)]*\)$", "", text) for text in card.locator("li").all_inner_texts()]
     assert said == expected
     survived = quick_run.survival("diabetes", 2026, "kdtree")[3]
