@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from changeproof.certificates.box import (
     Layers,
@@ -22,6 +21,7 @@ from changeproof.certificates.box import (
     network_logit,
 )
 from changeproof.errors import InputError
+from changeproof.networks.draws import TorchDraws
 from changeproof.networks.kernels import compiled
 from changeproof.networks.model import Booleans, Floats
 
@@ -47,7 +47,7 @@ class ParameterSample:
 
     @classmethod
     def draw(cls, box: ParameterBox, samples: int, seed: int) -> Self:
-        """Draw networks one after the other, tensor by tensor, from a torch generator.
+        """Draw networks one after the other, tensor by tensor, as PyTorch would.
 
         Parameters
         ----------
@@ -58,12 +58,12 @@ class ParameterSample:
         seed
             Of the generator; the same seed gives the same networks.
         """
-        centre = torch.from_numpy(flat_parameters(box.network))
-        # PyTorch draws uniform numbers one by one, so one long draw equals many short ones.
-        generator = torch.Generator().manual_seed(seed)
-        noise = torch.rand(samples * len(centre), generator=generator)
-        moves = noise.mul_(2.0).sub_(1.0).mul_(box.radius).view(samples, -1)
-        return cls(box, moves.add_(centre).numpy())
+        centre = flat_parameters(box.network)
+        # Uniform numbers are drawn one by one, so one long draw equals many short ones.
+        networks = TorchDraws(seed).uniform(-1.0, 1.0, (samples, len(centre)))
+        networks *= np.float32(box.radius)
+        networks += centre
+        return cls(box, networks)
 
     def __len__(self) -> int:
         return len(self.parameters)

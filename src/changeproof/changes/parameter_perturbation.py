@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 
 from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.networks.draws import TorchDraws
 from changeproof.networks.network import Network
 
 RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
@@ -42,14 +43,14 @@ def perturbation_seed(base_seed: int, radius: float, replicate: int) -> int:
 
 def perturbed(network: Network, radius: float, seed: int) -> Network:
     """Return the network moved in a random direction whose largest component is the radius."""
-    generator = torch.Generator().manual_seed(seed)
+    draws = TorchDraws(seed)
     noise = [
-        torch.empty(array.shape).uniform_(-1.0, 1.0, generator=generator)
+        draws.uniform(-1.0, 1.0, array.shape)
         for pair in zip(network.weights, network.biases, strict=True)
         for array in pair
     ]
-    factor = radius / max(float(part.abs().max()) for part in noise)
-    moves = [(part * factor).numpy() for part in noise]
+    factor = radius / max(float(np.abs(part).max()) for part in noise)
+    moves = [part * np.float32(factor) for part in noise]
     return Network(
         tuple(w + move for w, move in zip(network.weights, moves[0::2], strict=True)),
         tuple(b + move for b, move in zip(network.biases, moves[1::2], strict=True)),

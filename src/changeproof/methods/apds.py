@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
-from torch import nn
 
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import ParameterSample, samples_needed
@@ -13,6 +13,10 @@ from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.networks.model import Access, Booleans
 from changeproof.networks.network import Network
+from changeproof.threads import one_thread
+
+if TYPE_CHECKING:
+    import torch
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
@@ -80,22 +84,27 @@ class APDS(Method):
         self._minimal = MinimalSearch(network, low, high, task.rows("train"), engine=self.engine)
 
     def _calibrate(self, task: Task, network: Network) -> float:
+        import torch
+
         rows = torch.tensor(task.rows("update"), dtype=torch.float32)
         labels = torch.tensor(task.labels_of("update"), dtype=torch.float32)
         largest = 0.0
         for replica in range(self.replicas):
             seed = self.context.base_seed + CALIBRATION_OFFSET + replica
             drawn = np.random.default_rng(seed).integers(0, len(rows), len(rows))
-            moved = self._updated(network, rows[drawn], labels[drawn])
+            with one_thread():
+                moved = self._updated(network, rows[drawn], labels[drawn])
             largest = max(largest, moved)
         return largest
 
     def _updated(self, network: Network, rows: torch.Tensor, labels: torch.Tensor) -> float:
         """Return the largest parameter change of one pass over the rows, in their order."""
+        import torch
+
         module = network.to_torch()
         before = [parameter.detach().clone() for parameter in module.parameters()]
         optimiser = torch.optim.Adam(module.parameters(), lr=self.update_learning_rate)
-        loss = nn.BCELoss()
+        loss = torch.nn.BCELoss()
         for first in range(0, len(rows), self.update_batch):
             batch = slice(first, first + self.update_batch)
             optimiser.zero_grad()

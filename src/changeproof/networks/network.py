@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy.special import expit
-from torch import nn
 
 from changeproof.errors import InputError
 from changeproof.networks import kernels
+from changeproof.networks.draws import TorchDraws
 from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
 from changeproof.networks.model import Access, Booleans, Floats
+
+if TYPE_CHECKING:
+    from torch import nn
 
 EVALUATION_TILE = 256
 SINGLE_ROUNDING = 2.0**-24
@@ -38,17 +40,15 @@ class Network:
     @classmethod
     def initialised(cls, n_features: int, hidden: Sequence[int], seed: int) -> Self:
         """Return the network that PyTorch initialises after `torch.manual_seed(seed)`."""
-        generator = torch.Generator().manual_seed(seed)
+        draws = TorchDraws(seed)
         widths = (n_features, *hidden, 1)
         weights, biases = [], []
         for n_in, n_out in pairwise(widths):
             # The arithmetic of torch.nn.Linear's initialisation, to the last digit.
             bound = math.sqrt(3.0) * (math.sqrt(2.0 / 6.0) / math.sqrt(n_in))
-            weight = torch.empty(n_out, n_in).uniform_(-bound, bound, generator=generator)
+            weights.append(draws.uniform(-bound, bound, (n_out, n_in)))
             bound = 1.0 / math.sqrt(n_in)
-            bias = torch.empty(n_out).uniform_(-bound, bound, generator=generator)
-            weights.append(weight.numpy())
-            biases.append(bias.numpy())
+            biases.append(draws.uniform(-bound, bound, n_out))
         return cls(tuple(weights), tuple(biases))
 
     def __repr__(self) -> str:
@@ -151,6 +151,9 @@ class Network:
 
     def to_torch(self) -> nn.Sequential:
         """Return the same network as a PyTorch module that gives probabilities."""
+        import torch
+        from torch import nn
+
         layers: list[nn.Module] = []
         for weight, bias in zip(self.weights, self.biases, strict=True):
             linear = nn.Linear(weight.shape[1], weight.shape[0])

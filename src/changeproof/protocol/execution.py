@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import joblib
-import torch
-from threadpoolctl import threadpool_limits
 
 from changeproof.errors import InputError
 from changeproof.models.find import install_learners, live_learners
@@ -21,6 +19,7 @@ from changeproof.protocol.store import Store
 from changeproof.protocol.timings import Effort, peak_memory
 from changeproof.protocol.work import compute
 from changeproof.registry import one_line
+from changeproof.threads import one_thread
 
 
 class Finished(NamedTuple):
@@ -90,14 +89,12 @@ def _compute_group(
 
 
 def _compute(piece: Piece, folder: Path, shipment: Shipment | None = None) -> Finished:
-    # One thread each: sums come out the same whatever the machine, and workers do not compete.
-    torch.set_num_threads(1)
     wall, processor = time.perf_counter(), time.process_time()
     failure, error_line, refused = None, "", False
     try:
         if shipment is not None:
             install(shipment)
-        with threadpool_limits(limits=1):
+        with one_thread():
             compute(piece, Store(folder))
     except Exception as error:
         # Not hidden: the runner goes on with what it can and then fails with all of these.

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import torch
 
 from changeproof.datasets.task import PARTS, Task
 from changeproof.networks.network import Network
@@ -99,6 +98,8 @@ def state_of(task: Task, network: Network, *arrays: Any) -> dict[str, str]:
 @contextmanager
 def fresh_generators() -> Iterator[None]:
     """Bring the global random generators into a state of their own, and back again."""
+    import torch
+
     numpys, pythons, torchs = np.random.get_state(), random.getstate(), torch.get_rng_state()  # noqa: NPY002
     seed = int.from_bytes(os.urandom(4), "little")
     np.random.seed(seed)  # noqa: NPY002
