@@ -6,31 +6,34 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: run test browser bench clean
+# What is imported is compiled to bytecode when it first is, and kept; the rest never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test browser style types kernels bench clean
 .DEFAULT_GOAL := run
 
-# What running needs; testing and benchmarking need more (`dev`).
-$(INSTALLED): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "changeproof needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1)."; \
 	    echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(PYTHON) -m venv $(VENV)
+
+# What running needs; testing and benchmarking need more (`dev`).
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) .
 	@touch $@
 
-$(INSTALLED_DEV): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+$(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) '.[dev]'
+	@touch $(INSTALLED) $@
 
 run: $(INSTALLED)  ## the quick protocol on embedded data, ending with a report to open
 	$(BIN)/changeproof run --preset quick --jobs $(JOBS) --out runs/quick
 
-test: $(INSTALLED_DEV) browser  ## style, types and all tests
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	@# Kernels are compiled once, before every worker would; one thread each, as there are workers.
-	$(BIN)/python -c 'from changeproof.protocol.warm_up import *; warm_up(COMPILED_METHODS, jobs=$(JOBS), backend="loky")'
+test:  ## style, types and all tests
+	@$(MAKE) --no-print-directory -j2 $(INSTALLED_DEV) browser
+	@$(MAKE) --no-print-directory -j2 style types kernels
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
@@ -38,6 +41,16 @@ browser:  ## Debian's Chromium for the tests of the page; they are skipped where
 	  if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
 	  $$root apt-get update -qq && $$root apt-get install -y -qq chromium chromium-driver; } || \
 	  echo "No chromium, and none could be installed: the tests of the page will be skipped."
+
+style: $(INSTALLED_DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED_DEV)
+	$(BIN)/mypy
+
+kernels: $(INSTALLED_DEV)  ## compiled once, before every test worker would
+	@$(BIN)/python -c 'from changeproof.protocol.warm_up import *; warm_up(COMPILED_METHODS, jobs=$(JOBS), backend="loky")'
 
 bench: $(INSTALLED_DEV)  ## speed as ratios, all measured in one run, and benchmarks/results/README.md
 	$(BIN)/python -m benchmarks.all

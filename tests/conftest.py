@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from filelock import FileLock
 
 from changeproof import (
     Context,
@@ -67,6 +69,14 @@ def cancer_network(cancer: Task) -> Network:
 
 @pytest.fixture(scope="session")
 def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The quick preset, in one process."""
-    folder: Path = tmp_path_factory.mktemp("runs") / "quick"
-    return run(Plan.preset("quick"), folder, jobs=1)
+    """The quick preset, in one process: computed once, whoever of the test workers comes first.
+
+    Tests read it, and change nothing in it.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+    folder: Path = shared / "quick"
+    with FileLock(shared / "quick.lock"):
+        if (folder / "report" / "index.html").exists():
+            return Results(folder)
+        return run(Plan.preset("quick"), folder, jobs=1)

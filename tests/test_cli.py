@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -98,15 +99,16 @@ def test_show_and_status_need_a_run(tmp_path: Path) -> None:
 
 
 def test_report_opens_the_page_when_asked(
-    quick_run: Results, monkeypatch: pytest.MonkeyPatch
+    quick_run: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda address: not opened.append(address))
-    page = quick_run.folder / "report" / "index.html"
-    done = CliRunner().invoke(app, ["report", str(quick_run.folder), "--open"])
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    page = folder / "report" / "index.html"
+    done = CliRunner().invoke(app, ["report", str(folder), "--open"])
     assert done.exit_code == 0
     assert opened == [page.resolve().as_uri()]
-    CliRunner().invoke(app, ["report", str(quick_run.folder)])
+    CliRunner().invoke(app, ["report", str(folder)])
     assert len(opened) == 1
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,13 +61,14 @@ def test_two_processes_give_the_same_tables(quick_run: Results, tmp_path: Path) 
     assert tables(tmp_path) == tables(quick_run.folder)
 
 
-def test_nothing_is_computed_twice(quick_run: Results) -> None:
+def test_nothing_is_computed_twice(quick_run: Results, tmp_path: Path) -> None:
     recorder = Recorder()
-    before = tables(quick_run.folder)
-    run(quick_run.plan, quick_run.folder, jobs=1, observer=recorder)
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    before = tables(folder)
+    run(quick_run.plan, folder, jobs=1, observer=recorder)
     assert recorder.computed == []
     assert recorder.inventory.complete
-    assert tables(quick_run.folder) == before
+    assert tables(folder) == before
 
 
 SMALL = {

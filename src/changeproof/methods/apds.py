@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.box import ParameterBox, flat_parameters
 from changeproof.certificates.sampled import ParameterSample, samples_needed
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.networks.model import Access, Booleans
 from changeproof.networks.network import Network
-from changeproof.threads import one_thread
-
-if TYPE_CHECKING:
-    import torch
+from changeproof.networks.updating import update
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
@@ -84,35 +79,20 @@ class APDS(Method):
         self._minimal = MinimalSearch(network, low, high, task.rows("train"), engine=self.engine)
 
     def _calibrate(self, task: Task, network: Network) -> float:
-        import torch
-
-        rows = torch.tensor(task.rows("update"), dtype=torch.float32)
-        labels = torch.tensor(task.labels_of("update"), dtype=torch.float32)
-        largest = 0.0
+        rows, labels = task.rows("update"), task.labels_of("update")
+        before, largest = flat_parameters(network), 0.0
         for replica in range(self.replicas):
             seed = self.context.base_seed + CALIBRATION_OFFSET + replica
             drawn = np.random.default_rng(seed).integers(0, len(rows), len(rows))
-            with one_thread():
-                moved = self._updated(network, rows[drawn], labels[drawn])
-            largest = max(largest, moved)
+            updated = update(
+                network,
+                rows[drawn],
+                labels[drawn],
+                learning_rate=self.update_learning_rate,
+                batch=self.update_batch,
+            )
+            largest = max(largest, float(np.abs(flat_parameters(updated) - before).max()))
         return largest
-
-    def _updated(self, network: Network, rows: torch.Tensor, labels: torch.Tensor) -> float:
-        """Return the largest parameter change of one pass over the rows, in their order."""
-        import torch
-
-        module = network.to_torch()
-        before = [parameter.detach().clone() for parameter in module.parameters()]
-        optimiser = torch.optim.Adam(module.parameters(), lr=self.update_learning_rate)
-        loss = torch.nn.BCELoss()
-        for first in range(0, len(rows), self.update_batch):
-            batch = slice(first, first + self.update_batch)
-            optimiser.zero_grad()
-            loss(module(rows[batch])[:, 0], labels[batch]).backward()
-            optimiser.step()
-        with torch.no_grad():
-            changes = zip(before, module.parameters(), strict=True)
-            return max(float((new - old).abs().max()) for old, new in changes)
 
     def _search(self, factuals: Factuals) -> Candidates:
         n = len(factuals)

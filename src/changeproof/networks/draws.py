@@ -22,7 +22,7 @@ class TorchDraws:
 
     def __init__(self, seed: int) -> None:
         # The old interface on purpose: its seeding by a whole number is the one of PyTorch.
-        self._words = np.random.RandomState(seed % 2**32)  # noqa: NPY002
+        self._words = np.random.RandomState(seed % 2**32)
 
     def uniform(
         self, low: float, high: float, shape: int | Sequence[int]

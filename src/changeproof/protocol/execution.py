@@ -16,10 +16,10 @@ from changeproof.models.learner import Learner
 from changeproof.protocol.extensions import Shipment, install, registered
 from changeproof.protocol.pieces import Piece
 from changeproof.protocol.store import Store
+from changeproof.protocol.threads import one_thread
 from changeproof.protocol.timings import Effort, peak_memory
 from changeproof.protocol.work import compute
 from changeproof.registry import one_line
-from changeproof.threads import one_thread
 
 
 class Finished(NamedTuple):
