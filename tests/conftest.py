@@ -67,6 +67,12 @@ def cancer_network(cancer: Task) -> Network:
     return train([TrainingRecipe(initialisation_seed=2026)], TrainingData.of(cancer)).stack[0]
 
 
+@pytest.fixture
+def always_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes also for what is done sooner than they have started."""
+    monkeypatch.setattr("changeproof.protocol.runner.WORTH_WORKERS", 0.0)
+
+
 @pytest.fixture(scope="session")
 def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The quick preset, in one process: computed once, whoever of the test workers comes first.

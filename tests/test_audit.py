@@ -101,6 +101,7 @@ def test_a_run_directory_can_be_moved_and_goes_on(audited: Results, tmp_path: Pa
     assert take_inventory(again.plan, moved).complete
 
 
+@pytest.mark.usefixtures("always_workers")
 def test_workers_know_live_models_and_change_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
     plan = {**FEW, "families": ["bootstrap", "label-update"]}
     runs = [

@@ -51,6 +51,7 @@ def audit(
     split: str | None = None,
     jobs: int | None = None,
     observer: Observer | None = None,
+    publish: bool = True,
     **plan: Any,
 ) -> Results:
     """Audit recourse on one's own data and model; write tables and report into a directory.
@@ -74,7 +75,7 @@ def audit(
         Training configurations of a scikit-learn model, and models that may replace this one.
     name, id_column, categorical, drop, missing, split
         See `own_task`.
-    jobs, observer
+    jobs, observer, publish
         See `run`.
     **plan
         methods, families, base_seeds (one by default), factuals, rows: see `Plan`.
@@ -117,7 +118,7 @@ def audit(
     check_free(folder)
     write_plan(folder, chosen)
     _keep(folder, task, data, options, tables)
-    return run(chosen, folder, jobs=jobs, observer=observer)
+    return run(chosen, folder, jobs=jobs, observer=observer, publish=publish)
 
 
 def _model_reference(model: Any) -> str:

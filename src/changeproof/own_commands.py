@@ -230,6 +230,7 @@ def explain(
             methods=[method],
             families=_split(families),
             rows=(row_of(task.ids, row),),
+            publish=False,
             **options,
         )
     answer = explain_person(results, row, method)

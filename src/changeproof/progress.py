@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from changeproof.protocol.execution import Finished
-from changeproof.protocol.pieces import Kind, Piece
+from changeproof.protocol.piece import Kind, Piece
 from changeproof.protocol.runner import Inventory, Observer
 from changeproof.protocol.timings import NAMES
 

@@ -21,7 +21,12 @@ from changeproof.report.tables import build_tables, read_tables, write_tables
 
 
 def run(
-    plan: Plan, out: str | Path, *, jobs: int | None = None, observer: Observer | None = None
+    plan: Plan,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    observer: Observer | None = None,
+    publish: bool = True,
 ) -> Results:
     """Run a plan into a directory, or go on with it; then write tables and report.
 
@@ -38,6 +43,8 @@ def run(
         Worker processes; by default as many as there are cores. Results do not depend on it.
     observer
         Follows the run; see `Observer`.
+    publish
+        Whether to write tables and report; without, those of another plan are removed.
     """
     folder = Path(out)
     plan = fitted(plan, plan_subjects(plan, folder)[0].learner)
@@ -49,14 +56,14 @@ def run(
         for name in (TABLES, REPORT):
             shutil.rmtree(folder / name, ignore_errors=True)
 
-    def publish() -> None:
+    def tell() -> None:
         remove_outdated()
-        part = finished_part(plan, folder)
+        part = finished_part(plan, folder) if publish else None
         if part is not None:
             _report(Results(folder, part))
 
     run_pieces(
-        plan, folder, jobs=jobs, observer=observer, before_work=remove_outdated, after_work=publish
+        plan, folder, jobs=jobs, observer=observer, before_work=remove_outdated, after_work=tell
     )
     return Results(folder)
 

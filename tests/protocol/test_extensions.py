@@ -28,7 +28,8 @@ from changeproof import (
     run,
 )
 from changeproof.protocol.extensions import install, registered
-from changeproof.protocol.pieces import Kind, plan_pieces
+from changeproof.protocol.piece import Kind
+from changeproof.protocol.pieces import plan_pieces
 
 SMALL: dict[str, Any] = {"datasets": ["diabetes"], "factuals": 5}
 FACTOR = 0.9
@@ -66,6 +67,7 @@ def numbers(folder: Path) -> bytes:
     return (folder / "tables" / "seed_results.csv").read_bytes()
 
 
+@pytest.mark.usefixtures("always_workers")
 def test_workers_know_what_was_registered_here(tmp_path: Path) -> None:
     changeproof.register_method(ToTheMean)
     changeproof.register_method(halfway)
@@ -85,6 +87,7 @@ def test_workers_know_what_was_registered_here(tmp_path: Path) -> None:
     assert results.variants("diabetes", 2026)["family"].tolist()[-3:] == ["narrow"] * 3
 
 
+@pytest.mark.usefixtures("always_workers")
 def test_import_paths_in_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_paths.py").write_text(

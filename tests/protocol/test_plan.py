@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from changeproof import InputError, Plan, dataset_names, family_names, method_names
-from changeproof.protocol.pieces import Kind, plan_pieces
+from changeproof.protocol.piece import Kind
+from changeproof.protocol.pieces import plan_pieces
 
 
 def test_paper_preset_is_everything() -> None:

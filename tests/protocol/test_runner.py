@@ -26,8 +26,10 @@ from changeproof.errors import BusyError
 from changeproof.methods.kdtree import KDTree
 from changeproof.protocol.directory import claimed
 from changeproof.protocol.execution import Finished
-from changeproof.protocol.pieces import Kind, Piece
-from changeproof.protocol.runner import Inventory, PieceFailedError
+from changeproof.protocol.piece import Kind, Piece
+from changeproof.protocol.pieces import plan_pieces
+from changeproof.protocol.runner import Inventory, PieceFailedError, worth_workers
+from changeproof.protocol.timings import Effort, log_piece
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -59,6 +61,22 @@ def test_two_processes_give_the_same_tables(quick_run: Results, tmp_path: Path) 
     run(Plan.preset("quick", methods=["wachter", "apds", "kdtree"]), tmp_path, jobs=2)
     run(Plan.preset("quick", methods=backwards), tmp_path, jobs=2)
     assert tables(tmp_path) == tables(quick_run.folder)
+
+
+def test_workers_are_called_when_there_is_enough_to_do(tmp_path: Path) -> None:
+    small, large = plan_pieces(Plan.preset("quick", **SMALL)), plan_pieces(Plan.preset("quick"))
+    assert not worth_workers(small, small[:1], tmp_path)
+    assert worth_workers(large, large[:2], tmp_path)
+
+
+def test_training_one_model_tells_whether_others_need_workers(tmp_path: Path) -> None:
+    base, *others = plan_pieces(Plan.preset("quick", **SMALL, model="sklearn:LogisticRegression"))
+    assert not worth_workers([base, *others], [base], tmp_path)
+    log_piece(tmp_path, base, Effort(0.01, 0.01, 100.0))
+    log_piece(tmp_path, others[-1], Effort(100.0, 100.0, 100.0))
+    assert not worth_workers(others, others, tmp_path)
+    log_piece(tmp_path, base, Effort(0.5, 0.5, 100.0))
+    assert worth_workers(others, others, tmp_path)
 
 
 def test_nothing_is_computed_twice(quick_run: Results, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from changeproof import Network, NetworkStack
 from changeproof.protocol.files import write_whole
-from changeproof.protocol.pieces import Kind, Piece, Subject
+from changeproof.protocol.piece import Kind, Piece, Subject
 from changeproof.protocol.store import DamagedPieceError, Store
 
 HELOC = Subject("heloc", "heloc")

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ REPLACEMENTS = (
     "sklearn:HistGradientBoostingClassifier",
     "mlp",
 )
+
+CLASSIFIER_ROOMS = ("linear_model", "tree", "ensemble")
 
 _OBJECTS: dict[str, Learner] = {}
 
@@ -125,8 +128,6 @@ def _widths(reference: str, text: str) -> list[int]:
 
 
 def _estimator(text: str) -> Any:
-    from sklearn.utils import all_estimators
-
     try:
         call = ast.parse(text, mode="eval").body
         arguments: dict[str, Any] = {}
@@ -141,16 +142,30 @@ def _estimator(text: str) -> Any:
         raise InputError(
             f"model 'sklearn:{text}': expected ClassName or ClassName(parameter=value)"
         ) from None
-    known = dict(all_estimators(type_filter="classifier"))
-    if call.id not in known:
-        near = [name for name in known if call.id.lower() in name.lower()] or sorted(known)
-        raise InputError(
-            f"scikit-learn has no classifier {call.id!r}; expected one of: {', '.join(near)}"
-        )
     try:
-        return known[call.id](**arguments)
+        return _classifier(call.id)(**arguments)
     except TypeError as error:
         raise InputError(f"model 'sklearn:{text}': {error}") from None
+
+
+def _classifier(name: str) -> Any:
+    """Return a class of scikit-learn, looked for first where it most likely is.
+
+    Asking scikit-learn for all it has takes seconds: it imports everything, PyTorch included.
+    """
+    for room in CLASSIFIER_ROOMS:
+        found = getattr(import_module(f"sklearn.{room}"), name, None)
+        if isinstance(found, type) and hasattr(found, "predict_proba"):
+            return found
+    from sklearn.utils import all_estimators
+
+    known = dict(all_estimators(type_filter="classifier"))
+    if name not in known:
+        near = [other for other in known if name.lower() in other.lower()] or sorted(known)
+        raise InputError(
+            f"scikit-learn has no classifier {name!r}; expected one of: {', '.join(near)}"
+        )
+    return known[name]
 
 
 def _attribute(text: str) -> Any:

@@ -14,7 +14,7 @@ from changeproof.errors import InputError
 from changeproof.models.find import install_learners, live_learners
 from changeproof.models.learner import Learner
 from changeproof.protocol.extensions import Shipment, install, registered
-from changeproof.protocol.pieces import Piece
+from changeproof.protocol.piece import Piece
 from changeproof.protocol.store import Store
 from changeproof.protocol.threads import one_thread
 from changeproof.protocol.timings import Effort, peak_memory

@@ -11,131 +11,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 from changeproof import changes, methods
 from changeproof.changes import get_family
 from changeproof.datasets.find import find_task
-from changeproof.datasets.task import Task
 from changeproof.methods import get_method
-from changeproof.models.find import find_learner
-from changeproof.models.learner import Learner
-from changeproof.models.network import NetworkLearner
+from changeproof.protocol.costs import answering_cost, bank_cost, changes_cost, training_cost
 from changeproof.protocol.fingerprint import code_digest, fingerprint
 from changeproof.protocol.own_code import own_code
+from changeproof.protocol.piece import Kind, Piece, Subject
 from changeproof.protocol.plan import DEFAULT_MODEL, TUNING_SEED, Plan
-from changeproof.registry import file_name
-
-
-class Kind(StrEnum):
-    """The kinds of pieces, in the order in which they can be made."""
-
-    BASE = "base"
-    BANK = "bank"
-    TUNING = "tuning"
-    COUNTERFACTUALS = "counterfactuals"
-    CHANGES = "changes"
-    SURVIVAL = "survival"
-
-
-@dataclass(frozen=True)
-class Subject:
-    """Whom pieces are about: a task and the kind of model, as workers find them again.
-
-    `alternatives` is JSON of the parameter grid and the replacements.
-    """
-
-    dataset: str
-    source: str = field(compare=False)
-    model: str = DEFAULT_MODEL
-    alternatives: str = "{}"
-
-    @property
-    def task(self) -> Task:
-        """The task."""
-        return find_task(self.source)
-
-    @property
-    def learner(self) -> Learner:
-        """The kind of model."""
-        return _learner(self.model, self.alternatives)
-
-    @property
-    def keeps_networks(self) -> bool:
-        """Whether the models are networks of ours and nothing else."""
-        return _keeps_networks(self.model, self.alternatives)
-
-
-@cache
-def _learner(model: str, alternatives: str) -> Learner:
-    return find_learner(model, **json.loads(alternatives))
-
-
-@cache
-def _keeps_networks(model: str, alternatives: str) -> bool:
-    if model.startswith("object:"):
-        return False
-    learner = _learner(model, alternatives)
-    return isinstance(learner, NetworkLearner) and not learner.replacements()
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One finished or unfinished bit of a run, named by everything that goes into it.
-
-    `subject` is the family of a bank or the method of anything later; `family` is set where a
-    method's survival is kept family by family. `factuals` limits the requests, `rows` names
-    them; `table` is the file of counterfactuals that come from elsewhere. `cost` is a rough
-    guess of the seconds that it takes, for progress bars and for starting long pieces first.
-    """
-
-    kind: Kind
-    about: Subject
-    base_seed: int
-    subject: str
-    fingerprint: str
-    inputs: tuple[Piece, ...] = field(default=(), repr=False)
-    family: str = ""
-    factuals: int = 0
-    rows: tuple[int, ...] | None = field(default=None, repr=False)
-    table: str = field(default="", compare=False)
-    cost: float = field(default=0.01, compare=False)
-
-    @property
-    def dataset(self) -> str:
-        """The name of the task."""
-        return self.about.dataset
-
-    @property
-    def suffix(self) -> str:
-        """The ending of its file: networks are safetensors, tables Parquet."""
-        networks = self.kind in (Kind.BASE, Kind.BANK) and self.about.keeps_networks
-        return "safetensors" if networks else "parquet"
-
-    @property
-    def together(self) -> str:
-        """Pieces that share this share work, and are computed by the same worker."""
-        if self.family:
-            return f"{self.dataset}/{self.base_seed}/{self.family}"
-        return self.file_stem
-
-    @property
-    def label(self) -> str:
-        """What people call it."""
-        names = [self.dataset, str(self.base_seed), self.kind.value, self.subject]
-        under = [f"under {self.family}"] if self.family and self.family != self.subject else []
-        return " ".join(word for word in [*names, *under] if word)
-
-    @property
-    def file_stem(self) -> str:
-        """Its file, relative to the store, up to the checksum."""
-        family = "" if self.family == self.subject else self.family
-        words = (self.kind.value, file_name(self.subject), file_name(family))
-        name = "-".join(word for word in words if word)
-        return f"{self.dataset}/{self.base_seed}/{name}.{self.fingerprint}"
 
 
 def plan_pieces(plan: Plan, folder: Path | None = None) -> list[Piece]:
@@ -203,14 +90,14 @@ def base_piece(about: Subject, seed: int) -> Piece:
         code=_code("networks.training"),
         **_model_mark(about),
     )
-    return Piece(Kind.BASE, about, seed, "", mark, cost=_training_cost(about.task, 1))
+    return Piece(Kind.BASE, about, seed, "", mark, cost=training_cost(about.task, 1))
 
 
 def bank_piece(base: Piece, family: str) -> Piece:
     """Return the piece of one family's changed networks, and their magnitudes."""
     code = _code("changes.bank", "changes.magnitude", family=family)
     mark = fingerprint(kind=Kind.BANK, base=base.fingerprint, family=family, code=code)
-    cost = _training_cost(base.about.task, _NETWORKS_WORTH.get(family, 25.0))
+    cost = bank_cost(base.about.task, family)
     return Piece(Kind.BANK, base.about, base.base_seed, family, mark, (base,), cost=cost)
 
 
@@ -222,7 +109,7 @@ def changes_piece(base: Piece, family: str) -> Piece:
         family=family,
         code=_code("changes.own", "changes.magnitude", family=family),
     )
-    kind, cost = Kind.CHANGES, 25 * _OWN_FIT
+    kind, cost = Kind.CHANGES, changes_cost()
     return Piece(kind, base.about, base.base_seed, family, mark, (base,), family=family, cost=cost)
 
 
@@ -251,12 +138,7 @@ def counterfactuals_piece(
         **({} if rows is None else {"rows": rows}),
     )
     kind = Kind.COUNTERFACTUALS
-    kept = base.about.keeps_networks
-    seconds = _SECONDS_PER_REQUEST if kept else _OWN_SECONDS_PER_REQUEST
-    asked = factuals if rows is None else len(rows)
-    cost = 0.05 + asked * seconds.get(method, 0.01)
-    if method == "betarce":
-        cost += _training_cost(base.about.task, 32 * 0.7) if kept else 32 * _OWN_FIT
+    cost = answering_cost(base.about, method, factuals if rows is None else len(rows))
     return Piece(
         kind, base.about, base.base_seed, method, mark, inputs, "", factuals, rows, cost=cost
     )
@@ -332,32 +214,3 @@ def _code(*rooms: str, family: str | None = None, method: str | None = None) -> 
         else:
             own = own_code(get_method(method))
     return code_digest(*modules) + own
-
-
-# Seconds that a request takes, roughly; 0.01 where nothing is said.
-_SECONDS_PER_REQUEST = {
-    "apds": 0.02,
-    "kdtree": 0.0001,
-    "rbr": 0.005,
-    "rnce": 0.001,
-    "roar-lime": 0.016,
-    "robx-balanced": 0.012,
-    "robx-robust": 0.016,
-    "wachter": 0.001,
-}
-# The same with a model that is not ours, and what training one takes.
-_OWN_SECONDS_PER_REQUEST = {
-    "betarce": 0.15,
-    "rbr": 0.02,
-    "roar-lime": 0.1,
-    "robx-balanced": 0.4,
-    "robx-robust": 0.5,
-}
-_OWN_FIT = 0.2
-# How many networks' worth of training a family is; 25 where nothing is said.
-_NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
-
-
-def _training_cost(task: Task, networks: float) -> float:
-    products = len(task.split.train) * (task.n_features * 32 + 32 * 32)
-    return 0.002 + networks * products * 3.5e-8

@@ -18,7 +18,8 @@ from changeproof.networks.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.protocol.directory import read_plan
-from changeproof.protocol.pieces import Kind, Piece, plan_pieces, plan_subjects
+from changeproof.protocol.piece import Kind, Piece
+from changeproof.protocol.pieces import plan_pieces, plan_subjects
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.store import Store
 from changeproof.protocol.timings import timings_table

@@ -9,14 +9,18 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from changeproof.protocol.costs import expected_seconds
 from changeproof.protocol.directory import claimed, write_plan
 from changeproof.protocol.execution import BACKEND, Finished, execute
-from changeproof.protocol.pieces import Kind, Piece, plan_pieces
+from changeproof.protocol.piece import Kind, Piece
+from changeproof.protocol.pieces import plan_pieces
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.store import DamagedPieceError, Store
-from changeproof.protocol.timings import Session, log_piece, log_session
+from changeproof.protocol.timings import Session, log_piece, log_session, piece_efforts
 from changeproof.protocol.warm_up import warm_up
 
+# Starting worker processes and ending them takes as long as two of them save on so many seconds.
+WORTH_WORKERS = 6.0
 # Kinds that can be computed side by side, wave after wave.
 WAVES: tuple[tuple[Kind, ...], ...] = (
     (Kind.BASE,),
@@ -158,9 +162,8 @@ def _run(
     pieces: list[Piece], folder: Path, jobs: int, observer: Observer
 ) -> tuple[Session, PieceFailedError | None]:
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    observer.compiling()
-    warm_up({piece.subject for piece in pieces}, jobs=jobs, backend=BACKEND)
-    compiled = time.perf_counter()
+    workers, compiling = 1, 0.0
+    left = list(pieces)
     failures: list[Finished] = []
     lost: set[Piece] = set()
     for kinds in WAVES:
@@ -169,24 +172,54 @@ def _run(
         lost.update(set(wave).difference(ready))
         if not ready:
             continue
+        if workers < jobs and worth_workers(left, ready, folder):
+            observer.compiling()
+            compiling = _warmed_up(left, jobs)
+            workers = jobs
         observer.started(kinds, ready)
-        for item in execute(ready, folder, jobs=jobs):
+        for item in execute(ready, folder, jobs=workers):
             observer.finished(item)
             if item.failure is None:
                 log_piece(folder, item.piece, item.effort)
             else:
                 failures.append(item)
                 lost.add(item.piece)
+        left = [piece for piece in left if piece not in wave]
     session = Session(
         started=started,
         jobs=jobs,
         pieces=len(pieces) - len(lost),
-        compile_seconds=compiled - began,
-        work_seconds=time.perf_counter() - compiled,
+        compile_seconds=compiling,
+        work_seconds=time.perf_counter() - began - compiling,
         report_seconds=0.0,
     )
     failed = PieceFailedError(failures, len(lost) - len(failures)) if failures else None
     return session, failed
+
+
+def worth_workers(left: list[Piece], ready: list[Piece], folder: Path) -> bool:
+    """Say whether what is left takes longer than worker processes take to start.
+
+    What a model that is not ours takes to train is not known before the first one is.
+    """
+    base = next((piece for piece in left if not piece.about.keeps_networks), None)
+    if base is None:
+        return expected_seconds(left) > WORTH_WORKERS
+    if ready == [base] and base.kind is Kind.BASE:
+        return False
+    fits = [
+        effort.seconds
+        for stem, effort in piece_efforts(folder).items()
+        if f"/{Kind.BASE.value}." in stem
+    ]
+    return expected_seconds(left, max(fits, default=None)) > WORTH_WORKERS
+
+
+def _warmed_up(pieces: list[Piece], jobs: int) -> float:
+    """Start workers, have them compile what these pieces need, and return the seconds."""
+    began = time.perf_counter()
+    warm_up({piece.subject for piece in pieces}, jobs=jobs, backend=BACKEND)
+    return time.perf_counter() - began
 
 
 def count_by_kind(pieces: Iterable[Piece]) -> dict[Kind, int]:

@@ -19,7 +19,7 @@ import safetensors.numpy
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.protocol.files import TEMPORARY, write_whole
-from changeproof.protocol.pieces import Piece
+from changeproof.protocol.piece import Piece
 
 PIECES = "pieces"
 

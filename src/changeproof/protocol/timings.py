@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from changeproof.protocol.pieces import Kind, Piece
+from changeproof.protocol.piece import Kind, Piece
 
 LOG = "timings.jsonl"
 COLUMNS = ["stage", "subject", "pieces", "seconds", "processor_seconds", "share"]

@@ -27,7 +27,7 @@ from changeproof.networks.model import Model
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.protocol.factuals import evaluation_factuals, named_factuals, tuning_factuals
-from changeproof.protocol.pieces import Kind, Piece
+from changeproof.protocol.piece import Kind, Piece
 from changeproof.protocol.store import Store
 
 

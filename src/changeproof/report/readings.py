@@ -10,7 +10,7 @@ import pandas as pd
 
 from changeproof.methods.method import Counterfactuals
 from changeproof.networks.model import Booleans
-from changeproof.protocol.pieces import Kind, Piece
+from changeproof.protocol.piece import Kind, Piece
 from changeproof.protocol.results import Results
 from changeproof.protocol.runner import Inventory, take_inventory
 

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
-from changeproof.protocol.pieces import Kind, plan_pieces
+from changeproof.protocol.piece import Kind
+from changeproof.protocol.pieces import plan_pieces
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.runner import Inventory, count_by_kind
 from changeproof.protocol.timings import largest_memory, sessions, timings_table
