@@ -34,7 +34,7 @@ run: $(INSTALLED)  ## the quick protocol on embedded data, ending with a report 
 test:  ## style, types and all tests
 	@$(MAKE) --no-print-directory -j2 $(INSTALLED_DEV) browser
 	@$(MAKE) --no-print-directory -j2 style types kernels
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
 	@command -v chromium >/dev/null || { \
