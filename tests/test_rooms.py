@@ -16,7 +16,7 @@ PACKAGE = Path(changeproof.__file__).parent
 ROOMS = ["errors", "randomness", "registry", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
 LATER = ["evaluation", "protocol", "report", "workflow", "auditing", "explanation", "progress"]
-LATER += ["failures", "own_commands", "cli"]
+LATER += ["failures", "commands", "cli"]
 
 
 def imported(path: Path) -> set[str]:

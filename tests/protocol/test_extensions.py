@@ -183,14 +183,39 @@ def test_a_failing_method_leaves_the_others_whole(
     assert Results(tmp_path / "with").plan == plan
 
 
-def test_a_failing_family_is_named_and_nothing_wrong_is_published(tmp_path: Path) -> None:
+EMPTY = "family 'empty' describes no changed model for this task"
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [("mlp", "bank of empty"), ("sklearn:LogisticRegression", "changes of empty")],
+)
+def test_a_failing_family_leaves_the_others_whole(tmp_path: Path, model: str, named: str) -> None:
     changeproof.register_family(lambda task, base: [], name="empty")
-    plan = Plan.preset("quick", **SMALL, methods=["kdtree"], families=["bootstrap", "empty"])
+    changeproof.register_method(Raising)
+    asked = {**SMALL, "model": model}
+    plan = Plan.preset(
+        "quick", **asked, methods=["kdtree", "raising"], families=["bootstrap", "empty"]
+    )
+    with pytest.raises(PieceFailedError) as caught:
+        run(plan, tmp_path / "with", jobs=1)
+    assert f"{named} failed: {EMPTY}" in caught.value.summary
+    alone = Plan.preset("quick", **asked, methods=["kdtree"], families=["bootstrap"])
+    run(alone, tmp_path / "without", jobs=1)
+    assert numbers(tmp_path / "with") == numbers(tmp_path / "without")
+    page = (tmp_path / "with" / "report" / "index.html").read_text()
+    assert "failed in this run" in page
+    with pytest.raises(PieceFailedError):
+        run(plan, tmp_path / "with", jobs=1)
+    assert numbers(tmp_path / "with") == numbers(tmp_path / "without")
+
+
+def test_without_any_family_nothing_is_published(tmp_path: Path) -> None:
+    changeproof.register_family(lambda task, base: [], name="empty")
+    plan = Plan.preset("quick", **SMALL, methods=["kdtree"], families=["empty"])
     with pytest.raises(PieceFailedError) as caught:
         run(plan, tmp_path, jobs=1)
-    assert caught.value.summary == [
-        "bank of empty failed: family 'empty' describes no changed model for this task"
-    ]
+    assert caught.value.summary == [f"bank of empty failed: {EMPTY}"]
     assert not (tmp_path / "tables").exists()
 
 

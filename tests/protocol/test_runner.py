@@ -79,6 +79,22 @@ def test_training_one_model_tells_whether_others_need_workers(tmp_path: Path) ->
     assert worth_workers(others, others, tmp_path)
 
 
+def test_nothing_of_ours_needs_pytorch(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "class Nowhere:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'torch':\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Nowhere())\n"
+        "from changeproof import Plan, run\n"
+        "asked = dict(datasets=['diabetes'], methods=['kdtree', 'wachter', 'apds'], factuals=2)\n"
+        "families = ['bootstrap', 'parameter-perturbation']\n"
+        "run(Plan.preset('quick', **asked, families=families), sys.argv[1], jobs=1)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=True)
+
+
 def test_nothing_is_computed_twice(quick_run: Results, tmp_path: Path) -> None:
     recorder = Recorder()
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))

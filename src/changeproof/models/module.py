@@ -92,8 +92,9 @@ class ModuleLearner(Learner):
 
     @property
     def fingerprint(self) -> str:
-        """Name and source of both functions."""
-        return f"module {self.name} {source_digest(self.build)} {source_digest(self.fit)}"
+        """Name and source of both functions, and PyTorch's version."""
+        sources = f"{source_digest(self.build)} {source_digest(self.fit)}"
+        return f"module {self.name} {sources} torch {torch.__version__}"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Build and train one module per recipe."""

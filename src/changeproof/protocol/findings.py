@@ -8,8 +8,9 @@ import random
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,19 +99,25 @@ def state_of(task: Task, network: Network, *arrays: Any) -> dict[str, str]:
 @contextmanager
 def fresh_generators() -> Iterator[None]:
     """Bring the global random generators into a state of their own, and back again."""
-    import torch
-
-    numpys, pythons, torchs = np.random.get_state(), random.getstate(), torch.get_rng_state()  # noqa: NPY002
+    numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
     seed = int.from_bytes(os.urandom(4), "little")
     np.random.seed(seed)  # noqa: NPY002
     random.seed(seed)
-    torch.manual_seed(seed)
     try:
-        yield
+        with _fresh_pytorch(seed) if find_spec("torch") is not None else nullcontext():
+            yield
     finally:
         np.random.set_state(numpys)  # noqa: NPY002
         random.setstate(pythons)
-        torch.set_rng_state(torchs)
+
+
+@contextmanager
+def _fresh_pytorch(seed: int) -> Iterator[None]:
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 def _finding(check: Check) -> Finding:

@@ -12,13 +12,13 @@ import hashlib
 import json
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from changeproof.protocol.modules import PACKAGE, source_of
 
-LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy", "torch")
+LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy")
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -26,6 +26,15 @@ INSTALLED = ("site-packages", "dist-packages")
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that results depend on."""
     return {name: version(name) for name in LIBRARIES}
+
+
+@cache
+def pytorch_version() -> str:
+    """Return the version of PyTorch, which only what people bring depends on; "" without it."""
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return ""
 
 
 def fingerprint(**ingredients: Any) -> str:

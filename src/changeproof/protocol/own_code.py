@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import joblib
 
-from changeproof.protocol.fingerprint import source_digest
+from changeproof.protocol.fingerprint import pytorch_version, source_digest
 from changeproof.protocol.modules import source_of
 
 # By class: another definition is another class, and a file edited since is not what runs.
@@ -30,7 +30,7 @@ def own_code(author: type) -> str:
         bases = [base for base in author.__mro__ if base.__module__ not in ("builtins", "abc")]
         files = source_digest(sorted({base.__module__ for base in bases}))
         carried = [line for base in bases for line in _lines(base, set())]
-        text = "\n".join([files, *carried])
+        text = "\n".join([files, *carried, pytorch_version()])
         _digests[author] = hashlib.sha256(text.encode()).hexdigest()
     return _digests[author]
 

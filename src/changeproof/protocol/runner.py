@@ -19,6 +19,7 @@ from changeproof.protocol.store import DamagedPieceError, Store
 from changeproof.protocol.timings import Session, log_piece, log_session, piece_efforts
 from changeproof.protocol.warm_up import warm_up
 
+FAILED = "failed in this run"
 # Starting worker processes and ending them takes as long as two of them save on so many seconds.
 WORTH_WORKERS = 6.0
 # Kinds that can be computed side by side, wave after wave.
@@ -133,6 +134,8 @@ def run_pieces(
                 observer.damaged(path)
                 path.unlink()
             log, failed = _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
+            if failed is not None and (possible := _possible_still(plan, folder)):
+                log_session(folder, _run(possible, folder, jobs, observer)[0])
         began = time.perf_counter()
         after_work()
         if not inventory.complete:
@@ -142,20 +145,48 @@ def run_pieces(
 
 
 def finished_part(plan: Plan, folder: Path) -> Plan | None:
-    """Return the plan with those methods only that are done everywhere; None if none is."""
-    store = Store(folder)
-    undone = [piece for piece in plan_pieces(plan, folder) if store.path(piece) is None]
-    if any(piece.kind in (Kind.BASE, Kind.BANK, Kind.CHANGES) for piece in undone):
+    """Return the plan with those methods and families only that are done everywhere.
+
+    None if a base model is missing, or if there is no method or no family left.
+    """
+    part = _with_families_done(plan, folder)
+    if part is None:
         return None
-    lost = {piece.subject for piece in undone}
-    methods = tuple(method for method in plan.methods if method not in lost)
-    given = {name: path for name, path in plan.counterfactuals.items() if name not in lost}
+    lost = {piece.subject for piece in _undone(part, folder)}
+    methods = tuple(method for method in part.methods if method not in lost)
+    given = {name: path for name, path in part.counterfactuals.items() if name not in lost}
     if not methods and not given:
         return None
-    left_out = plan.left_out | dict.fromkeys(sorted(lost), "failed in this run")
-    return plan.model_copy(
+    left_out = part.left_out | dict.fromkeys(sorted(lost), FAILED)
+    return part.model_copy(
         update={"methods": methods, "counterfactuals": given, "left_out": left_out}
     )
+
+
+def _with_families_done(plan: Plan, folder: Path) -> Plan | None:
+    undone = _undone(plan, folder)
+    lost = {piece.subject for piece in undone if piece.kind in (Kind.BANK, Kind.CHANGES)}
+    families = tuple(family for family in plan.families if family not in lost)
+    if not families or any(piece.kind is Kind.BASE for piece in undone):
+        return None
+    left_out = plan.left_out | dict.fromkeys(sorted(lost), FAILED)
+    return plan.model_copy(update={"families": families, "left_out": left_out})
+
+
+def _possible_still(plan: Plan, folder: Path) -> list[Piece]:
+    """Return the pieces of the plan without its failed families that can be computed."""
+    part, store = _with_families_done(plan, folder), Store(folder)
+    return [
+        piece
+        for piece in (_undone(part, folder) if part is not None else ())
+        if piece.kind is Kind.SURVIVAL
+        and all(store.path(needed) is not None for needed in piece.inputs)
+    ]
+
+
+def _undone(plan: Plan, folder: Path) -> list[Piece]:
+    store = Store(folder)
+    return [piece for piece in plan_pieces(plan, folder) if store.path(piece) is None]
 
 
 def _run(

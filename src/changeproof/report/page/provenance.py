@@ -13,7 +13,7 @@ from typing import Any
 from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
-from changeproof.protocol.fingerprint import library_versions
+from changeproof.protocol.fingerprint import library_versions, pytorch_version
 from changeproof.protocol.pieces import plan_pieces
 from changeproof.protocol.plan import PRESETS, Plan
 from changeproof.report.readings import Readings
@@ -31,7 +31,8 @@ def provenance(readings: Readings) -> dict[str, Any]:
         "plan": plan_toml(plan),
         "command": command(plan),
         "versions": {"changeproof": __version__, "python": platform.python_version()}
-        | library_versions(),
+        | library_versions()
+        | ({"torch": pytorch_version()} if pytorch_version() else {}),
         "machine": machine(),
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fingerprint": hashlib.sha256("".join(marks).encode()).hexdigest()[:20],

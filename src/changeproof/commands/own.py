@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from changeproof.commands.options import split as split_names
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,12 +80,6 @@ Jobs = Annotated[int | None, _option(RUN, "Worker processes; all cores.", metava
 Families = Annotated[list[str] | None, _option(RUN, "Families of change; all.", metavar="NAME,…")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(audit)
-    app.command()(explain)
-
-
 def audit(
     data: Data,
     target: Target,
@@ -149,14 +144,14 @@ def audit(
             replacements=replacements,
             name=name,
             id_column=id_column,
-            categorical=_split(categorical) or (),
-            drop=_split(drop) or (),
+            categorical=split_names(categorical) or (),
+            drop=split_names(drop) or (),
             missing=missing,
             split=split,
             jobs=jobs,
             observer=observer,
-            methods=_split(methods),
-            families=_split(families),
+            methods=split_names(methods),
+            families=split_names(families),
             base_seeds=base_seeds,
             factuals=factuals,
         )
@@ -211,8 +206,8 @@ def explain(
         "favourable": favourable,
         "name": name,
         "id_column": id_column,
-        "categorical": _split(categorical) or (),
-        "drop": _split(drop) or (),
+        "categorical": split_names(categorical) or (),
+        "drop": split_names(drop) or (),
         "missing": missing,
         "split": split,
     }
@@ -228,7 +223,7 @@ def explain(
             jobs=jobs,
             observer=observer,
             methods=[method],
-            families=_split(families),
+            families=split_names(families),
             rows=(row_of(task.ids, row),),
             publish=False,
             **options,
@@ -271,12 +266,6 @@ def _model(reference: str, unpickle: bool) -> Any:
     return (
         find_learner(reference, unpickle=unpickle) if reference.startswith("pickle:") else reference
     )
-
-
-def _split(values: list[str] | None) -> list[str] | None:
-    if values is None:
-        return None
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
 def _tables(given: list[str] | None) -> dict[str, Path] | None:

@@ -1,0 +1,1 @@
+"""The commands, by what people want to do. Heavy imports wait until one is called."""
