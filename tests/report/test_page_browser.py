@@ -341,7 +341,7 @@ def test_one_of_everything_still_gives_a_page(show: Open, tmp_path: Path) -> Non
     )
     folder = run(plan, tmp_path / "one", jobs=1).folder
     page = show(folder / "report" / "index.html")
-    assert "one base network per dataset" in page.locator("#state").inner_text()
+    assert "one base model per dataset" in page.locator("#state").inner_text()
     assert "two methods" in page.locator("#rankings").inner_text()
     assert "promises anything" in page.locator("#guarantees").inner_text()
     draw_everything(page)
@@ -370,7 +370,7 @@ def test_no_valid_counterfactual_still_gives_a_page(
     path.write_text(render(build_payload(readings, tables), bulk))
     page = show(path)
     assert "gave nobody a CFE" in page.locator("#sentence").inner_text()
-    assert "No CFE that the base networks accept" in page.locator("#state").inner_text()
+    assert "No CFE that the base models accept" in page.locator("#state").inner_text()
     assert "undefined" in page.locator("#ranking").inner_text()
     assert "there is no price" in page.locator("#price").inner_text()
     draw_everything(page)

@@ -128,7 +128,7 @@ def test_one_base_network_has_no_spread() -> None:
     (table,) = print_tables({"full_results": one_method()})
     assert "±" not in as_markdown(table)
     assert r"\pm" not in as_latex(table)
-    assert "one base network" in table.caption
+    assert "one base model" in table.caption
     (row,) = read(as_csv(table))
     assert row["Coverage"] == "50.0"
     assert not any(name.endswith(" sd") for name in row)

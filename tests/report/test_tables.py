@@ -98,7 +98,7 @@ def test_diagnostics_are_summarised(quick_run: Results) -> None:
 
 @pytest.fixture(scope="module")
 def small_datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
-    """Both small datasets of the paper, all five base networks, the two baselines."""
+    """Both small datasets of the paper, all five base models, the two baselines."""
     folder: Path = tmp_path_factory.mktemp("paper") / "small"
     plan = Plan.preset(
         "paper", datasets=["breast-cancer", "diabetes"], methods=["kdtree", "wachter"]

@@ -25,7 +25,7 @@ class Preset(StrEnum):
 def run(
     preset: Annotated[
         Preset | None,
-        typer.Option(help="quick: two datasets, one base network, seconds; paper: everything."),
+        typer.Option(help="quick: two datasets, one base model, seconds; paper: everything."),
     ] = None,
     plan: Annotated[
         Path | None,
@@ -45,11 +45,11 @@ def run(
     ] = None,
     base_seeds: Annotated[
         list[str] | None,
-        typer.Option(help="Seeds of the base networks.", show_default=False, metavar="SEED,…"),
+        typer.Option(help="Seeds of the base models.", show_default=False, metavar="SEED,…"),
     ] = None,
     factuals: Annotated[
         int | None,
-        typer.Option(help="The most people per base network.", show_default=False, metavar="N"),
+        typer.Option(help="The most people per base model.", show_default=False, metavar="N"),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -123,7 +123,7 @@ def diagnose_apds_radius(
         list[str] | None,
         typer.Option(help="Base seeds; 2026 to 2028.", show_default=False, metavar="SEED,…"),
     ] = None,
-    factuals: Annotated[int, typer.Option(help="People per base network.", min=1)] = 5,
+    factuals: Annotated[int, typer.Option(help="People per base model.", min=1)] = 5,
     out: Annotated[
         Path | None, typer.Option(help="Also write the table as CSV.", show_default=False)
     ] = None,

@@ -218,7 +218,7 @@ def _run(
         left = [piece for piece in left if piece not in wave]
     session = Session(
         started=started,
-        jobs=jobs,
+        jobs=workers,
         pieces=len(pieces) - len(lost),
         compile_seconds=compiling,
         work_seconds=time.perf_counter() - began - compiling,

@@ -21,8 +21,8 @@ from changeproof.protocol.piece import Kind, Piece
 LOG = "timings.jsonl"
 COLUMNS = ["stage", "subject", "pieces", "seconds", "processor_seconds", "share"]
 NAMES = {
-    Kind.BASE: "base networks",
-    Kind.BANK: "changed networks",
+    Kind.BASE: "base models",
+    Kind.BANK: "changed models",
     Kind.TUNING: "tuning",
     Kind.COUNTERFACTUALS: "counterfactuals",
     Kind.CHANGES: "changed models",

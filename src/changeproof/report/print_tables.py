@@ -37,12 +37,12 @@ def print_tables(tables: Mapping[str, pd.DataFrame]) -> list[PrintTable]:
 
 
 def dataset_summary(table: pd.DataFrame) -> PrintTable:
-    """Return sizes, factuals and accuracy of the base networks."""
+    """Return sizes, factuals and accuracy of the base models."""
     return PrintTable(
         "dataset_summary",
-        "Datasets and base networks: rows (n), features (p), rows for training, update, "
-        "validation and test, requests in all (and per base network), and least, mean and largest "
-        "balanced accuracy of the base networks on the test rows.",
+        "Datasets and base models: rows (n), features (p), rows for training, update, "
+        "validation and test, requests in all (and per base model), and least, mean and largest "
+        "balanced accuracy of the base models on the test rows.",
         (
             Heading("Dataset", left=True),
             Heading("n"),
@@ -82,8 +82,8 @@ def change_magnitude(table: pd.DataFrame) -> PrintTable:
 
     return PrintTable(
         "change_magnitude",
-        "How far the changed networks are from their base network on the test rows: mean ± "
-        "standard deviation over the changed networks of a dataset, then the mean over datasets.",
+        "How far the changed models are from their base model on the test rows: mean ± "
+        "standard deviation over the changed models of a dataset, then the mean over datasets.",
         (
             Heading("Change family", left=True),
             Heading("Disagreement (%)"),
@@ -104,7 +104,7 @@ def full_results(table: pd.DataFrame) -> PrintTable:
         "full_results",
         "Results over all families of change, rates in percent: "
         f"{_over_base_networks(table, 'coverage_std')}. Empirical robustness and distance are "
-        "those of counterfactuals that are valid on the base network, and undefined where there "
+        "those of counterfactuals that are valid on the base model, and undefined where there "
         "is none; end-to-end (E2E) robustness counts every request.",
         (METHOD, *(heading for heading, _ in RESULTS.values())),
         _by_dataset(table, cells),
@@ -226,4 +226,4 @@ def _family_heading(family: str) -> Heading:
 
 def _over_base_networks(table: pd.DataFrame, column: str) -> str:
     spread = bool(table[column].notna().any())
-    return "mean ± standard deviation over base networks" if spread else "one base network"
+    return "mean ± standard deviation over base models" if spread else "one base model"

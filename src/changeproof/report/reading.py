@@ -66,7 +66,7 @@ def magnitudes(change_magnitude: pd.DataFrame) -> pd.DataFrame:
 
 
 def datasets(dataset_summary: pd.DataFrame) -> pd.DataFrame:
-    """Return sizes, factuals and accuracy of the base networks, as in the paper's appendix."""
+    """Return sizes, factuals and accuracy of the base models, as in the paper's appendix."""
     table = dataset_summary
     sizes = table[["train", "update", "validation", "test"]].astype(str).agg("/".join, axis=1)
     low, high = table["factuals_min"], table["factuals_max"]
@@ -104,9 +104,9 @@ def readable(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         for dataset, panel in by_family.groupby("dataset", sort=False)
     }
     return {
-        "Results (rates in %, mean ± sd over base networks)": results(tables["full_results"]),
+        "Results (rates in %, mean ± sd over base models)": results(tables["full_results"]),
         **panels,
         "How big the changes were": magnitudes(tables["change_magnitude"]),
-        "Datasets and base networks": datasets(tables["dataset_summary"]),
+        "Datasets and base models": datasets(tables["dataset_summary"]),
         "Time per request, in a full batch": milliseconds(tables["generation_seconds"]),
     }

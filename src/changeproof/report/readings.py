@@ -16,7 +16,7 @@ from changeproof.protocol.runner import Inventory, take_inventory
 
 
 class Answered(NamedTuple):
-    """Whose answers: a method's for the people of a base network."""
+    """Whose answers: a method's for the people of a base model."""
 
     dataset: str
     base_seed: int
@@ -46,7 +46,7 @@ class Readings:
 
     @cached_property
     def answered(self) -> list[Answered]:
-        """Whose answers are there and were put to every changed network, in the plan's order."""
+        """Whose answers are there and were put to every changed model, in the plan's order."""
         # The survival under models that are not kept is in a piece per family.
         families: dict[Answered, set[str]] = {}
         for piece in self._whole(Kind.SURVIVAL):
@@ -63,7 +63,7 @@ class Readings:
 
     @cached_property
     def banks(self) -> list[tuple[str, int]]:
-        """The base networks, by dataset and seed, that have all their changed networks."""
+        """The base models, by dataset and seed, that have all their changed models."""
         pieces = [*self._whole(Kind.BANK), *self._whole(Kind.CHANGES)]
         full = pd.Series([(p.dataset, p.base_seed) for p in pieces], dtype=object).value_counts()
         plan = self.results.shown
@@ -79,7 +79,7 @@ class Readings:
         return [(d, m) for d in plan.datasets for m in methods if (d, m) in done]
 
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
-        """Return what was changed in each changed network, and by how much."""
+        """Return what was changed in each changed model, and by how much."""
         return self.results.variants(dataset, base_seed)
 
     def counterfactuals(self, key: Answered) -> Counterfactuals:
@@ -89,7 +89,7 @@ class Readings:
         return self._counterfactuals[key]
 
     def survival(self, key: Answered) -> Booleans:
-        """Return [requests, changed networks]."""
+        """Return [requests, changed models]."""
         if key not in self._survival:
             self._survival[key] = self.results.survival(*key)
         return self._survival[key]

@@ -81,26 +81,27 @@ class Wording:
     def changes(self, factual: Floats, counterfactual: Floats) -> list[Change]:
         """Return what changes between two standardised rows, the largest change first."""
         task = self.task
-        move = np.abs(counterfactual - factual)
-        sizes = move / task.distance_scale
+        moves = np.abs(counterfactual - factual)
+        move, sizes = moves.tolist(), (moves / task.distance_scale).tolist()
         before, after = self._original(factual), self._original(counterfactual)
         changes = []
         for place, feature in enumerate(task.features):
-            columns = list(feature.columns)
-            old, new, size = before[place], after[place], float(sizes[columns].sum())
+            first, old, new = feature.columns[0], before[place], after[place]
             if feature.categories and old != new:
+                size = math.fsum(sizes[column] for column in feature.columns)
                 changes.append(Change(feature.name, CHANGE, str(old), str(new), size))
-            elif not feature.categories and move[columns[0]] > SMALLEST_SCALE:
-                changes.append(self._change(place, old, new, size))
+            elif not feature.categories and move[first] > SMALLEST_SCALE:
+                changes.append(self._change(place, old, new, sizes[first]))
         return sorted(changes, key=lambda change: -change.size)
 
     def _original(self, row: Floats) -> list[Any]:
         """Return a standardised row as values of the original features."""
-        raw = (row * self.task.scale + self.task.mean)[None]
+        raw = row * self.task.scale + self.task.mean
+        values = raw.tolist()
         return [
-            feature.decode(raw[:, list(feature.columns)])[0]
+            feature.decode(raw[None, list(feature.columns)])[0]
             if feature.categories
-            else float(raw[0, feature.columns[0]])
+            else values[feature.columns[0]]
             for feature in self.task.features
         ]
 

@@ -31,7 +31,7 @@ def build_tables(results: Results, readings: Readings | None = None) -> dict[str
     ----------
     results
         The run. Of an unfinished one the tables hold what is finished: the answers that were put
-        to all changed networks, and the base networks that have all of theirs.
+        to all changed models, and the base models that have all of theirs.
     readings
         What can be read of it, where that is known already.
     """
@@ -190,7 +190,7 @@ def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _diagnostics(readings: Readings) -> pd.DataFrame:
-    """Mean, least and largest value of every numeric diagnostic, per base network."""
+    """Mean, least and largest value of every numeric diagnostic, per base model."""
     columns = ["dataset", "method", "base_seed", "name", "mean", "min", "max"]
     rows = []
     for key in readings.answered:

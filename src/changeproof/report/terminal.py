@@ -110,7 +110,7 @@ def print_names(subject: str, console: Console | None = None) -> None:
         ]
     elif subject == "families":
         rows = [
-            {"family": name, "changed networks": found.summary}
+            {"family": name, "changed models": found.summary}
             for name, found in _usable(changes.REGISTRY)
         ]
     else:

@@ -50,7 +50,7 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
     assert [m["name"] for m in payload["methods"]] == list(quick_run.plan.methods)
     assert [f["name"] for f in payload["families"]] == list(quick_run.plan.families)
     assert payload["state"]["complete"]
-    assert any("one base network" in note for note in payload["state"]["notes"])
+    assert any("one base model" in note for note in payload["state"]["notes"])
 
 
 def test_people_are_told_what_the_methods_said(

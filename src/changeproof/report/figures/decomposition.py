@@ -50,7 +50,7 @@ def score_decomposition(
 ) -> Figure:
     """Draw coverage, empirical and end-to-end robustness: a panel per dataset, methods down.
 
-    Thin lines span one standard deviation over base networks to each side. The parameters are
+    Thin lines span one standard deviation over base models to each side. The parameters are
     those of `robustness_heat_map`, for the table of full results.
     """
     methods = in_order(full_results["method"])

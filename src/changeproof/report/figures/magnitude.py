@@ -24,7 +24,7 @@ MEASURES = {
 def change_magnitude_chart(
     change_magnitude: pd.DataFrame, *, width: float = COLUMN_WIDTH
 ) -> Figure:
-    """Draw how far each family moves the predictions: mean and sd over the changed networks.
+    """Draw how far each family moves the predictions: mean and sd over the changed models.
 
     Parameters
     ----------

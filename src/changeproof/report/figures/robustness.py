@@ -34,8 +34,8 @@ LONGEST_NAME = 1.1
 LONGEST_FAMILY = 1.4
 BAR = 0.4
 DASH = "\N{EN DASH}"
-UNDEFINED = f"{DASH}  undefined: no counterfactual is valid on the base network"
-MEASURE = "Empirical robustness (%), mean over base networks"
+UNDEFINED = f"{DASH}  undefined: no counterfactual is valid on the base model"
+MEASURE = "Empirical robustness (%), mean over base models"
 BLANK = "blank: not evaluated"
 
 Values = npt.NDArray[np.float64]

@@ -45,7 +45,7 @@ def distance_tradeoff(
 ) -> Figure:
     """Draw empirical robustness against distance: a panel per dataset, a mark per method.
 
-    Thin lines span one standard deviation over base networks to each side; a pale line joins the
+    Thin lines span one standard deviation over base models to each side; a pale line joins the
     methods that no other beats in both. The parameters are those of `robustness_heat_map`, for
     the table of full results.
     """

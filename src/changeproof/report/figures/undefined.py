@@ -20,4 +20,4 @@ def undefined_notes(table: pd.DataFrame, datasets: Sequence[str], column: str) -
             parts.append(f"{', '.join(names)} on {literal(DATASETS.get(dataset, dataset))}")
     if not parts:
         return []
-    return [f"Undefined, as no counterfactual is valid on the base network: {'; '.join(parts)}."]
+    return [f"Undefined, as no counterfactual is valid on the base model: {'; '.join(parts)}."]

@@ -19,7 +19,7 @@ MEASURES = ("hard_disagreement_percent", "probability_mae")
 def magnitudes(change_magnitude: pd.DataFrame, variants: pd.DataFrame) -> dict[str, Any]:
     """Return mean and sd per family over datasets, and the mean on each dataset."""
     if change_magnitude.empty:
-        return {"nothing": "No base network has all its changed networks yet."}
+        return {"nothing": "No base model has all its changed models yet."}
     measures = variants.assign(hard_disagreement_percent=100.0 * variants["hard_disagreement"])
     by_dataset = measures.groupby(["family", "dataset"], sort=False)[list(MEASURES)].mean()
     families = change_magnitude["family"].tolist()
@@ -55,7 +55,7 @@ def _words(table: pd.DataFrame) -> str:
 
 
 def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
-    """Return every changed network of a dataset: its size, and the share that survived it.
+    """Return every changed model of a dataset: its size, and the share that survived it.
 
     `survived` has a list per method of the plan: the percent of its base-valid counterfactuals
     that hold under that network, None where there are none or the piece is not finished.
@@ -90,7 +90,7 @@ def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
 
 
 def _shares(readings: Readings, key: Answered) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Percent of base-valid counterfactuals that survive each changed network."""
+    """Percent of base-valid counterfactuals that survive each changed model."""
     survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
     if not valid.any():
         return np.full(survived.shape[1], np.nan)

@@ -63,7 +63,7 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
 
 
 def build_bulk(readings: Readings) -> list[dict[str, Any]]:
-    """Return, for every dataset of the plan, all people and all changed networks."""
+    """Return, for every dataset of the plan, all people and all changed models."""
     plan = readings.results.shown
     bulk = []
     for dataset in plan.datasets:
@@ -89,7 +89,7 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
     if missing:
         notes.append(
             f"{len(missing)} of {total} pieces are missing or damaged. Numbers are there for "
-            f"{there} of {wanted} combinations of dataset, base network and method."
+            f"{there} of {wanted} combinations of dataset, base model and method."
         )
         if there > len(readings.answered):
             notes.append(
@@ -100,12 +100,12 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
         notes.append(f"Go on with: changeproof run --out {readings.results.folder}")
     if len(plan.base_seeds) == 1:
         notes.append(
-            "There is one base network per dataset, so there is no spread over base networks: "
+            "There is one base model per dataset, so there is no spread over base models: "
             "standard deviations and intervals are left out."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
     if silent := _silent(tables["full_results"]):
-        notes.append(f"No CFE that the base networks accept: {listed(silent)}.")
+        notes.append(f"No CFE that the base models accept: {listed(silent)}.")
     return {
         "complete": inventory.complete,
         "notes": notes,
@@ -120,7 +120,7 @@ def _silent(full_results: pd.DataFrame) -> list[str]:
 
 
 def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[list[int]]:
-    """Return how many base networks stand behind each dataset and method."""
+    """Return how many base models stand behind each dataset and method."""
     counts = seed_results.groupby(["dataset", "method"])["base_seed"].nunique()
     return [[int(counts.get((d, m), 0)) for m in methods] for d in datasets]
 

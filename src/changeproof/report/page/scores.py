@@ -140,7 +140,7 @@ def heat_map_words(table: Scores, plan: Plan) -> str:
         if score is not None and (value := score[EMPIRICAL][MEAN]) is not None
     ]
     if not cells:
-        return "No cell is defined: no method gave a CFE that the base network accepts."
+        return "No cell is defined: no method gave a CFE that the base model accepts."
     value, method, dataset, family = min(cells)
     high = sum(cell[0] >= 95.0 for cell in cells)
     return (
@@ -163,7 +163,7 @@ def hidden_words(table: Scores, plan: Plan) -> str:
         return "Robustness is undefined everywhere: nothing was base-valid."
     gap, method, dataset = max(gaps)
     if gap < 0.05:
-        return "The markers coincide: every request got a CFE that the base network accepts."
+        return "The markers coincide: every request got a CFE that the base model accepts."
     wide = sum(each[0] >= 1.0 for each in gaps)
     return (
         f"The gap between empirical and end-to-end robustness is 1 point or more in {wide} of "

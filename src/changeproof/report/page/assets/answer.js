@@ -7,7 +7,7 @@ page.section("answer", (body) => {
     `${datasets.length === 1 ? "One dataset" : `${datasets.length} datasets`}, ` +
     `${methods.length === 1 ? "one method" : `${methods.length} methods`}, ` +
     `${families.length === 1 ? "one family" : `${families.length} families`} of change, ` +
-    `${seeds.length === 1 ? "one base network" : `${seeds.length} base networks`} per dataset.`;
+    `${seeds.length === 1 ? "one base model" : `${seeds.length} base models`} per dataset.`;
   page.notices(document.getElementById("state"), state);
 
   const sentence = page.make("p", { class: "sentence", "aria-live": "polite", id: "sentence" });
@@ -78,7 +78,7 @@ page.ranking = (dataset, family, answer, buttons, tell) => {
         answer.frontier.includes(method)
           ? page.make("span", { class: "badge" }, "frontier") : null,
         behind < seeds.length
-          ? page.make("span", { class: "interval" }, `${behind} of ${seeds.length} base networks`)
+          ? page.make("span", { class: "interval" }, `${behind} of ${seeds.length} base models`)
           : null),
       page.make("td", { "data-label": "End-to-end robustness (%)", class: "wide" },
         page.make("span", { class: "meter", "aria-hidden": "true" }, bar),

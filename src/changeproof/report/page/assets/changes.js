@@ -11,7 +11,7 @@ page.section("changes", (body) => {
 page.magnitudeFigure = (body, magnitudes) => {
   const figure = page.figure("magnitude", "Size of the changes by family",
     "Bars: mean over datasets, with the mean standard deviation over a dataset's changed " +
-    "networks. Markers: the mean on each dataset.",
+    "models. Markers: the mean on each dataset.",
     { extra: page.legend(magnitudes.datasets) });
   body.append(figure.element);
   const families = magnitudes.families.map(page.plain);
@@ -80,7 +80,7 @@ page.survivalFigure = (body) => {
   ];
   const controls = page.make("div", { class: "controls" }, ...choices.map((each) => each.element));
   const figure = page.figure("survival", "Every changed model: how much it changed, what survived",
-    "Each marker is one changed network. Across: the share of test predictions that it flips. " +
+    "Each marker is one changed model. Across: the share of test predictions that it flips. " +
     "Up: the share of base-valid CFEs that it still accepts.", { extra: controls, single: true });
   body.append(figure.element);
   figure.show({ words: "…", texts: 1, columns: [], rows: () => [], panels: [] });
@@ -119,7 +119,7 @@ page.drawSurvival = (variants, values) => (width) => {
         marker: { symbol: page.SYMBOLS[place % 10], size: 7, opacity: 0.75,
           color: page.series(place) },
         text: mine.map((i) => `<b>${page.plain(family.name)}</b> ${page.plain(variants.level[i])}` +
-          `<br>base network ${variants.base_seed[i]}, replicate ${variants.replicate[i]}` +
+          `<br>base model ${variants.base_seed[i]}, replicate ${variants.replicate[i]}` +
           `<br>flips ${page.fixed(variants.disagreement[i], 2)} %, ` +
           `survived ${page.fixed(values[i], 1)} %`),
         hoverinfo: "text",

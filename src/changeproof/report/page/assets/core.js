@@ -30,7 +30,7 @@ page.fixed = (value, digits = 1) => (value === null || value === undefined)
 page.short = (value) => (value === null || value === undefined)
   ? "" : (typeof value === "number" ? String(value) : value);
 
-// [mean, sd, low, high] in words; sd and interval only where there are several base networks.
+// [mean, sd, low, high] in words; sd and interval only where there are several base models.
 page.spread = (values, digits, unit = "") => {
   const [mean, sd, low, high] = values;
   if (mean === null) return "undefined";

@@ -26,7 +26,7 @@ page.section("person", (body) => {
     }
     const network = people.networks[chosen.network];
     shown.replaceChildren(...(network.ids.length === 0
-      ? [page.make("p", { class: "nothing" }, "This base network predicts nobody adverse.")]
+      ? [page.make("p", { class: "nothing" }, "This base model predicts nobody adverse.")]
       : page.personView(chosen, people.features, network)));
   };
   // Unpacked when the reader comes near, not when the page opens.
@@ -55,7 +55,7 @@ page.personControls = (chosen, people, show) => {
     const step = (by) => change(() =>
       ({ person: (chosen.person + by + ids.length) % Math.max(1, ids.length) }));
     controls.push(
-      choice("person-network", "Base network", people.networks.map((each) => `seed ${each.seed}`),
+      choice("person-network", "Base model", people.networks.map((each) => `seed ${each.seed}`),
         "network", chosen.network, { person: 0 }),
       choice("person-row", "Person", ids.map((id) => `row ${id}`), "person", chosen.person, {}),
       page.make("button", { type: "button", id: "person-back", onclick: step(-1) }, "Previous"),
@@ -86,7 +86,7 @@ page.personView = (chosen, features, network) => {
   const left = data.methods.length - order.length;
   return [facts, page.make("div", { class: "cards" }, ...order.map((method) => cards[method])),
     left ? page.make("p", { class: "nothing" },
-      `${left} of ${data.methods.length} methods are not finished for this base network.`) : null,
+      `${left} of ${data.methods.length} methods are not finished for this base model.`) : null,
   ].filter((element) => element !== null);
 };
 

@@ -32,7 +32,7 @@ page.section("families", (body) => {
   const scale = page.make("div", { class: "scale", "aria-hidden": "true" }, "0 %",
     page.make("i"), "100 %");
   const figure = page.figure("families", "Empirical robustness by dataset, method and family (%)",
-    "Each cell is the mean over base networks, with the changed networks of the family for each. " +
+    "Each cell is the mean over base models, with the changed models of the family for each. " +
     "Point at a cell for its standard deviation and 95 % interval. “?”: undefined, because " +
     "no CFE was valid to begin with.", { extra: scale });
   body.append(figure.element);
@@ -67,7 +67,7 @@ page.section("hidden", (body) => {
   const legend = page.make("p", { class: "muted", "aria-hidden": "true" },
     "○ coverage   ◇ empirical robustness   ■ end-to-end robustness");
   const figure = page.figure("hidden", "Coverage, empirical and end-to-end robustness (%)",
-    "Means over base networks and all families. The line spans the gap between the three.",
+    "Means over base models and all families. The line spans the gap between the three.",
     { extra: legend });
   body.append(figure.element);
   const names = page.names().map(page.plain);
@@ -117,11 +117,11 @@ page.section("price", (body) => {
   const [robust, far] = [page.at("empirical_robustness"), page.at("distance")];
   const defined = page.present().filter((dataset) => data.price[dataset].length > 0);
   if (defined.length === 0) {
-    page.say(body, "There is no CFE yet that the base network accepts, so there is no price.");
+    page.say(body, "There is no CFE yet that the base model accepts, so there is no price.");
     return;
   }
   const figure = page.figure("price", "Empirical robustness against distance",
-    "Means over base networks; both are measured among base-valid CFEs. The pale line joins the " +
+    "Means over base models; both are measured among base-valid CFEs. The pale line joins the " +
     "methods that no other beats. Up and to the left is better.",
     { extra: page.legend(page.names()) });
   body.append(figure.element);
