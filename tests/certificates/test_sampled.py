@@ -7,7 +7,11 @@ import torch
 from changeproof import InputError, Network, NetworkStack, Task
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import certify
-from changeproof.certificates.sampled import ParameterSample, samples_needed
+from changeproof.certificates.sampled import (
+    ParameterSample,
+    favourable_under_draws,
+    samples_needed,
+)
 
 
 def slow_sample(network: Network, radius: float, samples: int, seed: int) -> list[Network]:
@@ -52,6 +56,8 @@ def test_draws_are_those_of_pytorch_and_judged_as_a_stack_judges(hidden: tuple[i
     np.testing.assert_array_equal(sample.all_favourable(rows), expected)
     alone = [bool(sample.all_favourable(row[None])[0]) for row in rows]
     np.testing.assert_array_equal(alone, expected)
+    unkept = [favourable_under_draws(ParameterBox(network, 0.02), row, 40, 11) for row in rows]
+    np.testing.assert_array_equal(unkept, expected)
 
 
 def test_draws_fill_the_box_and_stay_in_it() -> None:

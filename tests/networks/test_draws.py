@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changeproof.networks.draws import PART, TorchDraws
+from changeproof.networks.draws import WORDS, TorchDraws
 
 
 @settings(max_examples=60, deadline=None)
@@ -25,7 +25,7 @@ def test_the_draws_are_those_of_pytorch(seed: int, sizes: list[int], bound: floa
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (-0.17, 0.17)])
 def test_long_draws(low: float, high: float) -> None:
     generator = torch.Generator().manual_seed(7)
-    shape = (2, PART + 5)
+    shape = (2, 100 * WORDS + 5)
     expected = torch.empty(shape).uniform_(low, high, generator=generator).numpy()
     drawn = TorchDraws(7).uniform(low, high, shape)
     assert drawn.dtype == np.float32

@@ -21,7 +21,7 @@ from changeproof.certificates.box import (
     network_logit,
 )
 from changeproof.errors import InputError
-from changeproof.networks.draws import TorchDraws
+from changeproof.networks.draws import BITS, WORDS, TorchDraws, exact, fill
 from changeproof.networks.kernels import compiled
 from changeproof.networks.model import Booleans, Floats
 
@@ -74,6 +74,41 @@ class ParameterSample:
         result = np.empty(len(rows), np.bool_)
         _all_favourable(self.parameters, self.box.layers, rows, result)
         return result
+
+
+def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: int) -> bool:
+    """Return whether all networks of a sample call one row favourable, without keeping them.
+
+    The same as `ParameterSample.draw(box, samples, seed).all_favourable(row[None])[0]`: every
+    network is drawn where it is needed, and the first that does not is the last.
+    """
+    draws, (row,) = TorchDraws(seed), box.checked(row[None])
+    centre = flat_parameters(box.network)
+    radius = np.float32(box.radius)
+    return bool(
+        _favourable_under_draws(draws.state, draws.words, centre, radius, box.layers, row, samples)
+    )
+
+
+@compiled
+def _favourable_under_draws(
+    state: Any, words: Any, centre: Any, radius: Any, layers: Layers, row: Any, samples: int
+) -> bool:
+    values = np.empty((2, layers[:, :2].max()))
+    parameters = np.empty_like(centre)
+    place = WORDS
+    for _ in range(samples):
+        place = fill(state, words, place, -1.0, 2.0 * 0.5**BITS, parameters)
+        _move(parameters, radius, centre)
+        if network_logit(parameters, layers, row, values) < 0.0:
+            return False
+    return True
+
+
+@exact
+def _move(parameters: Any, radius: Any, centre: Any) -> None:
+    for i in range(parameters.size):
+        parameters[i] = parameters[i] * radius + centre[i]
 
 
 @compiled

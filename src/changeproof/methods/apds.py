@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from changeproof.certificates.box import ParameterBox, flat_parameters
-from changeproof.certificates.sampled import ParameterSample, samples_needed
+from changeproof.certificates.sampled import (
+    ParameterSample,
+    favourable_under_draws,
+    samples_needed,
+)
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch
@@ -136,6 +140,5 @@ class APDS(Method):
         for i in np.flatnonzero(answered):
             # Addressed by row id, so that the certificate does not depend on the batch.
             seed = self.context.base_seed + CERTIFICATE_OFFSET + int(row_ids[i])
-            sample = ParameterSample.draw(self._box, self._samples, seed)
-            certified[i] = sample.all_favourable(rows[[i]])[0]
+            certified[i] = favourable_under_draws(self._box, rows[i], self._samples, seed)
         return certified

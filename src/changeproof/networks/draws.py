@@ -1,28 +1,42 @@
 """The uniform numbers that PyTorch draws on a CPU, without importing PyTorch.
 
-The protocol's seeds are seeds of PyTorch's generator, a Mersenne Twister. Importing PyTorch for
-its draws alone takes seconds, in every worker; and what it draws depends on whether the
-processor fuses multiplication and addition. Here they are always fused, as on any processor of
-the last ten years.
+The protocol's seeds are seeds of PyTorch's generator, a Mersenne Twister (MT19937). Importing
+PyTorch for its draws alone takes seconds, in every worker; and what it draws depends on whether
+the processor fuses multiplication and addition. Here they are always fused, as on any processor
+of the last ten years.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
+WORDS = 624
+SHIFT = 397
 BITS = 24
-PART = 1 << 15
+
+# Not even fusing is allowed here: every operation is rounded as it is written.
+exact = njit(nogil=True, cache=True, error_model="numpy")
 
 
 class TorchDraws:
-    """What `torch.Generator().manual_seed(seed)` gives, draw after draw."""
+    """What `torch.Generator().manual_seed(seed)` gives, draw after draw.
+
+    Attributes
+    ----------
+    state, words
+        The generator's state, and the bits of it that numbers are made from; for kernels.
+    """
 
     def __init__(self, seed: int) -> None:
-        # The old interface on purpose: its seeding by a whole number is the one of PyTorch.
-        self._words = np.random.RandomState(seed % 2**32)
+        self.state = np.empty(WORDS, np.uint32)
+        self.words = np.empty(WORDS, np.int32)
+        self._place = WORDS
+        seed_state(seed % 2**32, self.state)
 
     def uniform(
         self, low: float, high: float, shape: int | Sequence[int]
@@ -30,12 +44,56 @@ class TorchDraws:
         """Return what `torch.empty(shape).uniform_(low, high)` would be filled with."""
         drawn = np.empty(shape, dtype=np.float32)
         first, length = np.float32(low), np.float32(high) - np.float32(low)
-        flat, step = drawn.reshape(-1), 0.5**BITS * float(length)
-        # Parts that stay in the cache; long draws are over twice as fast.
-        for start in range(0, len(flat), PART):
-            part = flat[start : start + PART]
-            words = self._words.randint(0, 2**32, size=len(part), dtype=np.uint32)
-            words &= np.uint32(2**BITS - 1)
-            # Exact in double precision, then rounded once: what a fused operation does.
-            part[:] = words * step + float(first)
+        step = float(length) * 0.5**BITS
+        flat = drawn.reshape(-1)
+        self._place = fill(self.state, self.words, self._place, float(first), step, flat)
         return drawn
+
+
+@exact
+def seed_state(seed: int, state: Any) -> None:
+    """Bring the generator into the state that belongs to a seed."""
+    state[0] = seed
+    for i in range(1, WORDS):
+        previous = np.uint64(state[i - 1])
+        mixed = np.uint64(1812433253) * (previous ^ (previous >> np.uint64(30)))
+        state[i] = (mixed + np.uint64(i)) & np.uint64(0xFFFFFFFF)
+
+
+@exact
+def next_words(state: Any, words: Any) -> None:
+    """Go on by one round of the generator, and take the lower bits of its words."""
+    one, zero = np.uint32(1), np.uint32(0)
+    upper, lower = np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
+    twist = np.uint32(0x9908B0DF)
+    for i in range(WORDS - SHIFT):
+        y = (state[i] & upper) | (state[i + 1] & lower)
+        state[i] = state[i + SHIFT] ^ (y >> one) ^ ((zero - (y & one)) & twist)
+    for i in range(WORDS - SHIFT, WORDS - 1):
+        y = (state[i] & upper) | (state[i + 1] & lower)
+        state[i] = state[i + SHIFT - WORDS] ^ (y >> one) ^ ((zero - (y & one)) & twist)
+    y = (state[WORDS - 1] & upper) | (state[0] & lower)
+    state[WORDS - 1] = state[SHIFT - 1] ^ (y >> one) ^ ((zero - (y & one)) & twist)
+    for i in range(WORDS):
+        y = state[i]
+        y = y ^ (y >> np.uint32(11))
+        y = y ^ ((y << np.uint32(7)) & np.uint32(0x9D2C5680))
+        y = y ^ ((y << np.uint32(15)) & np.uint32(0xEFC60000))
+        words[i] = (y ^ (y >> np.uint32(18))) & np.uint32(0xFFFFFF)
+
+
+@exact
+def fill(state: Any, words: Any, place: int, first: float, step: float, numbers: Any) -> Any:
+    """Fill an array with first + step * bits, from a place in the words on; return the next."""
+    done = 0
+    while done < numbers.size:
+        if place == WORDS:
+            next_words(state, words)
+            place = 0
+        count = min(WORDS - place, numbers.size - done)
+        for i in range(count):
+            # Exact in double precision, then rounded once: what a fused operation does.
+            numbers[done + i] = np.float32(words[place + i] * step + first)
+        done += count
+        place += count
+    return place
