@@ -22,6 +22,7 @@ EDGE = 0.04
 GAP = 0.14
 TITLE = 0.17
 DOTS_PER_INCH = 300
+WIDER_ON_SCREENS = 1.06
 FORMATS = ("pdf", "svg", "png")
 UNDATED: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None},
@@ -136,8 +137,9 @@ def key_shape(entries: Sequence[str], width: float) -> tuple[int, int]:
 
 
 def note_lines(texts: Sequence[str], width: float) -> list[str]:
-    """Return small print in lines that fit."""
-    return [line for text in texts for line in wrapped(text, SMALL, width - 2 * EDGE)]
+    """Return small print in lines that fit, also where letters are moved to whole pixels."""
+    room = (width - 2 * EDGE) / WIDER_ON_SCREENS
+    return [line for text in texts for line in wrapped(text, SMALL, room)]
 
 
 def note_height(texts: Sequence[str], width: float) -> float:
