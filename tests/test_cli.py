@@ -12,16 +12,7 @@ from typer.testing import CliRunner
 import changeproof
 from changeproof import Results
 from changeproof.cli import app
-
-
-def call(
-    *arguments: str | Path, cwd: Path | None = None, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "changeproof", *map(str, arguments)]
-    environment = {**os.environ, **variables}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, check=False, env=environment
-    )
+from command_line import call, call_anew
 
 
 @pytest.mark.parametrize(
@@ -58,7 +49,7 @@ def test_bad_input_is_one_line_exit_2_and_nothing_written(
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.txt").write_text("mine")
     before = sorted(tmp_path.rglob("*"))
-    done = call("run", *arguments, cwd=tmp_path, PYTHONDONTWRITEBYTECODE="1")
+    done = call("run", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -68,7 +59,7 @@ def test_bad_input_is_one_line_exit_2_and_nothing_written(
 
 def test_run_show_status_and_go_on(tmp_path: Path) -> None:
     options = ["--datasets", "diabetes", "--methods", "kdtree", "--factuals", "4"]
-    done = call("run", *options, "--jobs", "1", "--out", "mine", cwd=tmp_path)
+    done = call_anew("run", *options, "--jobs", "1", "--out", "mine", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Report: mine/report/index.html" in done.stdout
     assert (tmp_path / "mine/report/index.html").exists()
@@ -198,11 +189,11 @@ def test_packages_with_methods_are_listed_and_broken_ones_with_their_reason(tmp_
     points = "[changeproof.methods]\nmove-up = own:up\nlost = own_lost:Any\n"
     (information / "entry_points.txt").write_text(points)
     places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = call("list", "methods", PYTHONPATH=places)
+    done = call_anew("list", "methods", PYTHONPATH=places)
     assert done.returncode == 0, done.stderr
     assert "move-up" in done.stdout
     assert "broken: lost: entry point 'lost' of package own (own_lost:Any) cannot" in done.stdout
-    asked = call("run", "--methods", "lost", cwd=tmp_path, PYTHONPATH=places)
+    asked = call_anew("run", "--methods", "lost", cwd=tmp_path, PYTHONPATH=places)
     assert asked.returncode == 2
     assert "entry point 'lost' of package own (own_lost:Any) cannot be imported" in asked.stderr
     assert not (tmp_path / "runs").exists()
@@ -220,4 +211,4 @@ def test_help_and_version_need_no_heavy_import() -> None:
     assert done.returncode == 0, done.stderr
     for command in ("run", "report", "show", "status", "list", "compare", "check", "audit"):
         assert command in done.stdout
-    assert call("--version").stdout.strip() == changeproof.__version__
+    assert call_anew("--version").stdout.strip() == changeproof.__version__

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from command_line import call
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
 BLOCKS = re.findall(
     r"^```(\w+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
@@ -43,14 +45,12 @@ def test_the_commands_work_one_after_the_other(folder: Path) -> None:
 
 def try_command(command: str, folder: Path) -> None:
     program, *arguments = shlex.split(command)
-    module = {"changeproof": ["-m", "changeproof"], "python": []}[program]
-    done = subprocess.run(
-        [sys.executable, *module, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    if program == "changeproof":
+        done = call(*arguments, cwd=folder)
+    else:
+        assert program == "python"
+        words = [sys.executable, *arguments]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, command + done.stdout + done.stderr
     if "check" in arguments:
         assert "All is well." in done.stdout
