@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -74,15 +75,25 @@ def always_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The quick preset, in one process: computed once, whoever of the test workers comes first.
+def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Plan], Results]:
+    """Runs by name: computed once, by whoever of the test workers comes first.
 
-    Tests read it, and change nothing in it.
+    Tests read them, and change nothing in them.
     """
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
-    folder: Path = shared / "quick"
-    with FileLock(shared / "quick.lock"):
-        if (folder / "report" / "index.html").exists():
-            return Results(folder)
-        return run(Plan.preset("quick"), folder, jobs=1)
+
+    def shared_run(name: str, plan: Plan) -> Results:
+        folder: Path = shared / name
+        with FileLock(shared / f"{name}.lock"):
+            if (folder / "report" / "index.html").exists():
+                return Results(folder)
+            return run(plan, folder, jobs=1)
+
+    return shared_run
+
+
+@pytest.fixture(scope="session")
+def quick_run(shared_run: Callable[[str, Plan], Results]) -> Results:
+    """The quick preset, in one process."""
+    return shared_run("quick", Plan.preset("quick"))

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof import Plan, Results, build_tables, load_task, measure, run
+from changeproof import Plan, Results, build_tables, load_task, measure
 from changeproof.report.tables import read_tables
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]
@@ -97,14 +97,12 @@ def test_diagnostics_are_summarised(quick_run: Results) -> None:
 
 
 @pytest.fixture(scope="module")
-def small_datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
+def small_datasets(shared_run: Callable[[str, Plan], Results]) -> dict[str, pd.DataFrame]:
     """Both small datasets of the paper, all five base models, the two baselines."""
-    folder: Path = tmp_path_factory.mktemp("paper") / "small"
     plan = Plan.preset(
         "paper", datasets=["breast-cancer", "diabetes"], methods=["kdtree", "wachter"]
     )
-    run(plan, folder, jobs=2)
-    return read_tables(folder)
+    return read_tables(shared_run("small", plan).folder)
 
 
 def test_published_rows_of_the_baselines(small_datasets: dict[str, pd.DataFrame]) -> None:
