@@ -217,6 +217,7 @@ def test_the_commands(loans_file: Path, tmp_path: Path) -> None:
     answer = json.loads(explained.stdout)
     assert answer["person"] == person
     assert answer["families"][0]["models"] == 25
+    assert not (tmp_path / "explained" / "report").exists()
 
 
 BAD_DATA = {
