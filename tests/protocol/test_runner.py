@@ -87,10 +87,20 @@ def test_nothing_of_ours_needs_pytorch(tmp_path: Path) -> None:
         "        if name == 'torch':\n"
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Nowhere())\n"
-        "from changeproof import Plan, run\n"
+        "import importlib.util\n"
+        "known = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name: None if name == 'torch' else known(name)\n"
+        "from changeproof import *\n"
         "asked = dict(datasets=['diabetes'], methods=['kdtree', 'wachter', 'apds'], factuals=2)\n"
         "families = ['bootstrap', 'parameter-perturbation']\n"
         "run(Plan.preset('quick', **asked, families=families), sys.argv[1], jobs=1)\n"
+        "assert not [finding for finding in check_method('kdtree') if finding.failed]\n"
+        "try:\n"
+        "    ModuleLearner(None, None)\n"
+        "except InputError as error:\n"
+        "    assert 'changeproof[torch]' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError\n"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=True)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy.special import expit
-from torch import nn
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -17,6 +16,11 @@ from changeproof.models.function import source_digest
 from changeproof.models.learner import Learner, ModelStack, weights_and_labels
 from changeproof.networks.model import Access, Booleans, Floats, Model
 from changeproof.networks.training import TrainingRecipe
+
+HAS_PYTORCH = find_spec("torch") is not None
+if HAS_PYTORCH or TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 
 class ModuleModel:
@@ -84,6 +88,8 @@ class ModuleLearner(Learner):
         *,
         name: str | None = None,
     ) -> None:
+        if not HAS_PYTORCH:
+            raise InputError("a ModuleLearner needs PyTorch: pip install 'changeproof[torch]'")
         self.build, self.fit = build, fit
         self.name = name if name is not None else getattr(build, "__name__", "module")
 
