@@ -8,6 +8,16 @@ from hypothesis import strategies as st
 
 from changeproof.networks.draws import WORDS, TorchDraws
 
+# Elsewhere PyTorch may round twice where these processors round once.
+FUSED = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+
+
+def assert_same(ours: np.ndarray, theirs: np.ndarray, bound: float) -> None:
+    if FUSED:
+        np.testing.assert_array_equal(ours, theirs)
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=bound * 2.0**-23)
+
 
 @settings(max_examples=60, deadline=None)
 @given(
@@ -19,7 +29,7 @@ def test_the_draws_are_those_of_pytorch(seed: int, sizes: list[int], bound: floa
     draws, generator = TorchDraws(seed), torch.Generator().manual_seed(seed)
     for size in sizes:
         expected = torch.empty(size).uniform_(-bound, bound, generator=generator)
-        assert np.array_equal(draws.uniform(-bound, bound, size), expected.numpy())
+        assert_same(draws.uniform(-bound, bound, size), expected.numpy(), bound)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (-0.17, 0.17)])
@@ -29,4 +39,4 @@ def test_long_draws(low: float, high: float) -> None:
     expected = torch.empty(shape).uniform_(low, high, generator=generator).numpy()
     drawn = TorchDraws(7).uniform(low, high, shape)
     assert drawn.dtype == np.float32
-    assert np.array_equal(drawn, expected)
+    assert_same(drawn, expected, max(abs(low), high))

@@ -16,7 +16,10 @@ SHAPES = [(30, (32, 32)), (8, (8,)), (11, (5, 7, 3)), (20, (128, 64)), (3, ()), 
 @pytest.mark.parametrize("seed", [0, 2026])
 def test_initialisation_is_pytorchs(n_features: int, hidden: tuple[int, ...], seed: int) -> None:
     ours = Network.initialised(n_features, hidden, seed)
-    assert largest_difference(ours, plain_network(n_features, hidden, seed)) == 0.0
+    # Where PyTorch has no fused arithmetic, it rounds twice: see test_draws.py.
+    fused = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+    difference = largest_difference(ours, plain_network(n_features, hidden, seed))
+    assert difference <= (0.0 if fused else 2.0**-23)
     assert (ours.n_features, ours.hidden) == (n_features, hidden)
 
 
