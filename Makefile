@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "changeproof needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1)."; \
-	    echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	    echo "Name another one, as in: make run PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 # What running needs; testing and benchmarking need more (`dev`).

@@ -89,7 +89,7 @@ class ModuleLearner(Learner):
         name: str | None = None,
     ) -> None:
         if not HAS_PYTORCH:
-            raise InputError("a ModuleLearner needs PyTorch: pip install 'changeproof[torch]'")
+            raise InputError("a ModuleLearner needs PyTorch, which is not installed (extra: torch)")
         self.build, self.fit = build, fit
         self.name = name if name is not None else getattr(build, "__name__", "module")
 
