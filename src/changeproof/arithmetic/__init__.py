@@ -1,0 +1,1 @@
+"""Compiled arithmetic that gives the same digits on every processor."""
