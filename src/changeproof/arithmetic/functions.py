@@ -33,8 +33,7 @@ ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 SMALLEST_NORMAL = 2.2250738585072014e-308
 
 
-@intrinsic
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a * b + c with one rounding; for numbers of one kind, or lanes of them."""
     if not a == b == c:
         return None
@@ -46,8 +45,7 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, b, c), code
 
 
-@intrinsic
-def bits_of(typing_context: Any, number: Any) -> Any:
+def _bits_of(typing_context: Any, number: Any) -> Any:
     """Return the bits of a float64 as an int64."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -57,8 +55,7 @@ def bits_of(typing_context: Any, number: Any) -> Any:
     return types.int64(types.float64), code
 
 
-@intrinsic
-def from_bits(typing_context: Any, bits: Any) -> Any:
+def _from_bits(typing_context: Any, bits: Any) -> Any:
     """Return the float64 that has these bits."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -66,6 +63,11 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return types.float64(types.int64), code
+
+
+fma: Any = intrinsic(_fma)
+bits_of: Any = intrinsic(_bits_of)
+from_bits: Any = intrinsic(_from_bits)
 
 
 @compiled
