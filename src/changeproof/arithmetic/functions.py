@@ -12,8 +12,10 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from changeproof.arithmetic.compiling import compiled
@@ -32,6 +34,8 @@ BIAS = 1023
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 SMALLEST_NORMAL = 2.2250738585072014e-308
 
+Floats = npt.NDArray[np.float64]
+
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a * b + c with one rounding; for numbers of one kind, or lanes of them."""
@@ -39,8 +43,14 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return None
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.fma(*arguments)
+        kind = context.get_value_type(signature.return_type)
+        number = kind.element if isinstance(kind, ir.VectorType) else kind
+        name = "f64" if isinstance(number, ir.DoubleType) else "f32"
+        name = f"v{kind.count}{name}" if isinstance(kind, ir.VectorType) else name
+        fused = ir.FunctionType(kind, [kind] * 3)
+        return builder.call(
+            cgutils.get_or_insert_function(builder.module, fused, f"llvm.fma.{name}"), arguments
+        )
 
     return a(a, b, c), code
 
@@ -138,4 +148,32 @@ def log1p(x: float) -> float:
 @compiled
 def sigmoid(x: float) -> float:
     """Return 1 / (1 + exp(-x))."""
-    return 1.0 / (1.0 + exp(-x))
+    return float(1.0 / (1.0 + exp(-x)))
+
+
+@compiled
+def fill_sigmoids(numbers: Any, results: Any) -> None:
+    """Fill in the sigmoids of a vector."""
+    for i in range(numbers.size):
+        results[i] = sigmoid(numbers[i])
+
+
+@compiled
+def fill_exponentials(numbers: Any, results: Any) -> None:
+    """Fill in the exponentials of a vector."""
+    for i in range(numbers.size):
+        results[i] = exp(numbers[i])
+
+
+def sigmoids(numbers: Floats) -> Floats:
+    """Return the sigmoid of every number of an array."""
+    results = np.empty(numbers.shape)
+    fill_sigmoids(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
+    return results
+
+
+def exponentials(numbers: Floats) -> Floats:
+    """Return the exponential of every number of an array."""
+    results = np.empty(numbers.shape)
+    fill_exponentials(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
+    return results

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma
 from changeproof.certificates.box import ParameterBox
-from changeproof.networks.kernels import compiled, copy_into
+from changeproof.networks.kernels import copy_into
 from changeproof.networks.model import Floats
 
 GRADIENT_STEPS = 20
@@ -33,31 +35,40 @@ def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Flo
     """
     rows = box.checked(rows)
     directions = np.zeros((len(rows), box.n_neurons))
-    _attack(box.centre, box.layers, box.radius, rows, directions, target)
+    _attack(box.centre, box.turned, box.layers, box.radius, rows, directions, target)
     return box.logits_at(rows, directions), directions
 
 
 @compiled
 def _attack(
-    centre: Any, layers: Any, radius: float, rows: Any, directions: Any, target: Any
+    centre: Any, turned: Any, layers: Any, radius: float, rows: Any, directions: Any, target: Any
 ) -> None:
     n_neurons = directions.shape[1]
     values = np.empty(n_neurons)
     slopes = np.empty(n_neurons)
     for r in range(len(rows)):
-        best = follow_gradients(centre, layers, radius, rows[r], directions[r], values, slopes)
+        best = follow_gradients(
+            centre, turned, layers, radius, rows[r], directions[r], values, slopes
+        )
         if best >= target[r]:
             limit = target[r]
-            turn_one_by_one(centre, layers, radius, rows[r], directions[r], values, best, limit)
+            turn_one_by_one(turned, layers, radius, rows[r], directions[r], values, best, limit)
 
 
 @compiled
 def follow_gradients(
-    centre: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any, slopes: Any
+    centre: Any,
+    turned: Any,
+    layers: Any,
+    radius: float,
+    row: Any,
+    directions: Any,
+    values: Any,
+    slopes: Any,
 ) -> float:
     """Turn all neurons against their gradient until none changes; keep the best directions."""
     here = directions.copy()
-    best = moved_logit(centre, layers, radius, row, here, values)
+    best = moved_logit(turned, layers, radius, row, here, values)
     for _ in range(GRADIENT_STEPS):
         neuron_slopes(centre, layers, radius, here, values, slopes)
         changed = False
@@ -67,7 +78,7 @@ def follow_gradients(
             here[i] = wanted
         if not changed:
             break
-        logit = moved_logit(centre, layers, radius, row, here, values)
+        logit = moved_logit(turned, layers, radius, row, here, values)
         if logit < best:
             best = logit
             copy_into(here, directions)
@@ -76,7 +87,7 @@ def follow_gradients(
 
 @compiled
 def turn_one_by_one(
-    centre: Any,
+    turned: Any,
     layers: Any,
     radius: float,
     row: Any,
@@ -94,7 +105,7 @@ def turn_one_by_one(
                 if end == kept:
                     continue
                 directions[i] = end
-                logit = moved_logit(centre, layers, radius, row, directions, values)
+                logit = moved_logit(turned, layers, radius, row, directions, values)
                 if logit < best - SMALLEST_GAIN:
                     best, kept = logit, end
             directions[i] = kept
@@ -104,26 +115,24 @@ def turn_one_by_one(
 
 @compiled
 def moved_logit(
-    centre: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any
+    turned: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any
 ) -> float:
     """Return the logit under directions; `values` receives all pre-activations."""
     for layer in range(len(layers)):
         n_in, n_out, start, first = layers[layer]
         before = layers[layer - 1, 3]
+        outputs = values[first : first + n_out]
+        for i in range(n_out):
+            outputs[i] = turned[start + n_in * n_out + i]
         size = 1.0
         for j in range(n_in):
-            size += abs(row[j]) if layer == 0 else max(values[before + j], 0.0)
+            x = row[j] if layer == 0 else max(values[before + j], 0.0)
+            size += abs(x)
+            weights = turned[start + j * n_out : start + j * n_out + n_out]
+            for i in range(n_out):
+                outputs[i] = fma(weights[i], x, outputs[i])
         for i in range(n_out):
-            weights = centre[start + i * n_in : start + i * n_in + n_in]
-            total = 0.0
-            if layer == 0:
-                for j in range(n_in):
-                    total += weights[j] * row[j]
-            else:
-                for j in range(n_in):
-                    total += weights[j] * max(values[before + j], 0.0)
-            total += centre[start + n_in * n_out + i]
-            values[first + i] = total + directions[first + i] * radius * size
+            outputs[i] += directions[first + i] * radius * size
     return float(values[-1])
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.interval import (
     HIGH_MAX,
@@ -25,7 +26,6 @@ from changeproof.certificates.interval import (
     first_layer_bounds,
     layer_bounds,
 )
-from changeproof.networks.kernels import compiled
 from changeproof.networks.model import Floats
 
 
@@ -39,17 +39,19 @@ def tight_neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
     """Return four bounds per row and neuron [rows, 4, neurons], as `neuron_bounds` does."""
     rows = box.checked(rows)
     bounds = np.empty((len(rows), 4, box.n_neurons))
-    _tight_neuron_bounds(box.centre, box.layers, box.radius, rows, bounds)
+    _tight_neuron_bounds(box.centre, box.turned, box.layers, box.radius, rows, bounds)
     return bounds
 
 
 @compiled
-def _tight_neuron_bounds(centre: Any, layers: Any, radius: float, rows: Any, bounds: Any) -> None:
+def _tight_neuron_bounds(
+    centre: Any, turned: Any, layers: Any, radius: float, rows: Any, bounds: Any
+) -> None:
     scratch = np.empty((2, layers[:, :2].max()))
     for r in range(len(rows)):
-        first_layer_bounds(centre, layers, radius, rows[r], bounds[r])
+        first_layer_bounds(turned, layers, radius, rows[r], bounds[r])
         for layer in range(1, len(layers)):
-            layer_bounds(centre, layers, radius, layer, bounds[r])
+            layer_bounds(turned, layers, radius, layer, bounds[r])
             # What reads the first layer is linear in a box: intervals are exact there.
             if layer > 1:
                 tighten_layer(centre, layers, radius, layer, bounds[r], scratch)

@@ -17,12 +17,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma
+from changeproof.arithmetic.lanes import load_doubles, spread, tree_sum
 from changeproof.errors import InputError
-from changeproof.networks.kernels import compiled
 from changeproof.networks.model import Floats
 from changeproof.networks.network import Network
 
 Layers = npt.NDArray[np.int64]
+
+# Numbers that may be read behind the last one, in whole lanes.
+SPARE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,15 @@ class ParameterBox:
     def centre(self) -> Floats:
         """The network's parameters, one after the other: weight, bias, weight, ..."""
         return flat_parameters(self.network).astype(np.float64)
+
+    @cached_property
+    def turned(self) -> Floats:
+        """The same, but the weights of a layer input by input: neurons then lie side by side."""
+        turned = self.centre.copy()
+        for n_in, n_out, start, _ in self.layers.tolist():
+            stop = start + n_in * n_out
+            turned[start:stop] = self.centre[start:stop].reshape(n_out, n_in).T.ravel()
+        return turned
 
     def network_at(self, row: Floats, directions: Floats) -> Network:
         """Return the network that moves every neuron of a row in its direction [neurons]."""
@@ -117,8 +131,32 @@ def move_parameters(
 
 
 @compiled
+def dot(weights: Any, start: int, inputs: Any, n_in: int) -> float:
+    """Return the sum of weights[start + j] * inputs[j], spread over eight lanes.
+
+    Inputs are zero from n_in on to a multiple of eight, and as many weights must be there.
+    """
+    total = spread(0.0)
+    for j in range(0, n_in, 8):
+        total = fma(load_doubles(weights, start + j), load_doubles(inputs, j), total)
+    return float(tree_sum(total))
+
+
+@compiled
+def activate(outputs: Any, n_out: int) -> None:
+    """Set what is not positive to zero, and what is between the neurons and the next eight."""
+    for i in range(n_out):
+        outputs[i] = outputs[i] if outputs[i] > 0.0 else 0.0
+    for i in range(n_out, -(-n_out // 8) * 8):
+        outputs[i] = 0.0
+
+
+@compiled
 def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
-    """Return the logit of one row; `values` [2, widest] is scratch."""
+    """Return the logit of one row; `values` [2, widest] is scratch (see `scratch_for`).
+
+    Parameters may be followed by others, or by at least `SPARE` zeros (see `dot`).
+    """
     logit = 0.0
     for j in range(len(row)):
         values[0, j] = row[j]
@@ -127,13 +165,16 @@ def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
         stop = start + n_in * n_out
         inputs, outputs = values[layer % 2], values[(layer + 1) % 2]
         for i in range(n_out):
-            weights = parameters[start + i * n_in : start + i * n_in + n_in]
-            total = 0.0
-            for j in range(n_in):
-                total += weights[j] * inputs[j]
-            logit = total + parameters[stop + i]
-            outputs[i] = max(logit, 0.0)
+            outputs[i] = dot(parameters, start + i * n_in, inputs, n_in) + parameters[stop + i]
+        logit = outputs[0]
+        activate(outputs, n_out)
     return logit
+
+
+@compiled
+def scratch_for(layers: Any) -> Any:
+    """Return zeros for the values of two layers, with room for whole lanes."""
+    return np.zeros((2, layers[:, :2].max() + SPARE))
 
 
 @compiled
@@ -141,8 +182,9 @@ def logits_inside(
     centre: Any, layers: Any, radius: float, rows: Any, directions: Any, logits: Any
 ) -> None:
     """Evaluate, for every row, the network of that row's directions."""
-    moved = np.empty(len(centre), np.float32)
-    values = np.empty((2, layers[:, :2].max()))
+    moved = np.zeros(len(centre) + SPARE, np.float32)
+    values = scratch_for(layers)
     for r in range(len(rows)):
+        values[:] = 0.0
         move_parameters(centre, layers, radius, rows[r], directions[r], moved)
         logits[r] = network_logit(moved, layers, rows[r], values)

@@ -156,7 +156,7 @@ def _directions(box: ParameterBox, row: Floats, wanted: Floats) -> Floats:
             parameters[layer].astype(np.float64)
             for parameters in (box.network.weights, box.network.biases)
         )
-        middle = weight @ inputs + bias
+        middle = (weight * inputs).sum(axis=1) + bias
         reach = box.radius * (np.abs(inputs).sum() + 1.0)
         target = wanted[first : first + n_out]
         moves = np.where(target > 0.0, np.clip(target - middle, -reach, reach), -reach)

@@ -14,15 +14,19 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import (
+    SPARE,
     Layers,
     ParameterBox,
+    activate,
+    dot,
     flat_parameters,
     network_logit,
+    scratch_for,
 )
 from changeproof.errors import InputError
-from changeproof.networks.draws import BITS, WORDS, TorchDraws, exact, fill
-from changeproof.networks.kernels import compiled
+from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
 from changeproof.networks.model import Booleans, Floats
 
 
@@ -47,7 +51,7 @@ class ParameterSample:
 
     @classmethod
     def draw(cls, box: ParameterBox, samples: int, seed: int) -> Self:
-        """Draw networks one after the other, tensor by tensor, as PyTorch would.
+        """Draw networks tensor by tensor: the first weights of all networks, then the first biases.
 
         Parameters
         ----------
@@ -58,11 +62,10 @@ class ParameterSample:
         seed
             Of the generator; the same seed gives the same networks.
         """
-        centre = flat_parameters(box.network)
-        # Uniform numbers are drawn one by one, so one long draw equals many short ones.
-        networks = TorchDraws(seed).uniform(-1.0, 1.0, (samples, len(centre)))
-        networks *= np.float32(box.radius)
-        networks += centre
+        draws, centre = TorchDraws(seed), flat_parameters(box.network)
+        networks = np.zeros((samples, len(centre) + SPARE), np.float32)
+        radius = np.float32(box.radius)
+        _draw_all(draws.state, draws.words, centre, radius, box.layers, networks)
         return cls(box, networks)
 
     def __len__(self) -> int:
@@ -79,8 +82,8 @@ class ParameterSample:
 def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: int) -> bool:
     """Return whether all networks of a sample call one row favourable, without keeping them.
 
-    The same as `ParameterSample.draw(box, samples, seed).all_favourable(row[None])[0]`: every
-    network is drawn where it is needed, and the first that does not is the last.
+    The same as `ParameterSample.draw(box, samples, seed).all_favourable(row[None])[0]`: what is
+    kept of a network is its activations, from one tensor to the next.
     """
     draws, (row,) = TorchDraws(seed), box.checked(row[None])
     centre = flat_parameters(box.network)
@@ -91,31 +94,64 @@ def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: i
 
 
 @compiled
+def _draw_all(
+    state: Any, words: Any, centre: Any, radius: Any, layers: Layers, networks: Any
+) -> None:
+    place = WORDS
+    for layer in range(len(layers)):
+        n_in, n_out, start, _ = layers[layer]
+        stop = start + n_in * n_out
+        for first, last in ((start, stop), (stop, stop + n_out)):
+            for sample in range(len(networks)):
+                drawn = networks[sample, first:last]
+                place = _draw(state, words, place, centre[first:last], radius, drawn)
+
+
+@compiled
 def _favourable_under_draws(
     state: Any, words: Any, centre: Any, radius: Any, layers: Layers, row: Any, samples: int
 ) -> bool:
-    values = np.empty((2, layers[:, :2].max()))
-    parameters = np.empty_like(centre)
+    widest = layers[:, :2].max()
+    inputs, outputs = np.zeros((2, samples, widest + SPARE))
+    inputs[:, : len(row)] = row
+    drawn = np.zeros(layers[:, 0].max() * layers[:, 1].max() + SPARE, np.float32)
     place = WORDS
-    for _ in range(samples):
-        place = fill(state, words, place, -1.0, 2.0 * 0.5**BITS, parameters)
-        _move(parameters, radius, centre)
-        if network_logit(parameters, layers, row, values) < 0.0:
-            return False
+    for layer in range(len(layers)):
+        n_in, n_out, start, _ = layers[layer]
+        stop = start + n_in * n_out
+        for sample in range(samples):
+            place = _draw(state, words, place, centre[start:stop], radius, drawn)
+            for i in range(n_out):
+                outputs[sample, i] = dot(drawn, i * n_in, inputs[sample], n_in)
+        for sample in range(samples):
+            place = _draw(state, words, place, centre[stop : stop + n_out], radius, drawn)
+            for i in range(n_out):
+                outputs[sample, i] += drawn[i]
+            if layer == len(layers) - 1:
+                if outputs[sample, 0] < 0.0:
+                    return False
+            else:
+                activate(outputs[sample], n_out)
+        inputs, outputs = outputs, inputs
     return True
 
 
-@exact
-def _move(parameters: Any, radius: Any, centre: Any) -> None:
-    for i in range(parameters.size):
-        parameters[i] = parameters[i] * radius + centre[i]
+@compiled
+def _draw(state: Any, words: Any, place: int, centre: Any, radius: Any, drawn: Any) -> Any:
+    """Draw a tensor of one network from its box; return the generator's next place."""
+    first, step = np.float32(-1.0), np.float32(2.0 * 0.5**BITS)
+    place = fill(state, words, place, first, step, drawn[: centre.size])
+    for i in range(centre.size):
+        drawn[i] = drawn[i] * radius + centre[i]
+    return place
 
 
 @compiled
 def _all_favourable(parameters: Any, layers: Layers, rows: Any, result: Any) -> None:
-    values = np.empty((2, layers[:, :2].max()))
+    values = scratch_for(layers)
     for r in range(len(rows)):
         result[r] = True
+        values[:] = 0.0
         for sample in range(len(parameters)):
             if network_logit(parameters[sample], layers, rows[r], values) < 0.0:
                 result[r] = False

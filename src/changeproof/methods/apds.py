@@ -124,7 +124,7 @@ class APDS(Method):
             rows,
             reasons=["" if there else BUDGET for there in answered],
             diagnostics={
-                "certified": self._certified(factuals.row_ids, rows, answered),
+                "certified": self._certified(factuals.places, rows, answered),
                 "margin": margins,
                 "margins_tried": tried,
                 "radius": np.full(n, self.calibrated_radius),
@@ -134,11 +134,10 @@ class APDS(Method):
     def _margins(self) -> int:
         return int(np.floor((self.last_margin - self.first_margin) / self.margin_step + 1e-9)) + 1
 
-    def _certified(self, row_ids: Integers, rows: Floats, answered: Booleans) -> Booleans:
+    def _certified(self, places: Integers, rows: Floats, answered: Booleans) -> Booleans:
         """Test every answer once more, on a sample of its own."""
         certified = np.zeros(len(rows), dtype=np.bool_)
         for i in np.flatnonzero(answered):
-            # Addressed by row id, so that the certificate does not depend on the batch.
-            seed = self.context.base_seed + CERTIFICATE_OFFSET + int(row_ids[i])
+            seed = self.context.base_seed + CERTIFICATE_OFFSET + int(places[i])
             certified[i] = favourable_under_draws(self._box, rows[i], self._samples, seed)
         return certified

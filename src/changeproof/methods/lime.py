@@ -12,9 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.equations import solve_positive
+from changeproof.arithmetic.functions import exp, exponentials, fma, log1p
+from changeproof.arithmetic.lanes import (
+    aligned_zeros,
+    count,
+    load,
+    load_row,
+    plus,
+    spread,
+    store_row,
+    times,
+    tree_sum,
+)
 from changeproof.datasets.task import Floats
 from changeproof.methods.method import Context, Factuals
-from changeproof.networks.kernels import add_outer_product, compiled
+from changeproof.networks.kernels import add_lanes, add_outer_product
 from changeproof.networks.layout import tile_length, tile_rows, tile_values
 from changeproof.networks.model import Booleans
 from changeproof.randomness import stream
@@ -111,7 +125,7 @@ class LocalSurrogates:
         """Return how much each sample counts: the less, the farther it is from the factual."""
         width = self.kernel_width * np.sqrt(len(row))
         squares = np.square(samples - row).sum(axis=1)
-        return np.asarray(np.sqrt(np.exp(-squares / width**2)))
+        return np.asarray(np.sqrt(exponentials(-squares / width**2)))
 
 
 def _missing(row: Floats, reason: str) -> Surrogate:
@@ -156,11 +170,9 @@ def _newton(
             continue
         best, least, accuracy = parameters, loss, agreement / total
         gradient += penalties * parameters
-        try:
-            solution = np.linalg.solve(curvature + np.diag(penalties), -gradient)
-        except np.linalg.LinAlgError:  # a factual so far away that all else is lost in rounding
+        step = solve_positive(curvature + np.diag(penalties), -gradient)
+        if np.isnan(step).any():  # a factual so far away that all else is lost in rounding
             break
-        step = np.asarray(solution, dtype=np.float64)
         if np.abs(gradient).max() <= GRADIENT_TOLERANCE * total:
             return Fit(best + step, accuracy, converged=True)
     return Fit(best, accuracy, converged=False)
@@ -180,38 +192,53 @@ def _evaluate(
 def _logistic(
     tiles: Any, labels: Any, weights: Any, parameters: Any, gradient: Any, curvature: Any
 ) -> Any:
-    """Add to gradient and curvature [features, features] what all tiles contribute."""
+    """Fill gradient and curvature [features, features]; return loss and agreement.
+
+    Sums over samples are spread over lanes, as the gradients of networks are.
+    """
     n_tiles, n_features, n_rows = tiles.shape
-    logits = np.empty(n_rows)
-    residuals = np.empty(n_rows)
-    bends = np.empty(n_rows)
-    bent = np.empty((n_features, n_rows))
-    loss = 0.0
-    agreement = 0.0
+    lanes = count(tiles)
+    logits, residuals = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
+    bends, losses = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
+    agreements = aligned_zeros(n_rows, tiles)
+    bent = aligned_zeros(n_features * n_rows, tiles).reshape(n_features, n_rows)
+    slopes = aligned_zeros(n_features * lanes, tiles).reshape(n_features, lanes)
+    products = aligned_zeros(n_features * n_features * lanes, tiles)
+    products = products.reshape(n_features * n_features, lanes)
+    loss, agreement = spread(0.0), spread(0.0)
     for tile in range(n_tiles):
         rows = tiles[tile]
-        logits[:] = 0.0
+        for r in range(n_rows):
+            logits[r] = 0.0
         for k in range(len(parameters)):
             for r in range(n_rows):
-                logits[r] += parameters[k] * rows[k, r]
+                logits[r] = fma(parameters[k], rows[k, r], logits[r])
         for r in range(n_rows):
             logit, label, weight = logits[r], labels[tile, r], weights[tile, r]
-            small = np.exp(-abs(logit))
+            small = exp(-abs(logit))
+            positive = logit if logit > 0.0 else 0.0
             probability = (1.0 if logit >= 0.0 else small) / (1.0 + small)
-            loss += weight * (max(logit, 0.0) - label * logit + np.log1p(small))
-            agreement += weight if (logit >= 0.0) == (label > 0.5) else 0.0
+            losses[r] = weight * (positive - label * logit + log1p(small))
+            agreements[r] = weight if (logit >= 0.0) == (label > 0.5) else 0.0
             residuals[r] = weight * (probability - label)
-            bends[r] = weight * small / (1.0 + small) ** 2
+            bends[r] = weight * small / ((1.0 + small) * (1.0 + small))
+        for r in range(0, n_rows, lanes):
+            loss = plus(loss, load(losses, r))
+            agreement = plus(agreement, load(agreements, r))
         for k in range(n_features):
-            total = 0.0
-            for r in range(n_rows):
-                total += residuals[r] * rows[k, r]
-                bent[k, r] = bends[r] * rows[k, r]
-            gradient[k] += total
+            total = load_row(slopes, k, 0)
+            for r in range(0, n_rows, lanes):
+                x = load_row(rows, k, r)
+                total = fma(load(residuals, r), x, total)
+                store_row(bent, k, r, times(load(bends, r), x))
+            store_row(slopes, k, 0, total)
         for j in range(0, n_features, 4):
-            upto = j + 4
-            add_outer_product(bent[j:upto], rows[:upto], curvature[j:upto, :upto], n_rows)
+            add_outer_product(
+                bent[j:], 4, rows, j + 4, products, j * n_features, n_features, n_rows
+            )
+    add_lanes(slopes, gradient)
     for j in range(n_features):
-        for k in range(j):
+        for k in range(j + 1):
+            curvature[j, k] = tree_sum(load_row(products, j * n_features + k, 0))
             curvature[k, j] = curvature[j, k]
-    return loss, agreement
+    return tree_sum(loss), tree_sum(agreement)

@@ -47,16 +47,26 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class Factuals:
-    """The people who ask: row ids and standardised rows [people, features]."""
+    """The people who ask: row ids and standardised rows [people, features].
+
+    `all_places` says where each stands among all who are asked about this base model; a batch
+    taken from them by `[...]` keeps it, so that nothing need depend on the batch.
+    """
 
     row_ids: Integers
     rows: Floats
+    all_places: Integers | None = None
+
+    @property
+    def places(self) -> Integers:
+        """Each person's place among all who are asked; without others, that in this batch."""
+        return np.arange(len(self.rows)) if self.all_places is None else self.all_places
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, chosen: npt.NDArray[Any] | slice) -> Factuals:
-        return Factuals(self.row_ids[chosen], self.rows[chosen])
+        return Factuals(self.row_ids[chosen], self.rows[chosen], self.places[chosen])
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import exp, log1p
 from changeproof.methods.lime import LocalSurrogates
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
@@ -107,8 +108,7 @@ class RoarLime(Method):
         )
 
 
-# Without reordering of sums: when a walk ends hangs on the last digits of its losses.
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def walk(
     here: Any,
     start: Any,
@@ -136,8 +136,8 @@ def walk(
         for j in range(len(here)):
             logit += coefficients[j] * here[j] - radius * abs(here[j])
             change += abs(here[j] - start[j])
-        small = math.exp(-abs(logit))
-        loss = max(-logit, 0.0) + math.log1p(small) + penalty * change
+        small = exp(-abs(logit))
+        loss = max(-logit, 0.0) + log1p(small) + penalty * change
         slope = -(small if logit >= 0.0 else 1.0) / (1.0 + small)
         decay1 *= ADAM_BETA1
         decay2 *= ADAM_BETA2
@@ -155,7 +155,7 @@ def walk(
     return max_steps
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def walk_all(
     starts: Any,
     coefficients: Any,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import expit
 
+from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.networks.model import Access, DifferentiableModel
 
@@ -58,7 +58,7 @@ class Wachter(Method):
         model = self.context.model
         assert isinstance(model, DifferentiableModel)
         n_features = factuals.rows.shape[1]
-        target_logit = np.log(self.target / (1.0 - self.target))
+        target_logit = log(self.target / (1.0 - self.target))
         rows = factuals.rows.copy()
         steps = np.full(len(rows), self.max_steps)
         # The rows still walking, and their state; arrays shrink as people arrive.
@@ -66,15 +66,17 @@ class Wachter(Method):
         start = factuals.rows
         here = start.copy()
         mean, square, largest = np.zeros((3, *here.shape))
+        decay1 = decay2 = 1.0
         for step in range(1, self.max_steps + 1):
             logits, slopes = model.logits_and_gradients(here)
-            loss_slope = (-n_features * expit(-logits))[:, None] * slopes
+            loss_slope = (-n_features * sigmoids(-logits))[:, None] * slopes
             gradient = loss_slope + self.penalty * np.sign(here - start)
             mean = BETA1 * mean + (1.0 - BETA1) * gradient
             square = BETA2 * square + (1.0 - BETA2) * gradient**2
             largest = np.maximum(largest, square)
-            size = self.learning_rate / (1.0 - BETA1**step)
-            spread = np.sqrt(largest) / np.sqrt(1.0 - BETA2**step) + EPSILON
+            decay1, decay2 = decay1 * BETA1, decay2 * BETA2
+            size = self.learning_rate / (1.0 - decay1)
+            spread = np.sqrt(largest) / np.sqrt(1.0 - decay2) + EPSILON
             here = here - size * mean / spread
             arrived = logits >= target_logit
             if arrived.any():

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma
 
 WORDS = 624
 SHIFT = 397
 BITS = 24
-
-# Not even fusing is allowed here: every operation is rounded as it is written.
-exact = njit(nogil=True, cache=True, error_model="numpy")
 
 
 class TorchDraws:
@@ -44,13 +43,12 @@ class TorchDraws:
         """Return what `torch.empty(shape).uniform_(low, high)` would be filled with."""
         drawn = np.empty(shape, dtype=np.float32)
         first, length = np.float32(low), np.float32(high) - np.float32(low)
-        step = float(length) * 0.5**BITS
-        flat = drawn.reshape(-1)
-        self._place = fill(self.state, self.words, self._place, float(first), step, flat)
+        step = length * np.float32(0.5**BITS)
+        self._place = fill(self.state, self.words, self._place, first, step, drawn.reshape(-1))
         return drawn
 
 
-@exact
+@compiled
 def seed_state(seed: int, state: Any) -> None:
     """Bring the generator into the state that belongs to a seed."""
     state[0] = seed
@@ -60,7 +58,7 @@ def seed_state(seed: int, state: Any) -> None:
         state[i] = (mixed + np.uint64(i)) & np.uint64(0xFFFFFFFF)
 
 
-@exact
+@compiled
 def next_words(state: Any, words: Any) -> None:
     """Go on by one round of the generator, and take the lower bits of its words."""
     one, zero = np.uint32(1), np.uint32(0)
@@ -82,8 +80,8 @@ def next_words(state: Any, words: Any) -> None:
         words[i] = (y ^ (y >> np.uint32(18))) & np.uint32(0xFFFFFF)
 
 
-@exact
-def fill(state: Any, words: Any, place: int, first: float, step: float, numbers: Any) -> Any:
+@compiled
+def fill(state: Any, words: Any, place: int, first: Any, step: Any, numbers: Any) -> Any:
     """Fill an array with first + step * bits, from a place in the words on; return the next."""
     done = 0
     while done < numbers.size:
@@ -91,9 +89,14 @@ def fill(state: Any, words: Any, place: int, first: float, step: float, numbers:
             next_words(state, words)
             place = 0
         count = min(WORDS - place, numbers.size - done)
-        for i in range(count):
-            # Exact in double precision, then rounded once: what a fused operation does.
-            numbers[done + i] = np.float32(words[place + i] * step + first)
+        convert(words[place : place + count], first, step, numbers[done : done + count])
         done += count
         place += count
     return place
+
+
+@compiled
+def convert(words: Any, first: Any, step: Any, numbers: Any) -> None:
+    """Turn words into numbers, rounding once."""
+    for i in range(numbers.size):
+        numbers[i] = fma(np.float32(words[i]), step, first)

@@ -1,12 +1,17 @@
 """The arithmetic of small ReLU networks, compiled.
 
-Every loop runs over the rows of a tile in its innermost dimension: rows lie next to each other
-in memory, so that the compiler turns the loop into vector instructions, and a tile is small
-enough for its activations to stay in the cache. What happens to a row does not depend on which
-rows share its tile, nor on any thread pool: results are the same for every batch size.
+Rows lie next to each other in memory, and tiles of them are small enough for their activations to
+stay in the cache. What happens to a row does not depend on which rows share its tile, nor on any
+thread pool: results are the same for every batch size. They are also the same on every processor,
+because every sum has one order:
+
+- a neuron starts from its bias and adds, fused, weight times input in the order of the inputs;
+- a sum over rows is spread over lanes (see `arithmetic/lanes.py`): row r adds to lane r modulo
+  their number, whatever tile it is in, and the lanes are added in a tree.
 
 All dimensions but the rows are padded to multiples of four (see `layout.py`). Padded neurons
-have zero weights and stay zero in training, so they change nothing.
+have zero weights and stay zero in training, so they change nothing. Tiles hold a multiple of
+sixteen rows.
 """
 
 from __future__ import annotations
@@ -15,14 +20,22 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-# Reordering of sums is allowed, assumptions about NaN and infinity are not.
-compiled = njit(
-    fastmath={"reassoc", "contract", "nsz", "arcp"},
-    nogil=True,
-    cache=True,
-    error_model="numpy",
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma, log, sigmoid
+from changeproof.arithmetic.lanes import (
+    ONE_REGISTER,
+    aligned_zeros,
+    count,
+    load,
+    load_row,
+    plus,
+    spread,
+    store,
+    store_row,
+    times,
+    tree_sum,
+    where_positive,
 )
 
 ADAM_BETA1 = 0.9
@@ -30,102 +43,138 @@ ADAM_BETA2 = 0.999
 ADAM_EPSILON = 1e-8
 SGD_MOMENTUM = 0.9
 SMALLEST_LOG = -100.0
+# What becomes of a layer's sums: kept, zero where they are not positive, or zero where a gate is.
+KEPT, RECTIFIED, GATED = range(3)
 
 
 @compiled
-def fill_tiles(rows: Any, tiles: Any) -> None:
+def fill_tiles(rows: Any, tiles: Any, filled: int) -> None:
     """Lay out rows [rows, features] in zeroed tiles [tiles, features, length]."""
-    n_features, length = rows.shape[1], tiles.shape[2]
+    n_features = rows.shape[1]
     for i in range(rows.shape[0]):
-        tile, place = i // length, i % length
+        tile, place = i // filled, i % filled
         for k in range(n_features):
             tiles[tile, k, place] = rows[i, k]
 
 
 @compiled
-def affine(weight: Any, bias: Any, inputs: Any, outputs: Any, n_rows: int) -> None:
+def finish(outputs: Any, gate: Any, how: int, j: int, r: int, lanes: Any) -> None:
+    """Store the sums of a neuron."""
+    if how == RECTIFIED:
+        store_row(outputs, j, r, where_positive(lanes, lanes))
+    elif how == GATED:
+        store_row(outputs, j, r, where_positive(load_row(gate, j, r), lanes))
+    else:
+        store_row(outputs, j, r, lanes)
+
+
+@compiled
+def affine(
+    weight: Any, bias: Any, inputs: Any, outputs: Any, gate: Any, how: int, n_rows: int
+) -> None:
     """Compute outputs[j, r] = bias[j] + sum over k of weight[j, k] * inputs[k, r]."""
     n_out, n_in = weight.shape
-    for j in range(0, n_out, 4):
-        b0 = bias[j]
-        b1 = bias[j + 1]
-        b2 = bias[j + 2]
-        b3 = bias[j + 3]
-        for k in range(0, n_in, 4):
-            w00, w01, w02, w03 = weight[j, k], weight[j, k + 1], weight[j, k + 2], weight[j, k + 3]
-            i = j + 1
-            w10, w11, w12, w13 = weight[i, k], weight[i, k + 1], weight[i, k + 2], weight[i, k + 3]
-            i = j + 2
-            w20, w21, w22, w23 = weight[i, k], weight[i, k + 1], weight[i, k + 2], weight[i, k + 3]
-            i = j + 3
-            w30, w31, w32, w33 = weight[i, k], weight[i, k + 1], weight[i, k + 2], weight[i, k + 3]
-            if k == 0:
-                for r in range(n_rows):
-                    x0, x1, x2, x3 = inputs[0, r], inputs[1, r], inputs[2, r], inputs[3, r]
-                    outputs[j, r] = b0 + w00 * x0 + w01 * x1 + w02 * x2 + w03 * x3
-                    outputs[j + 1, r] = b1 + w10 * x0 + w11 * x1 + w12 * x2 + w13 * x3
-                    outputs[j + 2, r] = b2 + w20 * x0 + w21 * x1 + w22 * x2 + w23 * x3
-                    outputs[j + 3, r] = b3 + w30 * x0 + w31 * x1 + w32 * x2 + w33 * x3
-            else:
-                for r in range(n_rows):
-                    x0, x1 = inputs[k, r], inputs[k + 1, r]
-                    x2, x3 = inputs[k + 2, r], inputs[k + 3, r]
-                    outputs[j, r] += w00 * x0 + w01 * x1 + w02 * x2 + w03 * x3
-                    outputs[j + 1, r] += w10 * x0 + w11 * x1 + w12 * x2 + w13 * x3
-                    outputs[j + 2, r] += w20 * x0 + w21 * x1 + w22 * x2 + w23 * x3
-                    outputs[j + 3, r] += w30 * x0 + w31 * x1 + w32 * x2 + w33 * x3
+    lanes = count(outputs)
+    if ONE_REGISTER and n_rows % (2 * lanes) == 0:
+        for r in range(0, n_rows, 2 * lanes):
+            s = r + lanes
+            for j in range(0, n_out, 4):
+                a0 = b0 = spread(bias[j])
+                a1 = b1 = spread(bias[j + 1])
+                a2 = b2 = spread(bias[j + 2])
+                a3 = b3 = spread(bias[j + 3])
+                for k in range(n_in):
+                    x, y = load_row(inputs, k, r), load_row(inputs, k, s)
+                    w = spread(weight[j, k])
+                    a0, b0 = fma(w, x, a0), fma(w, y, b0)
+                    w = spread(weight[j + 1, k])
+                    a1, b1 = fma(w, x, a1), fma(w, y, b1)
+                    w = spread(weight[j + 2, k])
+                    a2, b2 = fma(w, x, a2), fma(w, y, b2)
+                    w = spread(weight[j + 3, k])
+                    a3, b3 = fma(w, x, a3), fma(w, y, b3)
+                finish(outputs, gate, how, j, r, a0)
+                finish(outputs, gate, how, j, s, b0)
+                finish(outputs, gate, how, j + 1, r, a1)
+                finish(outputs, gate, how, j + 1, s, b1)
+                finish(outputs, gate, how, j + 2, r, a2)
+                finish(outputs, gate, how, j + 2, s, b2)
+                finish(outputs, gate, how, j + 3, r, a3)
+                finish(outputs, gate, how, j + 3, s, b3)
+    else:
+        for r in range(0, n_rows, lanes):
+            for j in range(0, n_out, 4):
+                a0, a1 = spread(bias[j]), spread(bias[j + 1])
+                a2, a3 = spread(bias[j + 2]), spread(bias[j + 3])
+                for k in range(n_in):
+                    x = load_row(inputs, k, r)
+                    a0 = fma(spread(weight[j, k]), x, a0)
+                    a1 = fma(spread(weight[j + 1, k]), x, a1)
+                    a2 = fma(spread(weight[j + 2, k]), x, a2)
+                    a3 = fma(spread(weight[j + 3, k]), x, a3)
+                finish(outputs, gate, how, j, r, a0)
+                finish(outputs, gate, how, j + 1, r, a1)
+                finish(outputs, gate, how, j + 2, r, a2)
+                finish(outputs, gate, how, j + 3, r, a3)
 
 
 @compiled
-def rectify(values: Any, n_units: int, n_rows: int) -> None:
-    """Set values to zero where they are not positive."""
-    zero = values.dtype.type(0)
-    for j in range(n_units):
-        for r in range(n_rows):
-            values[j, r] = values[j, r] if values[j, r] > zero else zero
-
-
-@compiled
-def mask(values: Any, gate: Any, n_units: int, n_rows: int) -> None:
-    """Set values to zero where another array, the gate, is not positive.
-
-    (Not for a gate that is the values themselves: the compiler would see that the two overlap
-    and fall back to one row at a time.)
-    """
-    zero = values.dtype.type(0)
-    for j in range(n_units):
-        for r in range(n_rows):
-            values[j, r] = values[j, r] if gate[j, r] > zero else zero
-
-
-@compiled
-def add_outer_product(deltas: Any, inputs: Any, gradient: Any, n_rows: int) -> None:
-    """Add to gradient[j, k] the sum over rows of deltas[j, r] * inputs[k, r]."""
-    n_out, n_in = gradient.shape
-    zero = gradient.dtype.type(0)
-    for j in range(0, n_out, 2):
-        for k in range(0, n_in, 4):
-            s00 = s01 = s02 = s03 = zero
-            s10 = s11 = s12 = s13 = zero
-            for r in range(n_rows):
-                d0, d1 = deltas[j, r], deltas[j + 1, r]
-                x0, x1, x2, x3 = inputs[k, r], inputs[k + 1, r], inputs[k + 2, r], inputs[k + 3, r]
-                s00 += d0 * x0
-                s01 += d0 * x1
-                s02 += d0 * x2
-                s03 += d0 * x3
-                s10 += d1 * x0
-                s11 += d1 * x1
-                s12 += d1 * x2
-                s13 += d1 * x3
-            gradient[j, k] += s00
-            gradient[j, k + 1] += s01
-            gradient[j, k + 2] += s02
-            gradient[j, k + 3] += s03
-            gradient[j + 1, k] += s10
-            gradient[j + 1, k + 1] += s11
-            gradient[j + 1, k + 2] += s12
-            gradient[j + 1, k + 3] += s13
+def add_outer_product(
+    deltas: Any,
+    n_out: int,
+    inputs: Any,
+    n_in: int,
+    sums: Any,
+    start: int,
+    stride: int,
+    n_rows: int,
+) -> None:
+    """Add deltas[j, r] * inputs[k, r] over rows to the lanes of sums[start + j * stride + k]."""
+    lanes = count(inputs)
+    if ONE_REGISTER:
+        for j in range(0, n_out, 2):
+            for k in range(0, n_in, 4):
+                i = start + j * stride + k
+                s00, s01 = load_row(sums, i, 0), load_row(sums, i + 1, 0)
+                s02, s03 = load_row(sums, i + 2, 0), load_row(sums, i + 3, 0)
+                i += stride
+                s10, s11 = load_row(sums, i, 0), load_row(sums, i + 1, 0)
+                s12, s13 = load_row(sums, i + 2, 0), load_row(sums, i + 3, 0)
+                for r in range(0, n_rows, lanes):
+                    d0, d1 = load_row(deltas, j, r), load_row(deltas, j + 1, r)
+                    x = load_row(inputs, k, r)
+                    s00, s10 = fma(d0, x, s00), fma(d1, x, s10)
+                    x = load_row(inputs, k + 1, r)
+                    s01, s11 = fma(d0, x, s01), fma(d1, x, s11)
+                    x = load_row(inputs, k + 2, r)
+                    s02, s12 = fma(d0, x, s02), fma(d1, x, s12)
+                    x = load_row(inputs, k + 3, r)
+                    s03, s13 = fma(d0, x, s03), fma(d1, x, s13)
+                store_row(sums, i, 0, s10)
+                store_row(sums, i + 1, 0, s11)
+                store_row(sums, i + 2, 0, s12)
+                store_row(sums, i + 3, 0, s13)
+                i -= stride
+                store_row(sums, i, 0, s00)
+                store_row(sums, i + 1, 0, s01)
+                store_row(sums, i + 2, 0, s02)
+                store_row(sums, i + 3, 0, s03)
+    else:
+        for j in range(0, n_out, 2):
+            for k in range(0, n_in, 2):
+                i = start + j * stride + k
+                s00, s01 = load_row(sums, i, 0), load_row(sums, i + 1, 0)
+                s10, s11 = load_row(sums, i + stride, 0), load_row(sums, i + stride + 1, 0)
+                for r in range(0, n_rows, lanes):
+                    d0, d1 = load_row(deltas, j, r), load_row(deltas, j + 1, r)
+                    x = load_row(inputs, k, r)
+                    s00, s10 = fma(d0, x, s00), fma(d1, x, s10)
+                    x = load_row(inputs, k + 1, r)
+                    s01, s11 = fma(d0, x, s01), fma(d1, x, s11)
+                store_row(sums, i, 0, s00)
+                store_row(sums, i + 1, 0, s01)
+                store_row(sums, i + stride, 0, s10)
+                store_row(sums, i + stride + 1, 0, s11)
 
 
 @compiled
@@ -142,22 +191,15 @@ def forward(
         bias = parameters[start : start + n_out]
         start += n_out
         outputs = activations[layer]
-        affine(weight, bias, layer_input, outputs, n_rows)
-        rectify(outputs, n_out, n_rows)
+        affine(weight, bias, layer_input, outputs, outputs, RECTIFIED, n_rows)
         layer_input = outputs
     n_in = sizes[-1]
-    for r in range(n_rows):
-        logits[r] = parameters[start + n_in]
-    for k in range(0, n_in, 4):
-        w0, w1 = parameters[start + k], parameters[start + k + 1]
-        w2, w3 = parameters[start + k + 2], parameters[start + k + 3]
-        for r in range(n_rows):
-            logits[r] += (
-                w0 * layer_input[k, r]
-                + w1 * layer_input[k + 1, r]
-                + w2 * layer_input[k + 2, r]
-                + w3 * layer_input[k + 3, r]
-            )
+    lanes = count(inputs)
+    for r in range(0, n_rows, lanes):
+        total = spread(parameters[start + n_in])
+        for k in range(n_in):
+            total = fma(spread(parameters[start + k]), load_row(layer_input, k, r), total)
+        store(logits, r, total)
 
 
 @compiled
@@ -174,7 +216,7 @@ def transpose(weight: Any, scratch: Any) -> Any:
 @compiled
 def backward(
     parameters: Any,
-    gradient: Any,
+    sums: Any,
     sizes: Any,
     inputs: Any,
     activations: Any,
@@ -184,44 +226,54 @@ def backward(
     zeros: Any,
     n_rows: int,
 ) -> None:
-    """Add the parameter gradient of one tile, given the loss's derivative by its logits."""
+    """Add one tile's part of the gradient to its lanes [parameters, lanes].
+
+    `logit_deltas` is the loss's derivative by the logits.
+    """
     n_layers = len(sizes) - 1
-    zero = gradient.dtype.type(0)
+    lanes = count(inputs)
     n_in = sizes[n_layers]
     start = parameters.size - 1 - n_in
     head_input = inputs if n_layers == 0 else activations[n_layers - 1]
-    total = zero
-    for r in range(n_rows):
-        total += logit_deltas[r]
-    gradient[start + n_in] += total
     out = deltas[n_layers % 2]
     for k in range(n_in):
-        weight_k = parameters[start + k]
-        total = zero
-        for r in range(n_rows):
-            value = head_input[k, r]
-            delta = logit_deltas[r]
-            total += delta * value
-            out[k, r] = weight_k * delta if value > zero else zero
-        gradient[start + k] += total
+        w = spread(parameters[start + k])
+        total = load_row(sums, start + k, 0)
+        for r in range(0, n_rows, lanes):
+            value, delta = load_row(head_input, k, r), load(logit_deltas, r)
+            total = fma(delta, value, total)
+            store_row(out, k, r, where_positive(value, times(w, delta)))
+        store_row(sums, start + k, 0, total)
+    total = load_row(sums, start + n_in, 0)
+    for r in range(0, n_rows, lanes):
+        total = plus(total, load(logit_deltas, r))
+    store_row(sums, start + n_in, 0, total)
     for layer in range(n_layers - 1, -1, -1):
         n_in, n_out = sizes[layer], sizes[layer + 1]
         start -= n_out * n_in + n_out
         stop = start + n_out * n_in
         layer_input = inputs if layer == 0 else activations[layer - 1]
         layer_deltas = deltas[(layer + 1) % 2]
-        layer_gradient = gradient[start:stop].reshape(n_out, n_in)
-        add_outer_product(layer_deltas, layer_input, layer_gradient, n_rows)
+        add_outer_product(layer_deltas, n_out, layer_input, n_in, sums, start, n_in, n_rows)
         for j in range(n_out):
-            total = zero
-            for r in range(n_rows):
-                total += layer_deltas[j, r]
-            gradient[stop + j] += total
+            total = load_row(sums, stop + j, 0)
+            for r in range(0, n_rows, lanes):
+                total = plus(total, load_row(layer_deltas, j, r))
+            store_row(sums, stop + j, 0, total)
         if layer > 0:
             weight = parameters[start:stop].reshape(n_out, n_in)
             out = deltas[layer % 2]
-            affine(transpose(weight, scratch), zeros, layer_deltas, out, n_rows)
-            mask(out, layer_input, n_in, n_rows)
+            turned = transpose(weight, scratch)
+            affine(turned, zeros, layer_deltas, out, layer_input, GATED, n_rows)
+
+
+@compiled
+def add_lanes(sums: Any, totals: Any) -> None:
+    """Add up the lanes of every sum, and set them to zero for the next."""
+    zero = spread(totals.dtype.type(0))
+    for i in range(totals.size):
+        totals[i] = tree_sum(load_row(sums, i, 0))
+        store_row(sums, i, 0, zero)
 
 
 @compiled
@@ -230,14 +282,19 @@ def adam_step(
     gradient: Any,
     mean: Any,
     square: Any,
-    step: int,
+    decays: Any,
     learning_rate: float,
     weight_decay: float,
 ) -> None:
-    """Take one step of Adam with coupled weight decay, as PyTorch does."""
+    """Take one step of Adam with coupled weight decay, as PyTorch does.
+
+    `decays` holds the two rates to the power of the steps taken so far.
+    """
     kind = parameters.dtype.type
-    size = kind(learning_rate / (1.0 - ADAM_BETA1**step))
-    correction = kind(math.sqrt(1.0 - ADAM_BETA2**step))
+    decays[0] *= ADAM_BETA1
+    decays[1] *= ADAM_BETA2
+    size = kind(learning_rate / (1.0 - decays[0]))
+    correction = kind(math.sqrt(1.0 - decays[1]))
     decay = kind(weight_decay)
     one_minus_beta1, beta2 = kind(1.0 - ADAM_BETA1), kind(ADAM_BETA2)
     one_minus_beta2, epsilon = kind(1.0 - ADAM_BETA2), kind(ADAM_EPSILON)
@@ -276,6 +333,27 @@ def copy_into(source: Any, target: Any) -> None:
 
 
 @compiled
+def loss_slopes(logits: Any, labels: Any, weights: Any, per_weight: Any, n_rows: int) -> None:
+    """Replace logits by the derivative of the weighted cross-entropy by them."""
+    kind = logits.dtype.type
+    for r in range(n_rows):
+        probability = kind(sigmoid(np.float64(logits[r])))
+        logits[r] = (probability - labels[r]) * (weights[r] * per_weight)
+
+
+@compiled
+def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
+    """Fill in the weighted cross-entropy of every row; as in PyTorch, no log is below -100."""
+    kind = logits.dtype.type
+    one = kind(1)
+    for r in range(labels.size):
+        likelihood = kind(sigmoid(np.float64(logits[r])))
+        likelihood = one - likelihood if labels[r] < 0.5 else likelihood
+        size = log(np.float64(likelihood))
+        losses[r] = -weights[r] * (size if size > SMALLEST_LOG else SMALLEST_LOG)
+
+
+@compiled
 def train_network(
     parameters: Any,
     sizes: Any,
@@ -298,32 +376,33 @@ def train_network(
     end as those of the best epoch; a best epoch of 0 means that none ever had a finite loss.
     """
     kind = parameters.dtype.type
-    one, smallest_log = kind(1), kind(SMALLEST_LOG)
     n_tiles, n_rows = labels.shape
     n_validation_tiles, n_validation_rows = validation_labels.shape
     widest, longest = sizes.max(), max(n_rows, n_validation_rows)
-    activations = np.zeros((len(sizes), widest, longest), parameters.dtype)
-    deltas = np.zeros((2, widest, longest), parameters.dtype)
-    logits = np.zeros(longest, parameters.dtype)
+    activations = aligned_zeros(len(sizes) * widest * longest, parameters)
+    activations = activations.reshape(len(sizes), widest, longest)
+    deltas = aligned_zeros(2 * widest * longest, parameters).reshape(2, widest, longest)
+    logits = aligned_zeros(longest, parameters)
     scratch = np.zeros(widest * widest, parameters.dtype)
     zeros = np.zeros(widest, parameters.dtype)
+    losses = np.zeros(longest)
     gradient = np.zeros_like(parameters)
+    lanes = count(parameters)
+    sums = aligned_zeros(parameters.size * lanes, parameters).reshape(parameters.size, lanes)
     first_moment = np.zeros_like(parameters)
     second_moment = np.zeros_like(parameters)
+    decays = np.ones(2)
     best_parameters = parameters.copy()
     per_weight = kind(1.0 / weights.astype(np.float64).sum())
     validation_total = validation_weights.astype(np.float64).sum()
     best_loss, best_epoch, epoch = np.inf, 0, 0
     for epoch in range(1, max_epochs + 1):
-        gradient.fill(kind(0))
         for tile in range(n_tiles):
             forward(parameters, sizes, rows[tile], activations, logits, n_rows)
-            for r in range(n_rows):
-                probability = one / (one + np.exp(-logits[r]))
-                logits[r] = (probability - labels[tile, r]) * (weights[tile, r] * per_weight)
+            loss_slopes(logits, labels[tile], weights[tile], per_weight, n_rows)
             backward(
                 parameters,
-                gradient,
+                sums,
                 sizes,
                 rows[tile],
                 activations,
@@ -333,30 +412,28 @@ def train_network(
                 zeros,
                 n_rows,
             )
+        add_lanes(sums, gradient)
         if adam:
             adam_step(
                 parameters,
                 gradient,
                 first_moment,
                 second_moment,
-                epoch,
+                decays,
                 learning_rate,
                 weight_decay,
             )
         else:
             sgd_step(parameters, gradient, first_moment, epoch, learning_rate, weight_decay)
-        loss = 0.0
+        lost = spread(0.0)
         for tile in range(n_validation_tiles):
             forward(
                 parameters, sizes, validation_rows[tile], activations, logits, n_validation_rows
             )
-            for r in range(n_validation_rows):
-                weight = validation_weights[tile, r]
-                if weight > 0:
-                    likelihood = one / (one + np.exp(-logits[r]))
-                    if validation_labels[tile, r] < 0.5:
-                        likelihood = one - likelihood
-                    loss -= weight * max(np.log(likelihood), smallest_log)
+            fill_losses(logits, validation_labels[tile], validation_weights[tile], losses)
+            for r in range(0, n_validation_rows, count(losses)):
+                lost = plus(lost, load(losses, r))
+        loss = tree_sum(lost)
         loss /= validation_total
         if loss < best_loss - tolerance:
             best_loss, best_epoch = loss, epoch
@@ -377,8 +454,10 @@ def logits_around(
     """
     n_features = centres.shape[1]
     n_tiles, wide, n_rows = moves.shape
-    activations = np.zeros((len(sizes), sizes.max(), n_rows), parameters.dtype)
-    inputs = np.zeros((wide, n_rows), parameters.dtype)
+    widest = sizes.max()
+    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
+    activations = activations.reshape(len(sizes), widest, n_rows)
+    inputs = aligned_zeros(wide * n_rows, parameters).reshape(wide, n_rows)
     for centre in range(centres.shape[0]):
         for tile in range(n_tiles):
             for k in range(n_features):
@@ -399,8 +478,9 @@ def logits_and_gradients(
     """Fill logits[tile, row] and their derivatives by the inputs, gradients[tile, k, row]."""
     n_tiles, _, n_rows = rows.shape
     n_layers, widest = len(sizes) - 1, sizes.max()
-    activations = np.zeros((len(sizes), widest, n_rows), parameters.dtype)
-    deltas = np.zeros((2, widest, n_rows), parameters.dtype)
+    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
+    activations = activations.reshape(len(sizes), widest, n_rows)
+    deltas = aligned_zeros(2 * widest * n_rows, parameters).reshape(2, widest, n_rows)
     scratch = np.zeros(widest * widest, parameters.dtype)
     zeros = np.zeros(widest, parameters.dtype)
     head = parameters.size - 1 - sizes[n_layers]
@@ -409,13 +489,19 @@ def logits_and_gradients(
         start = head
         out = gradients[tile] if n_layers == 0 else deltas[n_layers % 2]
         for k in range(sizes[n_layers]):
-            for r in range(n_rows):
-                out[k, r] = parameters[start + k]
+            w = spread(parameters[start + k])
+            for r in range(0, n_rows, count(rows)):
+                if n_layers == 0:
+                    store_row(out, k, r, w)
+                else:
+                    gate = load_row(activations[n_layers - 1], k, r)
+                    store_row(out, k, r, where_positive(gate, w))
         for layer in range(n_layers - 1, -1, -1):
             n_in, n_out = sizes[layer], sizes[layer + 1]
             start -= n_out * n_in + n_out
             weight = parameters[start : start + n_out * n_in].reshape(n_out, n_in)
             layer_deltas = deltas[(layer + 1) % 2]
-            mask(layer_deltas, activations[layer], n_out, n_rows)
             out = gradients[tile] if layer == 0 else deltas[layer % 2]
-            affine(transpose(weight, scratch), zeros, layer_deltas, out, n_rows)
+            gate = out if layer == 0 else activations[layer - 1]
+            how = KEPT if layer == 0 else GATED
+            affine(transpose(weight, scratch), zeros, layer_deltas, out, gate, how, n_rows)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.arithmetic.lanes import aligned_zeros
 from changeproof.networks.kernels import fill_tiles
 
+# Rows of a tile come in whole blocks: two vectors of sixteen float32; one, where there are few.
 ROW_BLOCK = 32
+SMALL_BLOCK = 16
 UNIT_BLOCK = 4
 
 Sizes = npt.NDArray[np.int64]
@@ -65,23 +69,41 @@ def unpack(
     return weights, biases
 
 
-def tile_length(n_rows: int, target: int) -> int:
-    """Return how many rows a tile holds so that tiles are full and near the target."""
-    tiles = max(1, round(n_rows / target))
-    return max(ROW_BLOCK, padded(-(-n_rows // tiles), ROW_BLOCK))
+def tile_length(n_rows: int, largest: int) -> int:
+    """Return how many rows a tile holds: of the lengths that waste least, the largest.
+
+    How rows are shared out among tiles changes no result.
+    """
+    if n_rows <= SMALL_BLOCK:
+        return SMALL_BLOCK
+    if n_rows <= largest:
+        return padded(n_rows, ROW_BLOCK)
+    lengths = range(padded(largest // 2, ROW_BLOCK), largest + 1, ROW_BLOCK)
+    return min(lengths, key=lambda length: (padded(n_rows, length), -length))
 
 
-def tile_rows(rows: npt.NDArray[Any], length: int, dtype: type[Kind]) -> npt.NDArray[Kind]:
-    """Lay out rows [rows, features] as zero-padded tiles [tiles, features, length]."""
+def tile_rows(
+    rows: npt.NDArray[Any], length: int, dtype: type[Kind], *, filled: int | None = None
+) -> npt.NDArray[Kind]:
+    """Lay out rows [rows, features] as zero-padded tiles [tiles, features, length].
+
+    Only the first `filled` places of a tile are used, by default all.
+    """
+    filled = length if filled is None else filled
     n_rows, n_features = rows.shape
-    tiles = max(1, -(-n_rows // length))
-    result = np.zeros((tiles, padded(n_features, UNIT_BLOCK), length), dtype)
-    fill_tiles(np.ascontiguousarray(rows), result)
-    return result
+    tiles = max(1, -(-n_rows // filled))
+    shape = tiles, padded(n_features, UNIT_BLOCK), length
+    result = aligned_zeros(math.prod(shape), np.empty(0, dtype)).reshape(shape)
+    fill_tiles(np.ascontiguousarray(rows), result, filled)
+    return cast(npt.NDArray[Kind], result)
 
 
-def tile_values(values: npt.NDArray[Any], length: int, dtype: type[Kind]) -> npt.NDArray[Kind]:
-    """Lay out one value per row as zero-padded tiles [tiles, length]."""
-    tiles = np.zeros((max(1, -(-len(values) // length)), length), dtype)
-    tiles.reshape(-1)[: len(values)] = values
-    return tiles
+def tile_values(
+    values: npt.NDArray[Any], length: int, dtype: type[Kind], *, filled: int | None = None
+) -> npt.NDArray[Kind]:
+    """Lay out one value per row as zero-padded tiles [tiles, length], as `tile_rows` does."""
+    filled = length if filled is None else filled
+    tiles = max(1, -(-len(values) // filled))
+    packed = np.zeros((tiles, filled), dtype)
+    packed.reshape(-1)[: len(values)] = values
+    return np.pad(packed, ((0, 0), (0, length - filled)))

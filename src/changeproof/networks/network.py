@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
+from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
 from changeproof.networks import kernels
 from changeproof.networks.draws import TorchDraws
@@ -80,7 +80,7 @@ class Network:
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probability of the favourable class, one per row."""
-        return np.asarray(expit(self.logits(rows)))
+        return sigmoids(self.logits(rows))
 
     def favourable(self, rows: Floats) -> Booleans:
         """Return whether the favourable class is predicted: probability >= 0.5."""

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
+from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
 from changeproof.networks.layout import Sizes, pack, padded_sizes
 from changeproof.networks.model import Booleans, Floats
@@ -109,7 +109,7 @@ class NetworkStack:
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""
-        return np.asarray(expit(self.logits(rows)))
+        return sigmoids(self.logits(rows))
 
     def favourable(self, rows: Floats) -> Booleans:
         """Return which models call which rows favourable [models, rows]."""

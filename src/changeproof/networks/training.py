@@ -26,9 +26,8 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 
 IMPROVEMENT = 1e-6
-# Bytes of activations that a tile may take, so that they stay in a core's cache.
-TILE_BYTES = 512 * 1024
-LARGEST_TILE = 1024
+# Rows of the largest tile: activations then stay in a core's cache.
+LARGEST_TILE = 320
 
 Singles = npt.NDArray[np.float32]
 
@@ -157,9 +156,8 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> _Outcome:
     weights = _row_weights(recipe, data)
     counted = weights > 0
     labels = data.labels if recipe.labels is None else recipe.labels
-    target = min(LARGEST_TILE, TILE_BYTES // (4 * int(sizes.sum())))
-    length = tile_length(int(counted.sum()), target)
-    validation_length = tile_length(len(data.validation_rows), target)
+    length = tile_length(int(counted.sum()), LARGEST_TILE)
+    validation_length = tile_length(len(data.validation_rows), LARGEST_TILE)
     best_epoch, epochs, loss = kernels.train_network(
         parameters[0],
         sizes,

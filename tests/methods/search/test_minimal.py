@@ -52,8 +52,9 @@ def test_within_a_region_the_network_is_affine(hidden: list[int], seed: int) -> 
     flat, widths = flat_of(network)
     row = np.random.default_rng(seed).normal(size=4)
     values = np.empty(sum(hidden))
-    logit = preactivations(flat, widths, row, values)
-    assert logit == pytest.approx(network.logits(row[None])[0], abs=1e-12)
+    turned = MinimalSearch(network, row, row, row[None])._turned
+    logit = preactivations(turned, widths, row, values)
+    assert logit == network.logits(row[None])[0]
     slopes, constants = np.empty((sum(hidden) + 1, 4)), np.empty(sum(hidden) + 1)
     affine_forms(flat, widths, values > 0, slopes, constants)
     np.testing.assert_allclose(slopes @ row + constants, [*values, logit], atol=1e-10)

@@ -15,14 +15,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma
 
 FEASIBILITY = 1e-9
 PIVOT = 1e-10
 OPTIMAL, INFEASIBLE, EXHAUSTED = 0, 1, 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[int, Any, Any]:
     """Return the status, the variables and the dual price of every row."""
     n_rows, n_variables = slopes.shape
@@ -40,6 +42,7 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
         right[i], basic[i], limits[n_variables + i] = starts[i], n_variables + i, np.inf
         for j in range(n_variables):
             table[i, j] = -slopes[i, j]
+    pivot = np.empty(n_variables)
     status = EXHAUSTED
     for _ in range(max_pivots):
         row = _leaving(right, basic, limits)
@@ -55,7 +58,7 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
         if column < 0:
             status = INFEASIBLE
             break
-        _pivot(table, right, costs, row, column)
+        _pivot(table, right, costs, pivot, row, column)
         basic[row], nonbasic[column] = nonbasic[column], basic[row]
     values = np.zeros(n_variables)
     for i in range(n_rows):
@@ -71,7 +74,7 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
     return status, values, prices
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _leaving(right: Any, basic: Any, limits: Any) -> int:
     """Return the row that violates its bounds most, or -1."""
     worst, found = FEASIBILITY, -1
@@ -82,7 +85,7 @@ def _leaving(right: Any, basic: Any, limits: Any) -> int:
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _entering(table: Any, row: int, costs: Any, nonbasic: Any, limits: Any) -> int:
     """Return the column that keeps all costs non-negative, or -1."""
     best, found = np.inf, -1
@@ -95,23 +98,30 @@ def _entering(table: Any, row: int, costs: Any, nonbasic: Any, limits: Any) -> i
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _pivot(table: Any, right: Any, costs: Any, row: int, column: int) -> None:
+@compiled
+def _pivot(table: Any, right: Any, costs: Any, pivot: Any, row: int, column: int) -> None:
+    """Exchange the row's variable for the column's; `pivot` [columns] is scratch."""
     n_rows, n_columns = table.shape
     inverse = 1.0 / table[row, column]
     for j in range(n_columns):
-        table[row, j] *= inverse
-    table[row, column] = inverse
+        pivot[j] = table[row, j] * inverse
+    pivot[column] = inverse
     right[row] *= inverse
     for i in range(n_rows):
         factor = table[i, column]
-        if i == row or factor == 0.0:
+        if factor == 0.0:
+            continue
+        values = table[i]
+        if i == row:
+            for j in range(n_columns):
+                values[j] = pivot[j]
             continue
         right[i] -= factor * right[row]
-        table[i, column] = 0.0
+        values[column] = 0.0
         for j in range(n_columns):
-            table[i, j] -= factor * table[row, j]
+            values[j] = fma(-factor, pivot[j], values[j])
     factor = costs[column]
     costs[column] = 0.0
     for j in range(n_columns):
-        costs[j] = max(0.0, costs[j] - factor * table[row, j])
+        cost = fma(-factor, pivot[j], costs[j])
+        costs[j] = cost if cost > 0.0 else 0.0

@@ -87,7 +87,7 @@ class _Model:
         inputs = [
             {j: value for j, value in enumerate([*row, *(-row)]) if value != 0.0} for row in weight
         ]
-        constants = weight @ self.origin + network.biases[0].astype(np.float64)
+        constants = (weight * self.origin).sum(axis=1) + network.biases[0].astype(np.float64)
         reach_up = _reach(weight, self.up, self.down, self.radius)
         reach_down = _reach(-weight, self.up, self.down, self.radius)
         low, high = constants - reach_down, constants + reach_up
@@ -107,8 +107,8 @@ class _Model:
             least, most = np.maximum(low, 0.0), np.maximum(high, 0.0)
             positive, negative = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
             low, high = (
-                positive @ least + negative @ most + constants,
-                positive @ most + negative @ least + constants,
+                (positive * least + negative * most).sum(axis=1) + constants,
+                (positive * most + negative * least).sum(axis=1) + constants,
             )
         return inputs[0]
 

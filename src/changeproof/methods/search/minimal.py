@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 
+from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.search.exact import prove
 from changeproof.methods.search.region import preactivations, walk_regions
@@ -68,6 +68,13 @@ class MinimalSearch:
         )
 
     @cached_property
+    def _turned(self) -> Floats:
+        pairs = zip(self.network.weights, self.network.biases, strict=True)
+        return np.concatenate(
+            [array.astype(np.float64).T.ravel() for pair in pairs for array in pair]
+        )
+
+    @cached_property
     def _widths(self) -> Integers:
         return np.array([self.network.n_features, *self.network.hidden], dtype=np.int64)
 
@@ -98,26 +105,33 @@ class MinimalSearch:
 
     def _shortest(self, factual: Floats, target: float, goals: Floats, previous: Floats) -> Floats:
         """Return the shortest change found for one factual, or NaN."""
-        network = self._flat, self._widths
+        network = self._flat, self._turned, self._widths
         origin = np.minimum(np.maximum(factual, self.low), self.high)
         values = np.empty(self._widths[1:].sum())
-        if preactivations(*network, origin, values) >= target:
+        if preactivations(*network[1:], origin, values) >= target:
             return origin
-        starts = [cross_segment(*network, origin, goal, target) for goal in goals]
+        starts = [cross_segment(*network[1:], origin, goal, target) for goal in goals]
         climbers = [origin] if np.isnan(previous[0]) else [origin, previous]
         starts += [climb(*network, begin, self.low, self.high, target) for begin in climbers]
         best_length, best = np.inf, np.full(len(factual), np.nan)
+        walked: set[bytes] = set()
         for start in starts:
             if np.isnan(start[0]):
                 continue
             point = shorten(*network, origin, self.low, self.high, target, start)
             if (length := distance(point, origin)) < best_length:
                 best_length, best = length, point
+            # Starts often meet in one region; the walk from there is the same.
+            preactivations(*network[1:], point, values)
+            region = (values > 0.0).tobytes()
+            if region in walked:
+                continue
+            walked.add(region)
             room = self.high - origin, origin - self.low
             length, move = walk_regions(*network, origin, *room, point, target, self.max_regions)
             if length < best_length - SLACK:
                 candidate = np.minimum(np.maximum(origin + move, self.low), self.high)
-                if preactivations(*network, candidate, values) >= target - TARGET_SLACK:
+                if preactivations(*network[1:], candidate, values) >= target - TARGET_SLACK:
                     best_length, best = length, candidate
         return best
 
@@ -134,6 +148,7 @@ class MinimalSearch:
             origin
             + walk_regions(
                 self._flat,
+                self._turned,
                 self._widths,
                 origin,
                 self.high - origin,
@@ -147,7 +162,7 @@ class MinimalSearch:
         return better if reached and np.abs(better - origin).sum() < length else known
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def distance(point: Any, other: Any) -> float:
     """Return the l1 distance of two points."""
     total = 0.0
@@ -156,7 +171,7 @@ def distance(point: Any, other: Any) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def between(point: Any, other: Any, share: float, result: Any) -> Any:
     """Fill in the point that lies a share of the way to another."""
     for j in range(len(point)):
@@ -164,7 +179,7 @@ def between(point: Any, other: Any, share: float, result: Any) -> Any:
     return result
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def slope(flat: Any, widths: Any, values: Any) -> Any:
     """Return the derivative of the logit by the features, given the pre-activations."""
     last = len(widths) - 1
@@ -184,14 +199,14 @@ def slope(flat: Any, widths: Any, values: Any) -> Any:
     return back
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def cross_segment(flat: Any, widths: Any, origin: Any, goal: Any, target: float) -> Any:
+@compiled
+def cross_segment(turned: Any, widths: Any, origin: Any, goal: Any, target: float) -> Any:
     """Return the first point found on the way to a goal that reaches the target."""
-    values, point = np.empty(len(flat)), np.empty(len(origin))
+    values, point = np.empty(widths[1:].sum()), np.empty(len(origin))
     above = 1.0
     for k in range(1, SEGMENT_POINTS + 1):
         share = k / SEGMENT_POINTS
-        if preactivations(flat, widths, between(origin, goal, share, point), values) >= target:
+        if preactivations(turned, widths, between(origin, goal, share, point), values) >= target:
             above = share
             break
         if k == SEGMENT_POINTS:
@@ -200,20 +215,22 @@ def cross_segment(flat: Any, widths: Any, origin: Any, goal: Any, target: float)
     below = above - 1.0 / SEGMENT_POINTS
     for _ in range(BISECTIONS):
         middle = 0.5 * (below + above)
-        if preactivations(flat, widths, between(origin, goal, middle, point), values) >= target:
+        if preactivations(turned, widths, between(origin, goal, middle, point), values) >= target:
             above = middle
         else:
             below = middle
     return between(origin, goal, above, point)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def climb(flat: Any, widths: Any, start: Any, low: Any, high: Any, target: float) -> Any:
+@compiled
+def climb(
+    flat: Any, turned: Any, widths: Any, start: Any, low: Any, high: Any, target: float
+) -> Any:
     """Take small steps in the steepest feature that has room, until the target is reached."""
     point = start.copy()
     values = np.empty(widths[1:].sum())
     for _ in range(GREEDY_STEPS):
-        logit = preactivations(flat, widths, point, values)
+        logit = preactivations(turned, widths, point, values)
         if logit >= target:
             return point
         gradient = slope(flat, widths, values)
@@ -232,7 +249,7 @@ def climb(flat: Any, widths: Any, start: Any, low: Any, high: Any, target: float
     return np.full(len(point), np.nan)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def knapsack(origin: Any, low: Any, high: Any, gradient: Any, gain: float) -> Any:
     """Return the shortest move whose linear gain suffices (all there is, if none does)."""
     point = origin.copy()
@@ -249,16 +266,23 @@ def knapsack(origin: Any, low: Any, high: Any, gradient: Any, gain: float) -> An
     return point
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def shorten(
-    flat: Any, widths: Any, origin: Any, low: Any, high: Any, target: float, point: Any
+    flat: Any,
+    turned: Any,
+    widths: Any,
+    origin: Any,
+    low: Any,
+    high: Any,
+    target: float,
+    point: Any,
 ) -> Any:
     """Shorten a feasible point: solve the linearised problem, go there as far as one may."""
     values = np.empty(widths[1:].sum())
     here = point.copy()
     length = distance(here, origin)
     for _ in range(LINEARISATIONS):
-        logit = preactivations(flat, widths, here, values)
+        logit = preactivations(turned, widths, here, values)
         gradient = slope(flat, widths, values)
         gain = target - logit
         for j in range(len(here)):
@@ -269,7 +293,7 @@ def shorten(
             tried = between(here, goal, share, np.empty(len(here)))
             if (
                 distance(tried, origin) < length - 1e-7
-                and preactivations(flat, widths, tried, values) >= target
+                and preactivations(turned, widths, tried, values) >= target
             ):
                 here, improved = tried, True
                 length = distance(here, origin)

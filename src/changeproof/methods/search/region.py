@@ -1,8 +1,9 @@
 """A ReLU network seen piece by piece: where it is affine, and its optimum there.
 
 Parameters come as one flat vector (weight, bias, weight, bias, ...) with the widths of inputs and
-hidden layers beside it. A pattern says for every hidden neuron whether it is active; within the
-region of one pattern all pre-activations and the logit are affine in the features.
+hidden layers beside it; "turned" is the same with the weights of a layer input by input, so that
+its neurons lie side by side. A pattern says for every hidden neuron whether it is active; within
+the region of one pattern all pre-activations and the logit are affine in the features.
 """
 
 from __future__ import annotations
@@ -10,38 +11,40 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma
 from changeproof.methods.search.dual_simplex import OPTIMAL, solve
 
 MAX_PIVOTS = 1_000
 WORTHWHILE = 1e-7
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def preactivations(flat: Any, widths: Any, row: Any, values: Any) -> float:
+@compiled
+def preactivations(turned: Any, widths: Any, row: Any, values: Any) -> float:
     """Fill the pre-activations of all hidden neurons; return the logit."""
-    start, first = 0, 0
-    inputs = row.copy()
+    start, first, before = 0, 0, 0
     for layer in range(1, len(widths)):
         n_in, n_out = widths[layer - 1], widths[layer]
-        outputs = np.empty(n_out)
+        outputs = values[first : first + n_out]
         for j in range(n_out):
-            total = flat[start + n_out * n_in + j]
-            for k in range(n_in):
-                total += flat[start + j * n_in + k] * inputs[k]
-            values[first + j] = total
-            outputs[j] = max(0.0, total)
-        inputs = outputs
+            outputs[j] = turned[start + n_out * n_in + j]
+        for k in range(n_in):
+            x = row[k] if layer == 1 else max(0.0, values[before + k])
+            weights = turned[start + k * n_out : start + k * n_out + n_out]
+            for j in range(n_out):
+                outputs[j] = fma(weights[j], x, outputs[j])
         start += n_out * n_in + n_out
-        first += n_out
-    logit = flat[start + len(inputs)]
-    for k in range(len(inputs)):
-        logit += flat[start + k] * inputs[k]
+        before, first = first, first + n_out
+    n_in = widths[len(widths) - 1]
+    logit = turned[start + n_in]
+    for k in range(n_in):
+        x = row[k] if len(widths) == 1 else max(0.0, values[before + k])
+        logit = fma(turned[start + k], x, logit)
     return float(logit)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def affine_forms(flat: Any, widths: Any, active: Any, slopes: Any, constants: Any) -> None:
     """Fill the affine forms of all pre-activations and, last, of the logit in a region."""
     n_features = widths[0]
@@ -60,12 +63,14 @@ def affine_forms(flat: Any, widths: Any, active: Any, slopes: Any, constants: An
                 elif active[before + k]:
                     constants[first + j] += weight * constants[before + k]
                     for f in range(n_features):
-                        slopes[first + j, f] += weight * slopes[before + k, f]
+                        slopes[first + j, f] = fma(
+                            weight, slopes[before + k, f], slopes[first + j, f]
+                        )
         start += n_out * n_in + n_out
         first += n_out
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def region_optimum(
     flat: Any, widths: Any, origin: Any, up: Any, down: Any, active: Any, target: float
 ) -> tuple[float, Any, Any]:
@@ -104,9 +109,10 @@ def region_optimum(
     return length if status == OPTIMAL else np.inf, move, prices
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def walk_regions(
     flat: Any,
+    turned: Any,
     widths: Any,
     origin: Any,
     up: Any,
@@ -124,7 +130,7 @@ def walk_regions(
     for layer in range(1, len(widths)):
         n_neurons += widths[layer]
     values, active = np.empty(n_neurons), np.empty(n_neurons, np.bool_)
-    preactivations(flat, widths, point, values)
+    preactivations(turned, widths, point, values)
     for neuron in range(n_neurons):
         active[neuron] = values[neuron] > 0
     length, move, prices = region_optimum(flat, widths, origin, up, down, active, target)
