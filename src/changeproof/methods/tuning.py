@@ -17,7 +17,7 @@ def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> 
     Returns
     -------
     One row per candidate in the given order: `settings` (JSON), `base_validity` (share of the
-    requests), `distance`, `seconds`, and `chosen`, true for exactly one.
+    requests), `distance`, and `chosen`, true for exactly one.
     """
     scores = []
     for candidate in candidates:
@@ -28,7 +28,6 @@ def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> 
                 "settings": json.dumps(candidate.settings(), sort_keys=True),
                 "base_validity": answers.base_valid.mean(),
                 "distance": distance.mean() if len(distance) else np.inf,
-                "seconds": answers.seconds.sum(),
             }
         )
     table = pd.DataFrame(scores)

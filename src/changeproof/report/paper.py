@@ -245,11 +245,17 @@ def _table_lines(
                 measure.metric,
                 published,
                 sd,
-                None if mine is None else float(mine[measure.column]),
+                None if mine is None else _ours(mine, measure),
                 math.nan if mine is None else _sd(mine, measure),
                 Rule.NEAR if judged else Rule.SHOWN,
                 measure.tolerance(published, sd),
             )
+
+
+def _ours(row: Mapping[Hashable, Any], measure: Measure) -> float | None:
+    """Return the run's number; a time that was not recorded is none, and not undefined."""
+    value = float(row[measure.column])
+    return value if measure.judged or not math.isnan(value) else None
 
 
 def _sd(row: Mapping[Hashable, Any], measure: Measure) -> float:

@@ -20,6 +20,9 @@ def generation(table: pd.DataFrame) -> dict[str, Any]:
     """Return milliseconds per request: median, mean and the 90 % quantile of every method."""
     if table.empty:
         return {"nothing": "No method is finished yet."}
+    table = table.dropna(subset=list(STATISTICS))
+    if table.empty:
+        return {"nothing": "The time of single requests was not recorded in this run."}
     values = 1e3 * table[list(STATISTICS)].to_numpy(dtype=float)
     slow, fast = values[:, 0].argmax(), values[:, 0].argmin()
     names = table["method"].tolist()
