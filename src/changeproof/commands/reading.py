@@ -68,7 +68,8 @@ def compare(
     published sd, whichever is more; counts not at all, balanced accuracy by
     0.002, disagreement by 0.25 points, probability MAE by 0.003. Times are shown,
     not judged. The numbers in the paper's text are checked one by one. Known
-    deviations are printed with their reason.
+    deviations are printed with their reason, and so are picks of tuning that
+    hang on one validation row or on none: those may be others elsewhere.
 
     A run with fewer datasets, methods or families is compared in what it has.
     Differences mean little unless the run has the paper's five base seeds and

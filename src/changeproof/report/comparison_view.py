@@ -47,7 +47,10 @@ NO_ROOM = 5
 def print_comparison(
     comparison: PaperComparison, *, everything: bool = False, console: Console | None = None
 ) -> None:
-    """Print what differs, or everything, then a count for each table and the conclusion."""
+    """Print what differs, or everything, a count for each table, and the conclusion.
+
+    Between them: picks of tuning that could easily have been others, and warnings.
+    """
     console = console if console is not None else Console()
     for table, lines in groupby(comparison.compared, key=lambda line: line.table):
         shown: dict[str, list[Line]] = {}
@@ -58,6 +61,10 @@ def print_comparison(
             where = "" if dataset == ALL_DATASETS else f": {dataset}"
             _print_lines(console, f"{TITLES[table]}{where}", part)
     print_table("Numbers of the paper beside this run", _summary(comparison), console)
+    if comparison.fragile:
+        _say(console, "Tuning picks that hang on one validation row, or on none:")
+        for sentence in comparison.fragile:
+            _say(console, f"  {sentence}")
     for warning in comparison.warnings:
         _say(console, f"Warning: {warning}.")
     for kind, names in comparison.missing.items():

@@ -27,6 +27,7 @@ from changeproof.report.comparison import (
     with_explanations,
 )
 from changeproof.report.finished import read_finished
+from changeproof.report.fragility import fragile_picks
 from changeproof.report.tables import FOLDER
 
 FILE = "paper_comparison.csv"
@@ -141,11 +142,14 @@ class PaperComparison:
         What to keep in mind when reading them, a sentence each.
     missing
         What the run does not have: names of datasets, methods, families and tables.
+    fragile
+        Picks of tuning that hang on one validation row or on none, a sentence each.
     """
 
     lines: tuple[Line, ...]
     warnings: tuple[str, ...]
     missing: dict[str, tuple[str, ...]]
+    fragile: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
@@ -205,7 +209,10 @@ def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperCompa
     lines += claim_lines(tables)
     warnings = [*plan_warnings(plan), *_partial_warnings(partial)]
     return PaperComparison(
-        tuple(with_explanations(lines, read_deviations())), tuple(warnings), _missing(tables)
+        tuple(with_explanations(lines, read_deviations())),
+        tuple(warnings),
+        _missing(tables),
+        tuple(fragile_picks(tables.get("tuning", pd.DataFrame()))),
     )
 
 

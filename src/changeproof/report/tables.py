@@ -222,7 +222,10 @@ def _certified(readings: Readings) -> pd.DataFrame:
 
 
 def _tuning(readings: Readings) -> pd.DataFrame:
-    columns = ["dataset", "method", "settings", "base_validity", "distance", "chosen"]
+    columns = [
+        "dataset", "method", "settings", "validation_rows", "valid_rows", "base_validity",
+        "distance", "rows_behind", "distance_behind", "chosen",
+    ]  # fmt: skip
     parts = [pd.DataFrame(columns=columns)]
     for dataset, method in readings.tunings:
         table = readings.results.tuning(dataset, method)
