@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from changeproof.report.comparison import ALL_DATASETS, Line, Rule, Verdict
+from changeproof.report.comparison import ALL_DATASETS, PAPER_MACHINE, Line, Rule, Verdict
 from changeproof.report.paper import PaperComparison
 from changeproof.report.reading import SHORT_FAMILIES, SHORT_METRICS
 from changeproof.report.terminal import print_table
@@ -21,7 +21,7 @@ TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
     "dataset_summary": "Datasets and base networks",
     "change_magnitude": "How big the changes were",
-    "generation_seconds": "Seconds per request (the paper's are of another machine)",
+    "generation_seconds": f"Seconds per request (published: on {PAPER_MACHINE})",
     "text": "Claims of the text",
 }
 SUBJECTS = {"dataset_summary": "", "change_magnitude": "family"}

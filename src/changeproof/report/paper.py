@@ -116,7 +116,7 @@ TABLES = (
             _with_sd("probability_mae", absolute=0.003),
         ),
     ),
-    # Times are those of another machine.
+    # Times are those of the paper's machine.
     PublishedTable(
         "generation_seconds",
         None,
@@ -165,9 +165,9 @@ class PaperComparison:
     def table(self) -> pd.DataFrame:
         """The comparison as a table, as it is written to paper_comparison.csv.
 
-        A row per number of `compared`. `within` is empty where nothing is judged: times of
-        another machine, averages over other families or datasets than the paper's, and claims
-        that the run does not cover (there `ours` is empty as well).
+        A row per number of `compared`. `within` is empty where nothing is judged: times (the
+        published ones are of the paper's machine), averages over other families or datasets than
+        the paper's, and claims that the run does not cover (there `ours` is empty as well).
         """
         rows = [
             (*astuple(line)[:8], line.difference, line.within, line.explanation)
