@@ -456,7 +456,7 @@ def test_the_terminal_shows_what_differs_in_80_columns(fabricate: Fabricate) -> 
     assert "share near" in brief
     assert "kdtree" not in brief
     assert "1 of 303 judged numbers are outside their tolerance, unexplained." in brief
-    assert "(published: on a MacBook Pro with an Apple M4 Pro)" in shown[True]
+    assert "Seconds per request (published: Apple M4 Pro)" in shown[True]
     assert len(shown[True].splitlines()) > 300
 
 

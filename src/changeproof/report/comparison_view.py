@@ -21,7 +21,7 @@ TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
     "dataset_summary": "Datasets and base networks",
     "change_magnitude": "How big the changes were",
-    "generation_seconds": f"Seconds per request (published: on {PAPER_MACHINE})",
+    "generation_seconds": f"Seconds per request (published: {PAPER_MACHINE})",
     "text": "Claims of the text",
 }
 SUBJECTS = {"dataset_summary": "", "change_magnitude": "family"}

@@ -77,7 +77,7 @@ def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
             f"{tally[Verdict.WITHIN]} are within tolerance, {tally[Verdict.EXPLAINED]} differ for "
             f"a documented reason, {tally[Verdict.OUTSIDE]} differ without one, and "
             f"{tally[Verdict.NOT_JUDGED]} are shown only (times: the published ones were measured "
-            f"on {PAPER_MACHINE})."
+            f"on an {PAPER_MACHINE})."
         ),
         "warnings": list(comparison.warnings),
     }
