@@ -1,10 +1,10 @@
-"""The trainer against an ordinary one-by-one PyTorch loop, and against the published code.
+"""The trainer against an ordinary one-by-one PyTorch loop, and beside published times.
 
 What is trained is what one base network of the paper needs: the 175 retrained networks of the
 bank and BetaRCE's ensemble of 32 bootstrap networks, 207 in all. The trainer makes all of them
-on one core, as the published code was measured; every fourth of them is trained by the plain
-loop as well, for the ratio. All is processor time, so that others on the machine do not count.
-The arithmetic limit is that of a large matrix product.
+on one core, as the published code was measured, though on another machine (`published.csv`);
+every fourth of them is trained by the plain loop as well, for the ratio. All is processor time,
+so that others on the machine do not count. The arithmetic limit is that of a large matrix product.
 
     python -m benchmarks.training [DATASET ...] [--every N]     (all four datasets by default)
 

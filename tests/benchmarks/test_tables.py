@@ -12,9 +12,10 @@ import pytest
 from benchmarks import machine
 from benchmarks.agreement import PlainRun
 from benchmarks.growth import exponents
+from benchmarks.machine import RESULTS
 from benchmarks.methods import compared_with_published, misses
-from benchmarks.published import TABLE, published
-from benchmarks.report import markdown, number
+from benchmarks.published import MACHINE, TABLE, published
+from benchmarks.report import markdown, number, page
 from changeproof import dataset_names, method_names
 
 
@@ -26,6 +27,7 @@ def test_published_times_cover_all_methods_and_datasets() -> None:
             assert published(dataset, method, what) > 0
     assert published("heloc", "apds", "request") == 30
     assert np.isnan(published("heloc", "apds", "tuning"))
+    assert TABLE["machine"].notna().all()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,9 @@ def test_misses_are_named() -> None:
         "latency_p90_ms": 300.0,
         "agreement": "yes",
     }
-    assert misses(pd.DataFrame([row])) == ["heloc apds: 150.0 x the published code, target 200 x"]
+    assert misses(pd.DataFrame([row])) == [
+        "heloc apds: 150.0 x the published code on its machine, target 200 x"
+    ]
     all_wrong = pd.DataFrame([row | {"latency": "missed", "agreement": "no"}])
     assert len(misses(all_wrong)) == 3
     assert misses(pd.DataFrame([row | {"speed": "no target"}])) == []
@@ -104,6 +108,25 @@ def test_rows_replace_those_of_the_same_keys(
     (tmp_path / "runs.json").write_text(json.dumps(runs))
     table = machine.save("t", [{"dataset": "a", "x": 4.0}], ["dataset"])
     assert table["dataset"].tolist() == ["a"]
+
+
+def test_the_page_is_that_of_its_tables() -> None:
+    assert (RESULTS / "README.md").read_text(encoding="utf-8") == page()
+
+
+def test_published_times_come_last_and_name_their_machine() -> None:
+    """Ratios to plain versions are of one run; those to published times are of two machines."""
+    parts = page().split("\n## ")[1:]
+    shown = [part for part in parts if "published" in part]
+    assert [part.split("\n")[0] for part in shown] == ["Methods", "Tuning", "Training"]
+    for part in shown:
+        assert MACHINE in part
+        for header in (line for line in part.split("\n") if "published" in line and "|" in line):
+            names = [name.strip() for name in header.strip("|").split("|")]
+            assert "ratio to that machine" in names and "ratio" not in names
+            assert "published s, other machine" in names
+            if "ratio to plain" in names:
+                assert names.index("ratio to plain") < names.index("ratio to that machine")
 
 
 def test_tables_in_words() -> None:

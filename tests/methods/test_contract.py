@@ -95,9 +95,12 @@ def test_answers_survive_storage(
 ) -> None:
     answers = get_method(name)().fit(small_context).generate(small_factuals)
     names = small_context.task.feature_names
-    back = type(answers).from_frame(answers.to_frame(names), names)
-    for field in ("row_ids", "factuals", "rows", "outcomes", "base_valid", "seconds"):
+    frame = answers.to_frame(names)
+    back = type(answers).from_frame(frame, names, answers.seconds.sum())
+    for field in ("row_ids", "factuals", "rows", "outcomes", "base_valid"):
         np.testing.assert_array_equal(getattr(back, field), getattr(answers, field))
+    np.testing.assert_allclose(back.seconds, answers.seconds)
+    assert np.isnan(type(answers).from_frame(frame, names).seconds).all()
     assert back.diagnostics.keys() == answers.diagnostics.keys()
 
 

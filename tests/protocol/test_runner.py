@@ -40,6 +40,13 @@ def tables(folder: Path) -> dict[str, bytes]:
     return found
 
 
+def pieces(folder: Path) -> dict[str, bytes]:
+    """The files of the store, by name."""
+    store = folder / "pieces"
+    files = (path for path in store.rglob("*") if path.is_file())
+    return {str(path.relative_to(store)): path.read_bytes() for path in files}
+
+
 class Recorder(Observer):
     def __init__(self) -> None:
         self.computed: list[Piece] = []
@@ -56,11 +63,24 @@ class Recorder(Observer):
         self.computed.append(item.piece)
 
 
-def test_two_processes_give_the_same_tables(quick_run: Results, tmp_path: Path) -> None:
+def test_two_processes_give_the_same_pieces(quick_run: Results, tmp_path: Path) -> None:
     backwards = list(quick_run.plan.methods)[::-1]
     run(Plan.preset("quick", methods=["wachter", "apds", "kdtree"]), tmp_path, jobs=2)
     run(Plan.preset("quick", methods=backwards), tmp_path, jobs=2)
+    assert pieces(tmp_path) == pieces(quick_run.folder)
+    assert len(pieces(tmp_path)) == len(plan_pieces(quick_run.plan))
     assert tables(tmp_path) == tables(quick_run.folder)
+
+
+def test_equal_runs_with_own_models_have_equal_pieces(tmp_path: Path) -> None:
+    asked = {**SMALL, "methods": ["kdtree", "roar-lime"], "families": ["bootstrap"]}
+    for name in ("one", "other"):
+        run(Plan.preset("quick", **asked, model="sklearn:GaussianNB"), tmp_path / name, jobs=1)
+    found = pieces(tmp_path / "one")
+    assert {name.split("/")[-1].split(".")[0].split("-")[0] for name in found} == {
+        "base", "tuning", "counterfactuals", "changes", "survival",
+    }  # fmt: skip
+    assert pieces(tmp_path / "other") == found
 
 
 def test_workers_are_called_when_there_is_enough_to_do(tmp_path: Path) -> None:

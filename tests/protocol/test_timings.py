@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from changeproof import Plan, Results, run
+from changeproof import Plan, Results, build_tables, compare_with_paper, run
+from changeproof.cli import app
+from changeproof.protocol.piece import Kind
 from changeproof.protocol.pieces import plan_pieces
 from changeproof.protocol.timings import (
     LOG,
@@ -16,6 +21,8 @@ from changeproof.protocol.timings import (
     sessions,
     timings_table,
 )
+from changeproof.report.page.times import generation
+from changeproof.workflow import report
 
 SMALL = {"datasets": ["diabetes"], "families": ["bootstrap"], "factuals": 5}
 
@@ -33,6 +40,63 @@ def test_every_piece_of_a_run_is_timed(quick_run: Results) -> None:
     written = pd.read_csv(quick_run.folder / "tables" / "timings.csv")
     assert written.columns.tolist() == table.columns.tolist()
     assert 50 < largest_memory(quick_run.folder) < 6_000
+
+
+def test_requests_share_the_time_of_their_search(quick_run: Results) -> None:
+    efforts = piece_efforts(quick_run.folder)
+    searched = {stem: each.search_seconds for stem, each in efforts.items()}
+    stems = [stem for stem, seconds in searched.items() if seconds is not None]
+    pieces = [p for p in plan_pieces(quick_run.plan) if p.kind is Kind.COUNTERFACTUALS]
+    assert sorted(stems) == sorted(piece.file_stem for piece in pieces)
+    for piece in pieces:
+        answers = quick_run.counterfactuals(piece.dataset, piece.base_seed, piece.subject)
+        np.testing.assert_allclose(answers.seconds, searched[piece.file_stem] / len(answers))
+        assert 0 < searched[piece.file_stem] < efforts[piece.file_stem].seconds
+    # Training BetaRCE's ensemble is fitting and no part of the search.
+    (betarce,) = (p.file_stem for p in pieces if (p.dataset, p.subject) == ("diabetes", "betarce"))
+    assert searched[betarce] < 0.95 * efforts[betarce].seconds
+
+
+def test_without_the_log_times_are_missing_and_nothing_else(
+    quick_run: Results, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    (folder / LOG).unlink()
+    for name in ("tables", "report"):
+        shutil.rmtree(folder / name)
+    answers = Results(folder).counterfactuals("diabetes", 2026, "kdtree")
+    assert np.isnan(answers.seconds).all()
+    page = report(folder).read_text(encoding="utf-8")
+    assert "The time of single requests was not recorded in this run." in page
+    for path in (quick_run.folder / "tables").glob("*.csv"):
+        written = pd.read_csv(folder / "tables" / path.name)
+        if path.stem == "timings":
+            assert written.empty
+        elif path.stem == "generation_seconds":
+            assert written.filter(like="_seconds").isna().all(axis=None)
+            assert written["timeouts"].notna().all()
+        elif path.stem != "paper_comparison":
+            pd.testing.assert_frame_equal(written, pd.read_csv(path))
+    printed = (folder / "report" / "tables" / "generation_seconds.md").read_text(encoding="utf-8")
+    assert "not recorded" in printed and "nan" not in printed
+    shown = CliRunner().invoke(app, ["show", str(folder)])
+    assert shown.exit_code == 0 and "nan" not in shown.output
+    times = [line for line in compare_with_paper(folder).lines if "_seconds" in line.metric]
+    assert len(times) == 27 and all(line.ours is None for line in times)
+
+
+def test_a_piece_without_a_time_leaves_the_others_theirs(
+    quick_run: Results, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    lines = (folder / LOG).read_text().splitlines(keepends=True)
+    known = [line for line in lines if "/counterfactuals-kdtree." not in line]
+    assert len(known) == len(lines) - 2
+    (folder / LOG).write_text("".join(known))
+    table = build_tables(Results(folder))["generation_seconds"]
+    assert table.loc[table["median_seconds"].isna(), "method"].tolist() == ["kdtree"]
+    shown = generation(table)
+    assert "kdtree" not in shown["methods"] and len(shown["methods"]) == 8
 
 
 def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:

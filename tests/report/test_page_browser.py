@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from changeproof import Plan, Results, load_task
+from changeproof.report.fragility import fragile_picks
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
 from changeproof.report.readings import Readings
@@ -184,6 +185,7 @@ def test_charts_tables_and_downloads_are_the_csv_files(
         key = (line["dataset"], line["method"], line["family"])
         assert float(line["mean"]) == robustness[key]
     figure.locator("summary").click()
+    figure.locator("tbody tr").first.wait_for()
     cells = figure.locator("tbody tr").first.locator("td").all_inner_texts()
     assert cells[:3] == [lines[0]["dataset"], lines[0]["method"], lines[0]["family"]]
     assert cells[3] == lines[0]["mean"]
@@ -284,6 +286,23 @@ def test_dark_mode_follows_the_system_and_the_button(show: Open, written: Path) 
     page.get_by_role("button", name="Light mode").click()
     assert page.evaluate(background) != dark
     assert page.eval_on_selector(label, "each => getComputedStyle(each).fill") != light_text
+
+
+def test_picks_that_hang_on_little_are_listed(
+    show: Open, quick_run: Results, tmp_path: Path
+) -> None:
+    readings, tables = Readings(quick_run), read_tables(quick_run.folder)
+    firm = tables["tuning"].assign(
+        rows_behind=lambda table: table["rows_behind"].mask(~table["chosen"], 2)
+    )
+    for name, tuning in (("fragile", tables["tuning"]), ("firm", firm)):
+        path = tmp_path / f"{name}.html"
+        path.write_text(render(build_payload(readings, {**tables, "tuning": tuning}), []))
+        page = show(path)
+        listed = page.locator("#fragile li").all_inner_texts()
+        assert listed == fragile_picks(tuning)
+        assert bool(listed) == (name == "fragile")
+        assert ("What tuning hung on" in page.locator("#run").inner_text()) == bool(listed)
 
 
 def test_names_with_markup_are_shown_as_text(

@@ -391,6 +391,45 @@ def test_real_tables_can_be_compared(quick_run: Results) -> None:
     assert any("this run 2026 and 25" in warning for warning in comparison.warnings)
 
 
+@pytest.mark.parametrize(
+    ("valid", "sentence"),
+    [
+        (
+            (14, 19, 18),
+            "roar-lime on heloc: penalty 0.66 wins by 1 of 25 validation rows over 0.61",
+        ),
+        (
+            (19, 19, 18),
+            "roar-lime on heloc: penalty 0.66 ties with 0.86 (19 of 25 validation rows each) and "
+            "wins by a distance of 0.01 (2.5 %)",
+        ),
+        ((14, 19, 17), None),
+    ],
+)
+def test_picks_that_hang_on_a_row_are_told(
+    fabricate: Fabricate, valid: tuple[int, ...], sentence: str | None
+) -> None:
+    def edit(tables: Tables) -> None:
+        scores = pd.DataFrame({"valid_rows": valid, "distance": [0.41, 0.4, 0.4]})
+        behind = 19 - scores["valid_rows"]
+        tables["tuning"] = scores.assign(
+            dataset="heloc",
+            method="roar-lime",
+            settings=[f'{{"penalty": {each}, "radius": 0.1}}' for each in (0.86, 0.66, 0.61)],
+            validation_rows=25,
+            rows_behind=behind,
+            distance_behind=(scores["distance"] - 0.4).where(behind == 0),
+            chosen=[False, True, False],
+        )
+
+    folder = fabricate(edit)
+    assert compare_with_paper(folder).fragile == (() if sentence is None else (sentence,))
+    shown = CliRunner().invoke(app, ["compare", str(folder)])
+    assert shown.exit_code == 0
+    assert ("hang on one validation row" in shown.output) == (sentence is not None)
+    assert sentence is None or f"  {sentence}\n" in shown.output
+
+
 def test_the_terminal_shows_what_differs_in_80_columns(fabricate: Fabricate) -> None:
     def edit(tables: Tables) -> None:
         where = {"dataset": "breast-cancer", "method": "robx-balanced"}
@@ -417,6 +456,7 @@ def test_the_terminal_shows_what_differs_in_80_columns(fabricate: Fabricate) -> 
     assert "share near" in brief
     assert "kdtree" not in brief
     assert "1 of 303 judged numbers are outside their tolerance, unexplained." in brief
+    assert "Seconds per request (published: Apple M4 Pro)" in shown[True]
     assert len(shown[True].splitlines()) > 300
 
 

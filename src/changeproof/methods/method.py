@@ -30,6 +30,8 @@ NOT_FINITE = "candidate is not finite"
 FACTUAL_NOT_FINITE = "factual has missing or infinite values"
 ALREADY_FAVOURABLE = "factual is already favourable"
 BUDGET = "work budget used up"
+# Whoever has these outcomes was not searched for.
+NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ class Counterfactuals:
     base_valid
         Whether the base model calls the counterfactual favourable.
     seconds
-        Time per request: that of the batch, shared out evenly.
+        Time per request: that of the batch, shared out evenly; NaN where it is not known.
     diagnostics
         The method's own columns.
     """
@@ -119,12 +121,14 @@ class Counterfactuals:
         return np.asarray(self.outcomes == FOUND)
 
     def to_frame(self, feature_names: Sequence[str]) -> pd.DataFrame:
-        """Return a tidy table: row id, outcome, validity, time, diagnostics, features."""
+        """Return a tidy table: row id, outcome, validity, diagnostics, features.
+
+        Times are left out, so that equal answers give equal tables.
+        """
         columns: dict[str, npt.NDArray[Any]] = {
             "row_id": self.row_ids,
             "outcome": self.outcomes.astype(object),
             "base_valid": self.base_valid,
-            "seconds": self.seconds,
         }
         columns |= {f"diagnostic:{name}": values for name, values in self.diagnostics.items()}
         for prefix, rows in (("factual", self.factuals), ("counterfactual", self.rows)):
@@ -132,19 +136,22 @@ class Counterfactuals:
         return pd.DataFrame(columns)
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame, feature_names: Sequence[str]) -> Self:
-        """Undo `to_frame`."""
+    def from_frame(
+        cls, frame: pd.DataFrame, feature_names: Sequence[str], search_seconds: float = np.nan
+    ) -> Self:
+        """Undo `to_frame`; the time of the whole search comes from elsewhere, if it is known."""
 
         def rows(prefix: str) -> Floats:
             return frame[[f"{prefix}:{name}" for name in feature_names]].to_numpy(np.float64)
 
+        outcomes = np.asarray(frame["outcome"].to_list(), dtype=np.str_)
         return cls(
             frame["row_id"].to_numpy(np.int64),
             rows("factual"),
             rows("counterfactual"),
-            np.asarray(frame["outcome"].to_list(), dtype=np.str_),
+            outcomes,
             frame["base_valid"].to_numpy(np.bool_),
-            frame["seconds"].to_numpy(np.float64),
+            _shared_out(search_seconds, ~np.isin(outcomes, NOT_ASKED)),
             {
                 str(name).removeprefix("diagnostic:"): frame[name].to_numpy()
                 for name in frame.columns
@@ -218,7 +225,7 @@ class Method(ABC):
             rows,
             outcomes.astype(np.str_),
             base_valid,
-            np.where(adverse, elapsed / max(1, len(asked)), 0.0),
+            _shared_out(elapsed, adverse),
             {name: _spread(v, adverse) for name, v in candidates.diagnostics.items()},
         )
 
@@ -265,6 +272,11 @@ class Method(ABC):
                     f"method {self.name!r} returned {len(values)} values of {name!r} "
                     f"for {len(asked)} factuals"
                 )
+
+
+def _shared_out(seconds: float, asked: Booleans) -> Floats:
+    """Return the time per request: none for whom nothing was searched, NaN if it is not known."""
+    return np.asarray(asked * (seconds / max(1, int(asked.sum()))), dtype=np.float64)
 
 
 def _outcomes(candidates: Candidates, factuals: Floats) -> npt.NDArray[np.object_]:

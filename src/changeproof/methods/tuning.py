@@ -16,8 +16,11 @@ def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> 
 
     Returns
     -------
-    One row per candidate in the given order: `settings` (JSON), `base_validity` (share of the
-    requests), `distance`, `seconds`, and `chosen`, true for exactly one.
+    One row per candidate in the given order: `settings` (JSON), `validation_rows` (requests),
+    `valid_rows` (how many of them got an answer that the base model accepts), `base_validity`
+    (their share), `distance`, and `chosen`, true for exactly one. What separates a candidate from
+    that one: `rows_behind`, by how many valid rows it has fewer, and where it has as many,
+    `distance_behind`, by how much it is farther (NaN elsewhere: the rule does not ask).
     """
     scores = []
     for candidate in candidates:
@@ -26,14 +29,21 @@ def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> 
         scores.append(
             {
                 "settings": json.dumps(candidate.settings(), sort_keys=True),
+                "validation_rows": len(answers),
+                "valid_rows": int(answers.base_valid.sum()),
                 "base_validity": answers.base_valid.mean(),
                 "distance": distance.mean() if len(distance) else np.inf,
-                "seconds": answers.seconds.sum(),
             }
         )
     table = pd.DataFrame(scores)
-    order = np.lexsort((table["distance"], -table["base_validity"]))
-    return table.assign(chosen=np.arange(len(table)) == order[0])
+    best = int(np.lexsort((table["distance"], -table["valid_rows"]))[0])
+    rows_behind = table["valid_rows"][best] - table["valid_rows"]
+    farther = table["distance"] - table["distance"][best]
+    return table.assign(
+        rows_behind=rows_behind,
+        distance_behind=farther.where(rows_behind == 0),
+        chosen=np.arange(len(table)) == best,
+    )
 
 
 def chosen_settings(table: pd.DataFrame) -> dict[str, object]:

@@ -90,17 +90,20 @@ def _compute_group(
 
 def _compute(piece: Piece, folder: Path, shipment: Shipment | None = None) -> Finished:
     wall, processor = time.perf_counter(), time.process_time()
-    failure, error_line, refused = None, "", False
+    failure, error_line, refused, search_seconds = None, "", False, None
     try:
         if shipment is not None:
             install(shipment)
         with one_thread():
-            compute(piece, Store(folder))
+            search_seconds = compute(piece, Store(folder))
     except Exception as error:
         # Not hidden: the runner goes on with what it can and then fails with all of these.
         failure, refused = traceback.format_exc(), isinstance(error, InputError)
         error_line = one_line(error)
     effort = Effort(
-        time.perf_counter() - wall, time.process_time() - processor, round(peak_memory(), 1)
+        time.perf_counter() - wall,
+        time.process_time() - processor,
+        round(peak_memory(), 1),
+        search_seconds,
     )
     return Finished(piece, effort, failure, error_line, refused)

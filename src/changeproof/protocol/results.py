@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from changeproof.protocol.piece import Kind, Piece
 from changeproof.protocol.pieces import plan_pieces, plan_subjects
 from changeproof.protocol.plan import Plan
 from changeproof.protocol.store import Store
-from changeproof.protocol.timings import timings_table
+from changeproof.protocol.timings import piece_efforts, timings_table
 
 
 class Results:
@@ -111,6 +112,11 @@ class Results:
         """Seconds by stage and subject: how long the pieces took when they were computed."""
         return timings_table(self.folder, list(self._pieces.values()))
 
+    @cached_property
+    def _search_seconds(self) -> dict[str, float]:
+        found = {stem: each.search_seconds for stem, each in piece_efforts(self.folder).items()}
+        return {stem: seconds for stem, seconds in found.items() if seconds is not None}
+
     @property
     def tuned_methods(self) -> list[str]:
         """The methods of the plan whose settings were tuned."""
@@ -125,10 +131,14 @@ class Results:
         raise InputError(f"no tuning of {method!r} on {dataset!r} in {self.folder}")
 
     def counterfactuals(self, dataset: str, base_seed: int, method: str) -> Counterfactuals:
-        """Return a method's counterfactuals for the factuals of a base network."""
+        """Return a method's counterfactuals for the factuals of a base network.
+
+        Their `seconds` are NaN where the time was not recorded.
+        """
         piece = self._piece(Kind.COUNTERFACTUALS, dataset, base_seed, method)
         names = self.task(dataset).feature_names
-        return Counterfactuals.from_frame(self._store.load_table(piece), names)
+        seconds = self._search_seconds.get(piece.file_stem, np.nan)
+        return Counterfactuals.from_frame(self._store.load_table(piece), names, seconds)
 
     def survival(self, dataset: str, base_seed: int, method: str) -> Booleans:
         """Return [requests, changed models], models in the order of `variants`."""

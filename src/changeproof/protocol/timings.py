@@ -2,6 +2,8 @@
 
 The log is a file of JSON lines, appended to by the one process that holds the directory. It says
 how long each piece took when it was computed, also for pieces that an earlier session computed.
+Times are kept here and in no piece, so that equal runs have equal pieces. Without the log they
+are not known, and nothing else is missing.
 """
 
 from __future__ import annotations
@@ -31,11 +33,16 @@ NAMES = {
 
 
 class Effort(NamedTuple):
-    """What some work took: wall and processor seconds, and the process's peak memory in MiB."""
+    """What some work took: wall and processor seconds, and the process's peak memory in MiB.
+
+    `search_seconds` is the part of the wall time that a method searched for counterfactuals,
+    without fitting; None for what answers nobody.
+    """
 
     seconds: float
     processor_seconds: float
     peak_memory: float
+    search_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +90,7 @@ def sessions(folder: Path) -> list[Session]:
 def piece_efforts(folder: Path) -> dict[str, Effort]:
     """Return what each piece took, by file stem; the latest where one was computed again."""
     return {
-        line["piece"]: Effort(**{name: line[name] for name in Effort._fields})
+        line["piece"]: Effort(**{name: line[name] for name in Effort._fields if name in line})
         for line in _lines(folder)
         if "piece" in line
     }

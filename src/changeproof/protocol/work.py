@@ -31,9 +31,12 @@ from changeproof.protocol.piece import Kind, Piece
 from changeproof.protocol.store import Store
 
 
-def compute(piece: Piece, store: Store) -> None:
-    """Compute a piece whose inputs are all in the store, and keep it there."""
-    _WORK[piece.kind](piece, store)
+def compute(piece: Piece, store: Store) -> float | None:
+    """Compute a piece whose inputs are all in the store, and keep it there.
+
+    Returns the seconds of the search alone, without fitting, where people were answered.
+    """
+    return _WORK[piece.kind](piece, store)
 
 
 def _base(piece: Piece, store: Store) -> None:
@@ -109,7 +112,7 @@ def _tuning(piece: Piece, store: Store) -> None:
     store.save_table(piece, tune(candidates, context, factuals))
 
 
-def _counterfactuals(piece: Piece, store: Store) -> None:
+def _counterfactuals(piece: Piece, store: Store) -> float:
     context = _context(piece.inputs[0], store)
     tuned = [store.load_table(tuning) for tuning in piece.inputs[1:]]
     method: Method
@@ -121,6 +124,7 @@ def _counterfactuals(piece: Piece, store: Store) -> None:
     method.fit(context)
     answers = method.generate(_factuals(piece, context))
     store.save_table(piece, answers.to_frame(context.task.feature_names))
+    return float(answers.seconds.sum())
 
 
 def _factuals(piece: Piece, context: Context) -> Factuals:
@@ -166,7 +170,7 @@ def _changed(base: Piece, family: str) -> tuple[ModelStack, pd.DataFrame]:
     return train_variants(about.task, variants), table
 
 
-_WORK: dict[Kind, Callable[[Piece, Store], None]] = {
+_WORK: dict[Kind, Callable[[Piece, Store], float | None]] = {
     Kind.BASE: _base,
     Kind.BANK: _bank,
     Kind.TUNING: _tuning,

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from changeproof.report.comparison import ALL_DATASETS, Line, Rule, Verdict
+from changeproof.report.comparison import ALL_DATASETS, PAPER_MACHINE, Line, Rule, Verdict
 from changeproof.report.paper import PaperComparison
 from changeproof.report.reading import SHORT_FAMILIES, SHORT_METRICS
 from changeproof.report.terminal import print_table
@@ -21,7 +21,7 @@ TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
     "dataset_summary": "Datasets and base networks",
     "change_magnitude": "How big the changes were",
-    "generation_seconds": "Seconds per request (the paper's are of another machine)",
+    "generation_seconds": f"Seconds per request (published: {PAPER_MACHINE})",
     "text": "Claims of the text",
 }
 SUBJECTS = {"dataset_summary": "", "change_magnitude": "family"}
@@ -47,7 +47,10 @@ NO_ROOM = 5
 def print_comparison(
     comparison: PaperComparison, *, everything: bool = False, console: Console | None = None
 ) -> None:
-    """Print what differs, or everything, then a count for each table and the conclusion."""
+    """Print what differs, or everything, a count for each table, and the conclusion.
+
+    Between them: picks of tuning that could easily have been others, and warnings.
+    """
     console = console if console is not None else Console()
     for table, lines in groupby(comparison.compared, key=lambda line: line.table):
         shown: dict[str, list[Line]] = {}
@@ -58,6 +61,10 @@ def print_comparison(
             where = "" if dataset == ALL_DATASETS else f": {dataset}"
             _print_lines(console, f"{TITLES[table]}{where}", part)
     print_table("Numbers of the paper beside this run", _summary(comparison), console)
+    if comparison.fragile:
+        _say(console, "Tuning picks that hang on one validation row, or on none:")
+        for sentence in comparison.fragile:
+            _say(console, f"  {sentence}")
     for warning in comparison.warnings:
         _say(console, f"Warning: {warning}.")
     for kind, names in comparison.missing.items():

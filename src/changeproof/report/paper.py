@@ -27,6 +27,7 @@ from changeproof.report.comparison import (
     with_explanations,
 )
 from changeproof.report.finished import read_finished
+from changeproof.report.fragility import fragile_picks
 from changeproof.report.tables import FOLDER
 
 FILE = "paper_comparison.csv"
@@ -115,7 +116,7 @@ TABLES = (
             _with_sd("probability_mae", absolute=0.003),
         ),
     ),
-    # Times are those of another machine.
+    # Times are those of the paper's machine.
     PublishedTable(
         "generation_seconds",
         None,
@@ -141,11 +142,14 @@ class PaperComparison:
         What to keep in mind when reading them, a sentence each.
     missing
         What the run does not have: names of datasets, methods, families and tables.
+    fragile
+        Picks of tuning that hang on one validation row or on none, a sentence each.
     """
 
     lines: tuple[Line, ...]
     warnings: tuple[str, ...]
     missing: dict[str, tuple[str, ...]]
+    fragile: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
@@ -161,9 +165,9 @@ class PaperComparison:
     def table(self) -> pd.DataFrame:
         """The comparison as a table, as it is written to paper_comparison.csv.
 
-        A row per number of `compared`. `within` is empty where nothing is judged: times of
-        another machine, averages over other families or datasets than the paper's, and claims
-        that the run does not cover (there `ours` is empty as well).
+        A row per number of `compared`. `within` is empty where nothing is judged: times (the
+        published ones are of the paper's machine), averages over other families or datasets than
+        the paper's, and claims that the run does not cover (there `ours` is empty as well).
         """
         rows = [
             (*astuple(line)[:8], line.difference, line.within, line.explanation)
@@ -205,7 +209,10 @@ def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperCompa
     lines += claim_lines(tables)
     warnings = [*plan_warnings(plan), *_partial_warnings(partial)]
     return PaperComparison(
-        tuple(with_explanations(lines, read_deviations())), tuple(warnings), _missing(tables)
+        tuple(with_explanations(lines, read_deviations())),
+        tuple(warnings),
+        _missing(tables),
+        tuple(fragile_picks(tables.get("tuning", pd.DataFrame()))),
     )
 
 
@@ -245,11 +252,17 @@ def _table_lines(
                 measure.metric,
                 published,
                 sd,
-                None if mine is None else float(mine[measure.column]),
+                None if mine is None else _ours(mine, measure),
                 math.nan if mine is None else _sd(mine, measure),
                 Rule.NEAR if judged else Rule.SHOWN,
                 measure.tolerance(published, sd),
             )
+
+
+def _ours(row: Mapping[Hashable, Any], measure: Measure) -> float | None:
+    """Return the run's number; a time that was not recorded is none, and not undefined."""
+    value = float(row[measure.column])
+    return value if measure.judged or not math.isnan(value) else None
 
 
 def _sd(row: Mapping[Hashable, Any], measure: Measure) -> float:

@@ -146,11 +146,10 @@ def generation_seconds(table: pd.DataFrame) -> PrintTable:
         mean, sd, median, p90 = (
             1e3 * row[f"{name}_seconds"] for name in ("mean", "std", "median", "p90")
         )
+        times = (Measured(mean, sd, 3), Measured(median, math.nan, 3), Measured(p90, math.nan, 3))
         return [
             _shown(METHODS, row["method"]),
-            Measured(mean, sd, 3),
-            Measured(median, math.nan, 3),
-            Measured(p90, math.nan, 3),
+            *("not recorded" if math.isnan(time.mean) else time for time in times),
             int(row["timeouts"]),
         ]
 

@@ -87,11 +87,14 @@ def datasets(dataset_summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def milliseconds(generation_seconds: pd.DataFrame) -> pd.DataFrame:
-    """Return generation times per request in milliseconds."""
+    """Return generation times per request in milliseconds; empty where none was recorded."""
     table = generation_seconds
     names = ["mean", "std", "median", "p90"]
     columns = {
-        f"{name} (ms)": (1e3 * table[f"{name}_seconds"]).map("{:.3g}".format) for name in names
+        f"{name} (ms)": [
+            "" if pd.isna(value) else f"{1e3 * value:.3g}" for value in table[f"{name}_seconds"]
+        ]
+        for name in names
     }
     return table[["method"]].assign(**columns, timeouts=table["timeouts"].astype(str))
 

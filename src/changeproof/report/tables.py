@@ -175,7 +175,10 @@ def _dataset_summary(readings: Readings) -> pd.DataFrame:
 
 
 def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
-    """Pool all requests of a method; a timeout is a request whose work budget was used up."""
+    """Pool all requests of a method; a timeout is a request whose work budget was used up.
+
+    Requests whose time was not recorded do not count; without any there is none.
+    """
     seconds = requests.groupby("method")["seconds"]
     exhausted = requests["outcome"] == BUDGET
     return pd.DataFrame(
@@ -219,9 +222,12 @@ def _certified(readings: Readings) -> pd.DataFrame:
 
 
 def _tuning(readings: Readings) -> pd.DataFrame:
-    columns = ["dataset", "method", "settings", "base_validity", "distance", "chosen"]
+    columns = [
+        "dataset", "method", "settings", "validation_rows", "valid_rows", "base_validity",
+        "distance", "rows_behind", "distance_behind", "chosen",
+    ]  # fmt: skip
     parts = [pd.DataFrame(columns=columns)]
     for dataset, method in readings.tunings:
-        table = readings.results.tuning(dataset, method).drop(columns="seconds")
+        table = readings.results.tuning(dataset, method)
         parts.append(table.assign(dataset=dataset, method=method)[columns])
     return pd.concat(parts[1:] or parts, ignore_index=True)

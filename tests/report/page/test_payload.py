@@ -126,6 +126,7 @@ def test_the_paper_is_beside_a_run_that_can_be_compared(
     found = published(paper, tables, True)
     assert len(found["lines"]) > 100
     assert found["lines"][0][:3] == ["full_results", "breast-cancer", "apds"]
+    assert "times: the published ones were measured on an Apple M4 Pro" in found["words"]
 
 
 def test_times_of_stages_are_shown_where_they_were_recorded(

@@ -10,6 +10,7 @@ import pandas as pd
 from changeproof.changes import get_family
 from changeproof.evaluation.metrics import METRICS
 from changeproof.methods import get_method
+from changeproof.report.fragility import fragile_picks
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import DIRECTIONS, people
@@ -57,6 +58,7 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
         "recourse": [TEMPLATES[direction] for direction in DIRECTIONS],
         "generation": generation(tables["generation_seconds"]),
         "stages": stages(tables),
+        "fragile": fragile_picks(tables.get("tuning", pd.DataFrame())),
         "published": published(plan, tables, readings.inventory.complete),
         "run": provenance(readings),
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from changeproof.protocol.plan import BASE_SEEDS, FACTUALS, Plan
-from changeproof.report.comparison import Line, Verdict
+from changeproof.report.comparison import PAPER_MACHINE, Line, Verdict
 from changeproof.report.page.packing import number
 from changeproof.report.paper import compare_tables
 
@@ -20,6 +20,9 @@ def generation(table: pd.DataFrame) -> dict[str, Any]:
     """Return milliseconds per request: median, mean and the 90 % quantile of every method."""
     if table.empty:
         return {"nothing": "No method is finished yet."}
+    table = table.dropna(subset=list(STATISTICS))
+    if table.empty:
+        return {"nothing": "The time of single requests was not recorded in this run."}
     values = 1e3 * table[list(STATISTICS)].to_numpy(dtype=float)
     slow, fast = values[:, 0].argmax(), values[:, 0].argmin()
     names = table["method"].tolist()
@@ -73,7 +76,8 @@ def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
             f"Of {len(lines)} published numbers that this run has, "
             f"{tally[Verdict.WITHIN]} are within tolerance, {tally[Verdict.EXPLAINED]} differ for "
             f"a documented reason, {tally[Verdict.OUTSIDE]} differ without one, and "
-            f"{tally[Verdict.NOT_JUDGED]} are shown only (times of another machine)."
+            f"{tally[Verdict.NOT_JUDGED]} are shown only (times: the published ones were measured "
+            f"on an {PAPER_MACHINE})."
         ),
         "warnings": list(comparison.warnings),
     }

@@ -103,7 +103,7 @@ page.section("published", (body) => {
 });
 
 page.section("run", (body) => {
-  const { run } = page.data;
+  const { run, fragile } = page.data;
   const facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
     [page.make("dt", {}, name), page.make("dd", {}, text)]));
   const joined = (values) => Object.entries(values).map(([name, text]) => `${name} ${text}`)
@@ -117,6 +117,11 @@ page.section("run", (body) => {
     page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
       run.datasets.map((each) => [each.name, each.title ?? "", each.favourable ?? "",
         each.licence ?? "", each.fingerprint]), { texts: 5 }),
+    ...(fragile.length ? [page.make("h3", {}, "What tuning hung on"),
+      page.make("p", {}, "Settings are chosen on validation rows of the first base model: highest " +
+        "base validity, ties by lower distance. These picks hang on one row, or on none, and may " +
+        "be others on other rows:"),
+      page.make("ul", { id: "fragile" }, ...fragile.map((text) => page.make("li", {}, text)))] : []),
     page.make("h3", {}, "Versions and machine"),
     facts([["versions", joined(run.versions)], ["this page was written on", joined(run.machine)],
       ["and at", run.written], ["fingerprint of the run", run.fingerprint]]),
