@@ -13,7 +13,7 @@ from changeproof.protocol.fingerprint import code_digest
 PACKAGE = Path(changeproof.__file__).parent
 # Data flows from left to right: a room may import from itself and from the rooms before it.
 # Methods come before changes, though changes happen first: that is what keeps them apart.
-ROOMS = ["errors", "randomness", "registry", "datasets", "networks", "models"]
+ROOMS = ["errors", "randomness", "registry", "arithmetic", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
 LATER = ["evaluation", "protocol", "report", "workflow", "auditing", "explanation", "progress"]
 LATER += ["failures", "commands", "cli"]

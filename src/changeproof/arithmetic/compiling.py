@@ -8,6 +8,14 @@ other, and sums that `lanes.py` spreads over lanes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
 from numba import njit
 
-compiled = njit(nogil=True, cache=True, error_model="numpy")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function when it is first called, and keep the result for other processes."""
+    return cast(Function, njit(nogil=True, cache=True, error_model="numpy")(function))

@@ -105,7 +105,8 @@ def exp(x: float) -> float:
     # Two to the power of the whole number, in two factors so that neither leaves the range.
     power = bits_of(shifted) - bits_of(ROUNDER)
     half = power >> 1
-    return total * from_bits((half + BIAS) << 52) * from_bits((power - half + BIAS) << 52)
+    first, second = from_bits((half + BIAS) << 52), from_bits((power - half + BIAS) << 52)
+    return float(total * first * second)
 
 
 @compiled

@@ -6,10 +6,12 @@ features; a ReLU that can go either way lies below its chord and above a line th
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.certificates.box import ParameterBox
 from changeproof.networks.model import Floats
 from changeproof.networks.network import Network
 
@@ -29,55 +31,113 @@ def adverse_radii(network: Network, centres: Floats, norm: Norm, most: float) ->
     most
         The largest radius of interest; radii are found to within a 512th of it.
     """
-    low, high = np.zeros(len(centres)), np.full(len(centres), most)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        certain = largest_logits(network, centres, middle, norm) < CERTAIN
-        low, high = np.where(certain, middle, low), np.where(certain, high, middle)
-    return low
+    box = ParameterBox(network, 0.0)
+    radii = np.zeros(len(centres))
+    _adverse_radii(box.centre, box.layers, box.checked(centres), norm, float(most), radii)
+    return radii
 
 
 def largest_logits(network: Network, centres: Floats, radii: Floats, norm: Norm) -> Floats:
     """Return upper bounds on the logits in balls around the centres, one radius each."""
-    weights = [weight.astype(np.float64) for weight in network.weights]
-    biases = [bias.astype(np.float64) for bias in network.biases]
-    lows: list[Floats] = []
-    highs: list[Floats] = []
-    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        shape = (len(centres), *weight.shape)
-        upper = lower = np.broadcast_to(weight, shape)
-        above = below = np.broadcast_to(bias, shape[:2])
-        for before in range(layer - 1, -1, -1):
-            chord, offset, floor = _relaxed(lows[before], highs[before])
-            positive, negative = np.maximum(upper, 0.0), np.minimum(upper, 0.0)
-            above = above + (positive @ offset[:, :, None])[:, :, 0]
-            upper = positive * chord[:, None, :] + negative * floor[:, None, :]
-            positive, negative = np.maximum(lower, 0.0), np.minimum(lower, 0.0)
-            below = below + (negative @ offset[:, :, None])[:, :, 0]
-            lower = positive * floor[:, None, :] + negative * chord[:, None, :]
-            above, below = above + upper @ biases[before], below + lower @ biases[before]
-            upper, lower = upper @ weights[before], lower @ weights[before]
-        reach = radii[:, None]
-        highs.append(above + _at(upper, centres) + reach * _steepness(upper, norm))
-        lows.append(below + _at(lower, centres) - reach * _steepness(lower, norm))
-    return np.asarray(highs[-1][:, 0])
+    box = ParameterBox(network, 0.0)
+    bounds = np.empty(len(centres))
+    _largest_logits(box.centre, box.layers, box.checked(centres), radii, norm, bounds)
+    return bounds
 
 
-def _relaxed(low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return slope and offset of the line above every ReLU, and the slope of the one below."""
-    open_ = (low < 0.0) & (high > 0.0)
-    chord = np.where(open_, high / np.where(open_, high - low, 1.0), (low >= 0.0).astype(float))
-    offset = np.where(open_, -chord * low, 0.0)
-    floor = np.where(open_, (high > -low).astype(float), chord)
-    return chord, offset, floor
+@compiled
+def _adverse_radii(
+    flat: Any, layers: Any, centres: Any, norm: int, most: float, radii: Any
+) -> None:
+    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
+    for centre in range(len(centres)):
+        low, high = 0.0, most
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            bound = largest_logit(flat, layers, centres[centre], middle, norm, lines, forms)
+            if bound < CERTAIN:
+                low = middle
+            else:
+                high = middle
+        radii[centre] = low
 
 
-def _at(forms: Floats, points: Floats) -> Floats:
-    return np.asarray((forms @ points[:, :, None])[:, :, 0])
+@compiled
+def _largest_logits(
+    flat: Any, layers: Any, centres: Any, radii: Any, norm: int, bounds: Any
+) -> None:
+    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
+    for i in range(len(centres)):
+        bounds[i] = largest_logit(flat, layers, centres[i], radii[i], norm, lines, forms)
 
 
-def _steepness(forms: Floats, norm: Norm) -> Floats:
-    """Return how much the forms can grow per unit of distance."""
-    if norm == 1:
-        return np.asarray(np.abs(forms).max(axis=-1))
-    return np.asarray(np.sqrt((forms**2).sum(axis=-1)))
+@compiled
+def largest_logit(
+    flat: Any, layers: Any, centre: Any, radius: float, norm: int, lines: Any, forms: Any
+) -> float:
+    """Bound the logit over one ball.
+
+    `lines` [5, neurons] receives, per neuron, bounds below and above, slope and offset of the
+    line above its ReLU and the slope of the line below; `forms` [2, widest] is scratch.
+    """
+    bound = 0.0
+    for layer in range(len(layers)):
+        _, n_out, _, first = layers[layer]
+        for i in range(n_out):
+            bound = extreme(flat, layers, layer, i, 1.0, centre, radius, norm, lines, forms)
+            if layer == len(layers) - 1:
+                break
+            high = bound
+            low = -extreme(flat, layers, layer, i, -1.0, centre, radius, norm, lines, forms)
+            neuron = first + i
+            lines[0, neuron], lines[1, neuron] = low, high
+            undecided = low < 0.0 < high
+            chord = high / (high - low) if undecided else (1.0 if low >= 0.0 else 0.0)
+            lines[2, neuron] = chord
+            lines[3, neuron] = -chord * low if undecided else 0.0
+            lines[4, neuron] = (1.0 if high > -low else 0.0) if undecided else chord
+    return bound
+
+
+@compiled
+def extreme(
+    flat: Any,
+    layers: Any,
+    layer: int,
+    neuron: int,
+    sign: float,
+    centre: Any,
+    radius: float,
+    norm: int,
+    lines: Any,
+    forms: Any,
+) -> float:
+    """Bound sign times one pre-activation from above, by a linear form carried to the features."""
+    n_in, n_out, start, _ = layers[layer]
+    form, following = forms[0], forms[1]
+    for k in range(n_in):
+        form[k] = sign * flat[start + neuron * n_in + k]
+    constant = sign * flat[start + n_in * n_out + neuron]
+    for before in range(layer - 1, -1, -1):
+        n_in, n_out, start, first = layers[before]
+        for k in range(n_in):
+            following[k] = 0.0
+        for j in range(n_out):
+            factor = form[j]
+            if factor > 0.0:
+                constant += factor * lines[3, first + j]
+                factor *= lines[2, first + j]
+            else:
+                factor *= lines[4, first + j]
+            if factor == 0.0:
+                continue
+            constant += factor * flat[start + n_in * n_out + j]
+            weights = flat[start + j * n_in : start + j * n_in + n_in]
+            for k in range(n_in):
+                following[k] += factor * weights[k]
+        form, following = following, form
+    steepness = 0.0
+    for k in range(len(centre)):
+        constant += form[k] * centre[k]
+        steepness = max(steepness, abs(form[k])) if norm == 1 else steepness + form[k] * form[k]
+    return float(constant + radius * (steepness if norm == 1 else np.sqrt(steepness)))

@@ -72,6 +72,10 @@ class BetaRCE(Method):
         recipes = ensemble_recipes(task, self.context.base_seed, self.ensemble_size)
         self._ensemble = self.context.learner.train(recipes, task)
         self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
+        self._first, self._second = (
+            GrowingSpheres(samples=self.samples, norm=2, step=self.step, max_shells=shells)
+            for shells in (self.first_shells, self.second_shells)
+        )
 
     @staticmethod
     def votes_bounds(ensemble_size: int, confidence: float) -> Floats:
@@ -84,8 +88,18 @@ class BetaRCE(Method):
         return np.asarray(self._bounds[self._ensemble.favourable(points).sum(axis=0)])
 
     def _robust(self, points: Floats) -> Booleans:
+        """Ask one member after the other, about points that can still get the votes they need."""
+        needed = int((self._bounds <= self.robustness).sum())
         robust = self.context.model.favourable(points)
-        robust[robust] = self.bounds(points[robust]) > self.robustness
+        asked = np.flatnonzero(robust)
+        votes = np.zeros(len(asked), dtype=np.int64)
+        for member in range(self.ensemble_size):
+            votes += self._ensemble[member].favourable(points[asked])
+            possible = votes + self.ensemble_size - member - 1 >= needed
+            robust[asked[~possible]] = False
+            asked, votes = asked[possible], votes[possible]
+            if not len(asked):
+                break
         return robust
 
     def _search(self, factuals: Factuals) -> Candidates:
@@ -97,7 +111,7 @@ class BetaRCE(Method):
             )
             return Candidates(np.full_like(factuals.rows, np.nan), reasons=[reason] * n)
         address = (self.context.task.name, self.context.base_seed)
-        first = self._spheres(self.first_shells).search(
+        first = self._first.search(
             factuals.rows,
             self.context.model.favourable,
             *address,
@@ -108,7 +122,7 @@ class BetaRCE(Method):
         second_shells = np.zeros(n, dtype=np.int64)
         waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
         waiting = waiting[~self._robust(rows[waiting])]
-        second = self._spheres(self.second_shells).search(
+        second = self._second.search(
             rows[waiting], self._robust, *address, "betarce second", model=self.context.model
         )
         rows[waiting], second_shells[waiting] = second.points, second.shells
@@ -124,6 +138,3 @@ class BetaRCE(Method):
                 "bound": bounds,
             },
         )
-
-    def _spheres(self, max_shells: int) -> GrowingSpheres:
-        return GrowingSpheres(samples=self.samples, norm=2, step=self.step, max_shells=max_shells)

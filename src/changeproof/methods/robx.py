@@ -6,19 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import expit
 
 from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
-from changeproof.networks.model import Booleans, EstimatingModel
+from changeproof.networks.model import Booleans
+from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
-DRAWS_AT_ONCE = 256
-ROUNDING_OF_MEANS = 1e-4
 
 
 class RobXBalanced(Method):
@@ -76,6 +75,8 @@ class RobXBalanced(Method):
         generator = np.random.default_rng(self.context.base_seed + THRESHOLD_OFFSET)
         scores = self._stability(favourable, lambda n: self._draw(generator, n))
         self._noise = self._draw(stream(task.name, self.context.base_seed, "robx stability"), 1)
+        self._moves = tiled_moves(list(self._noise))
+        self._estimates = Estimates(model) if isinstance(model, Network) else None
         quantile = np.quantile(scores, self.quantile) if len(scores) else LEAST_THRESHOLD
         self.threshold = max(LEAST_THRESHOLD, float(quantile))
         self._anchors = favourable[scores > self.threshold]
@@ -116,24 +117,10 @@ class RobXBalanced(Method):
         return stable
 
     def _may_be_stable(self, points: Floats) -> Booleans:
-        """Rule out points by an estimate, where the model offers one."""
-        model = self.context.model
-        possible = np.arange(len(points))
-        if isinstance(model, EstimatingModel):
-            total, squares = np.zeros(len(points)), np.zeros(len(points))
-            for first in range(0, self.samples, DRAWS_AT_ONCE):
-                noise = self._noise[0, first : first + DRAWS_AT_ONCE]
-                logits, error = model.estimate_logits(points[possible], noise)
-                probabilities = expit(logits)
-                total[possible] += probabilities.sum(axis=1)
-                squares[possible] += probabilities.var(axis=1) * len(noise)
-                # Draws still to come can be 1 at most, and can only add to the deviation.
-                to_come = self.samples - first - len(noise)
-                mean = (total[possible] + to_come) / self.samples
-                most = mean - np.sqrt(squares[possible] / self.samples)
-                # A logit moves its probability, and so mean and deviation, by a quarter at most.
-                possible = possible[most + 0.5 * error + ROUNDING_OF_MEANS > self.threshold]
-        return np.isin(np.arange(len(points)), possible)
+        """Rule out points by an estimate, where the model is a network."""
+        if self._estimates is None:
+            return np.ones(len(points), dtype=np.bool_)
+        return self._estimates.may_be_stable(points, self._moves, self.threshold)
 
     def _search(self, factuals: Factuals) -> Candidates:
         context = self.context

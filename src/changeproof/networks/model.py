@@ -43,17 +43,3 @@ class DifferentiableModel(Model, Protocol):
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
-
-
-@runtime_checkable
-class EstimatingModel(Model, Protocol):
-    """A model that judges many points around centres quickly, with a bound on its error."""
-
-    def estimate_logits(
-        self,
-        centres: Floats,
-        moves: Floats,
-        low: Floats | None = None,
-        high: Floats | None = None,
-    ) -> tuple[npt.NDArray[np.float32], float]:
-        """Return logits [centres, moves] of centre plus move in a range, and their error."""

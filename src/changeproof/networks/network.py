@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 EVALUATION_TILE = 256
-SINGLE_ROUNDING = 2.0**-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,57 +84,6 @@ class Network:
     def favourable(self, rows: Floats) -> Booleans:
         """Return whether the favourable class is predicted: probability >= 0.5."""
         return self.logits(rows) >= 0.0
-
-    def estimate_logits(
-        self,
-        centres: Floats,
-        moves: Floats,
-        low: Floats | None = None,
-        high: Floats | None = None,
-    ) -> tuple[npt.NDArray[np.float32], float]:
-        """Return logits [centres, moves] in single precision, and how wrong they can be.
-
-        The points are every centre plus every move, clipped to a range if there is one. The
-        error bound holds for all of them, so that a decision by an estimate that is further
-        than that from zero is the decision in double precision.
-        """
-        _check_rows(centres, self.n_features)
-        _check_rows(moves, self.n_features)
-        parameters, sizes = self._packed
-        unbounded = np.full(self.n_features, np.inf)
-        low = -unbounded if low is None else low
-        high = unbounded if high is None else high
-        length = tile_length(len(moves), EVALUATION_TILE)
-        tiles = tile_rows(moves, length, np.float32)
-        logits = np.empty((1, len(centres), len(tiles), length), np.float32)
-        single = np.float32
-        kernels.logits_around(
-            parameters.astype(single),
-            sizes,
-            centres.astype(single),
-            tiles,
-            low.astype(single),
-            high.astype(single),
-            logits,
-        )
-        reach = np.abs(centres).max(axis=0, initial=0.0) + np.abs(moves).max(axis=0, initial=0.0)
-        reach = np.minimum(reach, np.maximum(np.abs(low), np.abs(high)))
-        by_centre = logits.reshape(len(centres), len(tiles) * length)[:, : len(moves)]
-        return by_centre, self._rounding(reach)
-
-    def _rounding(self, reach: Floats) -> float:
-        """Bound the error of single-precision logits of inputs within plus or minus reach.
-
-        A sum of n products carries a relative error of at most n roundings against the sum of
-        the absolute products; errors of a layer's inputs pass through its absolute weights.
-        """
-        largest, error = reach, 3.0 * SINGLE_ROUNDING * reach
-        for weight, bias in zip(self.weights, self.biases, strict=True):
-            absolute = np.abs(weight.astype(np.float64))
-            total = absolute @ (largest + error) + np.abs(bias)
-            error = absolute @ error + (weight.shape[1] + 4) * SINGLE_ROUNDING * total
-            largest = total
-        return float(1.01 * error[0])
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""

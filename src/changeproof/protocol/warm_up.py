@@ -20,7 +20,7 @@ from changeproof.networks.training import TrainingData, TrainingRecipe, train
 
 NETWORKS = "networks"
 # Methods with kernels of their own, those that take longest to compile first.
-COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime")
+COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce")
 
 
 def warm_up(methods: Container[str], *, jobs: int, backend: str) -> None:
@@ -43,7 +43,7 @@ def compile_kernels(name: str) -> None:
         rows = task.rows("test")
         network.logits(rows)
         network.logits_and_gradients(rows)
-        network.estimate_logits(rows, rows)
+        network.probabilities(rows)
         return
     rows, ids = task.rows("test"), task.row_ids("test")
     adverse = np.flatnonzero(~network.favourable(rows))[:2]

@@ -10,15 +10,19 @@ import numpy as np
 
 from changeproof.certificates.reach import adverse_radii
 from changeproof.datasets.task import Floats, Integers
-from changeproof.networks.model import Booleans, EstimatingModel, Model
+from changeproof.methods.search.estimates import Estimates, Moves, tiled_moves
+from changeproof.networks.model import Booleans, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
 ROWS_AT_ONCE = 8_192
 ESTIMATES_AT_ONCE = 262_144
 KEPT_BYTES = 256 * 2**20
+# Shells that are drawn, and gone through without a word from Python, at once.
+SHELLS_AT_ONCE = 8
 
 Accept = Callable[[Floats], Booleans]
+Address = tuple[str | int, ...]
 
 
 class Spheres(NamedTuple):
@@ -26,6 +30,13 @@ class Spheres(NamedTuple):
 
     points: Floats
     shells: Integers
+
+
+class Shells(NamedTuple):
+    """The draws of some shells [shells, samples, features], also as estimates want them."""
+
+    moves: Floats
+    tiled: Moves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +65,7 @@ class GrowingSpheres:
     max_shells: int
     low: Floats | None = None
     high: Floats | None = None
-    _kept: dict[tuple[str | int, ...], Floats] = field(
+    _kept: dict[Address, Shells] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -63,64 +74,70 @@ class GrowingSpheres:
     ) -> Spheres:
         """Return for every centre the closest accepted point of the first shell that has one.
 
-        Points that are adverse under `model`, if one is given, must not be accepted: they are
-        then told by an estimate and never looked at.
+        Points that are adverse under `model`, if one is given, must not be accepted: where it is
+        a network, they are then told by an estimate and never looked at.
         """
         points = np.full(centres.shape, np.nan)
-        shells = np.full(len(centres), self.max_shells, dtype=np.int64)
-        searching = np.arange(len(centres))
-        estimating = model if isinstance(model, EstimatingModel) else None
-        first_shells = self._first_shells(centres, model)
-        for shell in range(self.max_shells):
-            if not len(searching):
-                break
-            active = searching[first_shells[searching] <= shell]
-            if not len(active):
-                continue
-            moves = self._moves(shell, centres.shape[1], *address)
-            group = max(1, (ESTIMATES_AT_ONCE if estimating else ROWS_AT_ONCE) // self.samples)
-            for first in range(0, len(active), group):
-                chosen = active[first : first + group]
-                found, hit = self._closest(centres[chosen], moves, accept, estimating)
-                points[chosen[hit]] = found[hit]
-                shells[chosen[hit]] = shell + 1
-            searching = searching[np.isnan(points[searching, 0])]
-        return Spheres(points, shells)
+        # The next shell to look at, and at last the number of shells looked at.
+        shells = np.zeros(len(centres), dtype=np.int64)
+        estimates = None
+        if isinstance(model, Network):
+            estimates = Estimates(model, self.low, self.high)
+            shells = self._first_shells(centres, model)
+        searching = np.flatnonzero(shells < self.max_shells)
+        at_once = max(1, (ESTIMATES_AT_ONCE if estimates else ROWS_AT_ONCE) // self.samples)
+        while len(searching):
+            # People are at different shells; those who are nearest to theirs go first.
+            some = shells[searching].min() // SHELLS_AT_ONCE
+            active = searching[shells[searching] // SHELLS_AT_ONCE == some][:at_once]
+            first = some * SHELLS_AT_ONCE
+            drawn = self._draws(first, centres.shape[1], *address)
+            possible = np.ones((len(active), self.samples), dtype=np.bool_)
+            group = shells[active] - first
+            if estimates is not None:
+                group, possible = estimates.first_possible(centres[active], drawn.tiled, group)
+            there = group < len(drawn.moves)
+            found, hit = self._closest(
+                centres[active[there]], drawn.moves, group[there], possible[there], accept
+            )
+            shells[active] = np.minimum(first + group + 1, first + len(drawn.moves))
+            ended = active[there][hit]
+            points[ended] = found[hit]
+            left = np.isnan(points[searching, 0]) & (shells[searching] < self.max_shells)
+            searching = searching[left]
+        return Spheres(points, np.minimum(shells, self.max_shells))
 
-    def _first_shells(self, centres: Floats, model: Model | None) -> Integers:
+    def _first_shells(self, centres: Floats, network: Network) -> Integers:
         """Return the first shell of every centre in which anything can be favourable."""
-        if not isinstance(model, Network):
-            return np.zeros(len(centres), dtype=np.int64)
-        radii = adverse_radii(model, centres, self.norm, self.step * self.max_shells)
+        radii = adverse_radii(network, centres, self.norm, self.step * self.max_shells)
         # A point that is clipped may be as much farther away as its centre is out of range.
         radii -= self._lengths(np.clip(centres, self.low, self.high) - centres)
         return np.maximum(0, np.floor(radii / self.step).astype(np.int64))
 
-    def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
-        """Return the draws of a shell; they are kept for the next request."""
-        key = (shell, n_features, *address)
+    def _draws(self, first: int, n_features: int, *address: str | int) -> Shells:
+        """Return the draws of a shell and of those that follow; they are kept for later."""
+        key = (int(first), n_features, *address)
         if key in self._kept:
             return self._kept[key]
+        last = min(first + SHELLS_AT_ONCE, self.max_shells)
+        moves = [self._moves(shell, n_features, *address) for shell in range(first, last)]
+        shells = Shells(np.array(moves), tiled_moves(moves))
+        if len(self._kept) * 2 * shells.moves.nbytes < KEPT_BYTES:
+            self._kept[key] = shells
+        return shells
+
+    def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
         generator = stream(*address, "shell", shell)
         directions = generator.standard_normal((self.samples, n_features))
         radii = self.step * (shell + generator.random(self.samples))
-        lengths = self._lengths(directions)
-        moves = np.asarray(directions * (radii / lengths)[:, None])
-        if len(self._kept) * moves.nbytes < KEPT_BYTES:
-            self._kept[key] = moves
-        return moves
+        return np.asarray(directions * (radii / self._lengths(directions))[:, None])
 
     def _closest(
-        self, centres: Floats, moves: Floats, accept: Accept, model: EstimatingModel | None
+        self, centres: Floats, moves: Floats, shells: Integers, possible: Booleans, accept: Accept
     ) -> tuple[Floats, Booleans]:
-        possible = np.ones((len(centres), len(moves)), dtype=np.bool_)
-        if model is not None:
-            estimates, error = model.estimate_logits(centres, moves, self.low, self.high)
-            possible = estimates >= -error
-            if not possible.any():
-                return np.full(centres.shape, np.nan), np.zeros(len(centres), dtype=np.bool_)
+        """Return each centre's closest accepted point of its shell, and who has one."""
         who, which = np.nonzero(possible)
-        candidates = centres[who] + moves[which]
+        candidates = centres[who] + moves[shells[who], which]
         if self.low is not None or self.high is not None:
             np.clip(candidates, self.low, self.high, out=candidates)
         accepted = accept(candidates)

@@ -1,0 +1,241 @@
+"""What a network says of many points, in single precision and with a bound on the error.
+
+Searches that judge thousands of points per person first rule out what an estimate rules out for
+certain. Whatever is left is judged in double precision, so that estimates change no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import sigmoid
+from changeproof.arithmetic.lanes import aligned_zeros
+from changeproof.certificates.box import ParameterBox
+from changeproof.datasets.task import Floats, Integers
+from changeproof.networks.kernels import forward
+from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
+from changeproof.networks.model import Booleans
+from changeproof.networks.network import Network
+
+LARGEST_TILE = 256
+SINGLE_ROUNDING = 2.0**-24
+# What a mean of probabilities can be off by adding up.
+ROUNDING_OF_MEANS = 1e-6
+
+Singles = npt.NDArray[np.float32]
+
+
+class Moves(NamedTuple):
+    """Groups of moves: tiles [groups, tiles, features, rows], and the longest per feature."""
+
+    tiles: Singles
+    n_moves: int
+    reach: Floats
+
+
+def tiled_moves(groups: Sequence[Floats]) -> Moves:
+    """Lay out groups of equally many moves [moves, features]."""
+    count = len(groups[0])
+    length = tile_length(count, LARGEST_TILE)
+    tiles = np.stack([tile_rows(group, length, np.float32) for group in groups])
+    return Moves(tiles, count, np.max([np.abs(group).max(axis=0) for group in groups], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Quick answers about points around centres."""
+
+    network: Network
+    low: Floats | None = None
+    high: Floats | None = None
+
+    @cached_property
+    def _packed(self) -> tuple[Singles, Sizes]:
+        network = self.network
+        stacked = [w[None] for w in network.weights], [b[None] for b in network.biases]
+        return pack(*stacked, np.float32)[0], padded_sizes(network.n_features, network.hidden)
+
+    @cached_property
+    def _box(self) -> ParameterBox:
+        return ParameterBox(self.network, 0.0)
+
+    @cached_property
+    def _range(self) -> tuple[Floats, Floats]:
+        unbounded = np.full(self.network.n_features, np.inf)
+        low = -unbounded if self.low is None else self.low
+        return low, unbounded if self.high is None else self.high
+
+    def first_possible(
+        self, centres: Floats, moves: Moves, groups: Integers
+    ) -> tuple[Integers, Booleans]:
+        """Find each centre's next group in which a move may lead to a favourable point.
+
+        Parameters
+        ----------
+        centres
+            Where the moves start [centres, features].
+        moves
+            Points are clipped to the range, if there is one.
+        groups
+            The first group to look at, per centre.
+
+        Returns
+        -------
+        Per centre the group (their number if there is none), and which of its moves it may be
+        [centres, moves]; every other move leads to an adverse point for certain.
+        """
+        low, high = self._range
+        found = np.empty(len(centres), np.int64)
+        possible = np.zeros((len(centres), moves.n_moves), np.bool_)
+        _first_possible(
+            *self._packed,
+            centres.astype(np.float32),
+            moves.tiles,
+            low.astype(np.float32),
+            high.astype(np.float32),
+            np.float32(-self.error(centres, moves)),
+            groups,
+            found,
+            possible,
+        )
+        return found, possible
+
+    def may_be_stable(self, points: Floats, moves: Moves, threshold: float) -> Booleans:
+        """Rule out points that are not stable: mean minus deviation is not above the threshold.
+
+        Mean and deviation of the probability after the moves, which are one group.
+        """
+        result = np.empty(len(points), np.bool_)
+        # A logit moves its probability, and so mean and deviation, by a quarter at most.
+        slack = 0.5 * self.error(points, moves) + ROUNDING_OF_MEANS
+        _may_be_stable(
+            *self._packed,
+            points.astype(np.float32),
+            moves.tiles[0],
+            moves.n_moves,
+            threshold - slack,
+            result,
+        )
+        return result
+
+    def error(self, centres: Floats, moves: Moves) -> float:
+        """Bound the error of every single-precision logit around the centres.
+
+        A sum of n products carries a relative error of at most n roundings against the sum of
+        the absolute products; errors of a layer's inputs pass through its absolute weights.
+        """
+        reach = np.abs(centres).max(axis=0, initial=0.0) + moves.reach
+        low, high = self._range
+        reach = np.minimum(reach, np.maximum(np.abs(low), np.abs(high)))
+        return float(_error(self._box.centre, self._box.layers, reach))
+
+
+@compiled
+def _error(flat: Any, layers: Any, reach: Any) -> float:
+    largest = reach
+    errors = np.empty(len(reach))
+    for k in range(len(reach)):
+        errors[k] = 3.0 * SINGLE_ROUNDING * reach[k]
+    for layer in range(len(layers)):
+        n_in, n_out, start, _ = layers[layer]
+        totals, carried = np.empty(n_out), np.empty(n_out)
+        for i in range(n_out):
+            total, error = abs(flat[start + n_in * n_out + i]), 0.0
+            for k in range(n_in):
+                weight = abs(flat[start + i * n_in + k])
+                total += weight * (largest[k] + errors[k])
+                error += weight * errors[k]
+            totals[i] = total
+            carried[i] = error + (n_in + 4) * SINGLE_ROUNDING * total
+        largest, errors = totals, carried
+    return float(1.01 * errors[0])
+
+
+@compiled
+def _first_possible(
+    parameters: Any,
+    sizes: Any,
+    centres: Any,
+    tiles: Any,
+    low: Any,
+    high: Any,
+    least: Any,
+    groups: Any,
+    found: Any,
+    possible: Any,
+) -> None:
+    n_features = centres.shape[1]
+    n_groups, n_tiles, wide, n_rows = tiles.shape
+    widest = sizes.max()
+    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
+    activations = activations.reshape(len(sizes), widest, n_rows)
+    inputs = aligned_zeros(wide * n_rows, parameters).reshape(wide, n_rows)
+    logits = aligned_zeros(n_rows, parameters)
+    for centre in range(len(centres)):
+        found[centre] = n_groups
+        for group in range(groups[centre], n_groups):
+            hits = 0
+            for tile in range(n_tiles):
+                for k in range(n_features):
+                    x, lowest, highest = centres[centre, k], low[k], high[k]
+                    for r in range(n_rows):
+                        value = x + tiles[group, tile, k, r]
+                        value = value if value > lowest else lowest
+                        inputs[k, r] = value if value < highest else highest
+                forward(parameters, sizes, inputs, activations, logits, n_rows)
+                first = tile * n_rows
+                for r in range(min(n_rows, possible.shape[1] - first)):
+                    maybe = logits[r] >= least
+                    possible[centre, first + r] = maybe
+                    hits += maybe
+            if hits > 0:
+                found[centre] = group
+                break
+
+
+@compiled
+def _may_be_stable(
+    parameters: Any,
+    sizes: Any,
+    points: Any,
+    tiles: Any,
+    count: int,
+    threshold: float,
+    result: Any,
+) -> None:
+    n_features = points.shape[1]
+    n_tiles, wide, n_rows = tiles.shape
+    widest = sizes.max()
+    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
+    activations = activations.reshape(len(sizes), widest, n_rows)
+    inputs = aligned_zeros(wide * n_rows, parameters).reshape(wide, n_rows)
+    logits = aligned_zeros(n_rows, parameters)
+    probabilities = np.empty(n_rows)
+    for point in range(len(points)):
+        result[point] = True
+        total = squares = 0.0
+        for tile in range(n_tiles):
+            for k in range(n_features):
+                for r in range(n_rows):
+                    inputs[k, r] = points[point, k] + tiles[tile, k, r]
+            forward(parameters, sizes, inputs, activations, logits, n_rows)
+            filled = min(n_rows, count - tile * n_rows)
+            for r in range(n_rows):
+                probabilities[r] = sigmoid(np.float64(logits[r]))
+            for r in range(filled):
+                total += probabilities[r]
+                squares += probabilities[r] * probabilities[r]
+            # Draws still to come can be 1 at most, and can only add to the deviation.
+            seen = tile * n_rows + filled
+            mean = (total + (count - seen)) / count
+            spread = max(0.0, squares - total * total / seen) / count
+            if mean - np.sqrt(spread) <= threshold:
+                result[point] = False
+                break
