@@ -99,7 +99,7 @@ class PlainRBR(PlainMethod):
         return -value, -gap / deviation**2
 
     def pessimistic(self, c: float, p: int) -> tuple[float, float]:
-        """Return the log-density P at a distance and its derivative: in the corner, or the least."""
+        """Return the log-density P at a distance, in the corner or least, and its derivative."""
         sigma, radius = self.settings.sigma, self.settings.pessimistic_radius
 
         def density(u: np.ndarray) -> np.ndarray:

@@ -92,8 +92,9 @@ def pessimistic_given(
     if n_features > 1:
         low, high = 0.0, 1.0
         square = deviation * deviation
-        tangent = across * square / (sigma * (c + left) + across * left)
-        half = tangent / (1.0 + math.sqrt(1.0 + tangent * tangent))
+        # Where the angle would be if sine and tangent were one.
+        opposite, adjacent = across * square, sigma * (c + left) + across * left
+        half = opposite / (adjacent + math.sqrt(adjacent * adjacent + opposite * opposite))
         for _ in range(MAX_ROOT_STEPS):
             cosine, sine, turn = angle_of(half)
             pull = sine * (c + left * cosine) / square

@@ -238,7 +238,7 @@ def _walk_all(
                 table,
                 gradient,
             )
-            value = np.float32(odds)
+            value = float(np.float32(odds))
             for k in range(len(here)):
                 here[k] = here[k] - step * np.float32(gradient[k]) - start[k]
             project(here, radius)
