@@ -29,13 +29,11 @@ from changeproof.methods.nearest_boundary import largest_distance, nearest_bound
 from changeproof.methods.rbr import (
     NO_BOUNDARY,
     NO_FAVOURABLE_ROW,
-    NO_TABLE,
     RBR,
     _roots,
-    by_class,
-    log_odds,
 )
 from changeproof.methods.single_precision import project, single_length, single_sum
+from changeproof.methods.worst_case_odds import NO_TABLE, by_class, log_odds
 from changeproof.networks.model import Access
 from changeproof.randomness import stream
 
