@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
+import torch
+from scipy.optimize import brentq, minimize
 from scipy.spatial.distance import pdist
 from scipy.special import logsumexp
 
@@ -26,22 +27,23 @@ class PlainRBR(PlainMethod):
 
     def answer(self, row_id: int, row: np.ndarray) -> np.ndarray:
         s = self.settings
-        boundary, distance = self.boundary(row)
+        boundary, _ = self.boundary(row)
         samples = boundary + self.ball_radius * ball_samples(self.context, row_id, s.n_samples)
         favourable = self.favourable(samples)
-        radius = distance + s.extra_distance
-        here, least, idle = boundary, math.inf, 0
+        # From here on in single precision and without tolerance, as the published code has it.
+        start, here = torch.tensor(row).float(), torch.tensor(boundary).float()
+        radius = torch.linalg.norm(here - start, ord=1) + s.extra_distance
+        least, idle = math.inf, 0
         for _ in range(s.max_iterations):
-            # In single precision and without tolerance, as the published code has it.
-            length = sum(np.abs(here.astype(np.float32) - row.astype(np.float32)), np.float32(0.0))
-            if length >= np.float32(radius) or idle == s.patience:
+            if torch.linalg.norm(here - start, ord=1) >= radius or idle == s.patience:
                 break
-            value, slope = self.log_odds(here, samples[~favourable], samples[favourable])
-            here = project(here - s.step_size * slope, row, radius)
-            here = here.astype(np.float32).astype(np.float64)
-            idle = 0 if least - value > s.tolerance else idle + 1
-            least = min(least, value)
-        return here
+            place = here.double().numpy()
+            value, slope = self.log_odds(place, samples[~favourable], samples[favourable])
+            wish = here - torch.tensor(s.step_size).float() * torch.tensor(slope).float()
+            here = project(wish - start, radius) + start
+            idle = 0 if least - float(np.float32(value)) > s.tolerance else idle + 1
+            least = min(least, float(np.float32(value)))
+        return here.double().numpy()
 
     def boundary(self, row: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the closest of the first favourable points on the way to each goal."""
@@ -77,17 +79,27 @@ class PlainRBR(PlainMethod):
         return value, gradient
 
     def optimistic(self, c: float, p: int) -> tuple[float, float]:
-        """Return the largest log-density -O at a distance, and its derivative."""
+        """Return the largest log-density -O at a distance, and its derivative.
+
+        Beyond radius + sigma the radius is split by an angle, the root of the derivative.
+        """
         sigma, radius = self.settings.sigma, self.settings.optimistic_radius
 
-        def negative(v: np.ndarray) -> np.ndarray:
-            return np.log(sigma + v[1]) + (c - v[0]) ** 2 / (2 * (sigma + v[1]) ** 2)
+        def rise(angle: float) -> float:
+            gap, deviation = c - radius * math.cos(angle), sigma + radius * math.sin(angle)
+            towards, wider = radius * math.sin(angle), radius * math.cos(angle)
+            return towards * gap / deviation**2 + wider * (1 - gap**2 / deviation**2) / deviation
 
-        value, v = constrained_minimum(negative, radius, 1.0)
-        return -value - (p - 1) * math.log(sigma), -(c - v[0]) / (sigma + v[1]) ** 2
+        v0, v1 = min(c, radius), 0.0
+        if c > radius + sigma:
+            angle = brentq(rise, 0.0, QUARTER, xtol=1e-16, rtol=1e-15)
+            v0, v1 = radius * math.cos(angle), radius * math.sin(angle)
+        gap, deviation = c - v0, sigma + v1
+        value = math.log(deviation) + gap**2 / (2 * deviation**2) + (p - 1) * math.log(sigma)
+        return -value, -gap / deviation**2
 
     def pessimistic(self, c: float, p: int) -> tuple[float, float]:
-        """Return the least log-density P at a distance, and its derivative."""
+        """Return the log-density P at a distance, in the corner or least, and its derivative."""
         sigma, radius = self.settings.sigma, self.settings.pessimistic_radius
 
         def density(u: np.ndarray) -> np.ndarray:
@@ -96,6 +108,9 @@ class PlainRBR(PlainMethod):
             value = value - (c + math.sqrt(p) * u[0]) ** 2 / (2 * (sigma + u[1]) ** 2)
             return value - (p - 1) * np.log(sigma + np.sqrt(left / (p - 1)))
 
+        if self.settings.inner == "published":
+            value = -((c + radius) ** 2) / (2 * sigma**2) - p * math.log(sigma)
+            return value, -(c + radius) / sigma**2
         value, u = constrained_minimum(density, radius, float(p))
         return value, -(c + math.sqrt(p) * u[0]) / (sigma + u[1]) ** 2
 
@@ -123,14 +138,13 @@ def constrained_minimum(
     return float(found.fun), place(found.x)
 
 
-def project(point: np.ndarray, centre: np.ndarray, radius: float) -> np.ndarray:
-    """Return the nearest point within an absolute distance of the centre."""
-    change = point - centre
-    sizes = np.abs(change)
-    if sizes.sum() <= radius:
-        return point
+def project(change: torch.Tensor, radius: torch.Tensor) -> torch.Tensor:
+    """Return the nearest change of at most that absolute length."""
+    sizes = change.abs()
+    if sizes.sum() <= radius or torch.linalg.norm(sizes, ord=1) == radius:
+        return change
     # Every change shrinks by the same amount, found by trying each number of survivors.
-    ordered = np.sort(sizes)[::-1]
-    cuts = (np.cumsum(ordered) - radius) / np.arange(1, len(sizes) + 1)
-    cut = cuts[np.flatnonzero(ordered > cuts)[-1]]
-    return centre + np.sign(change) * np.maximum(sizes - cut, 0.0)
+    ordered = sizes.sort(descending=True).values
+    excess, survivors = ordered.cumsum(0) - radius, torch.arange(1, len(sizes) + 1)
+    last = int(torch.nonzero(ordered * survivors > excess)[-1])
+    return change.sign() * (sizes - excess[last] / survivors[last]).clip(min=0)

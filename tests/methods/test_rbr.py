@@ -1,20 +1,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.spatial.distance import pdist
 from scipy.special import logsumexp
 
+from benchmarks.plain.rbr import project as plain_project
 from changeproof import Context, Factuals, Network, Task
+from changeproof.errors import InputError
 from changeproof.methods import nearest_boundary as boundary_module
 from changeproof.methods.mixture_bounds import (
+    corner,
     optimistic,
     pessimistic,
     pessimistic_table,
@@ -25,10 +30,10 @@ from changeproof.methods.rbr import (
     NO_BOUNDARY,
     NO_FAVOURABLE_ROW,
     RBR,
-    log_odds,
-    project,
-    single_length,
+    _roots,
 )
+from changeproof.methods.single_precision import project, single_length, single_sum
+from changeproof.methods.worst_case_odds import NO_TABLE, by_class, log_odds
 from changeproof.networks.model import Access
 from changeproof.randomness import stream
 
@@ -249,13 +254,46 @@ def test_bounds_in_closed_form() -> None:
         assert solve_pessimistic(c, 8, 1.0, 0.5)[0] <= -(c**2) / 2
 
 
+def test_optimistic_is_solved_to_the_last_digits() -> None:
+    generator = np.random.default_rng(0)
+    for sigma, radius in ((1.0, 0.5), (0.5, 1.0), (1e-3, 1.0), (1.0, 1e-3)):
+        for c in (sigma + radius) * (1.0 + 10.0 ** generator.uniform(-6, 3, 100)):
+            value, slope = optimistic(c, 5, sigma, radius)
+
+            def rise(angle: float, c: float = c, s: float = sigma, r: float = radius) -> float:
+                t = (s + r * math.sin(angle)) / (c - r * math.cos(angle))
+                return math.cos(angle) * (t**2 - 1) + t * math.sin(angle)
+
+            angle = brentq(rise, 0.0, math.pi / 2, xtol=1e-15, rtol=1e-15)
+            gap, deviation = c - radius * math.cos(angle), sigma + radius * math.sin(angle)
+            plain = math.log(deviation) + (gap / deviation) ** 2 / 2 + 4 * math.log(sigma)
+            assert value == pytest.approx(plain, rel=1e-12, abs=1e-12)
+            assert slope == pytest.approx(gap / deviation**2, rel=1e-11)
+
+
+@pytest.mark.parametrize(("sigma", "radius"), [(1.0, 0.5), (0.5, 1.0)])
+@pytest.mark.parametrize("p", [1, 2, 8, 30])
+def test_the_published_corner(p: int, sigma: float, radius: float) -> None:
+    for c in DISTANCES:
+        value, slope = corner(c, p, sigma, radius)
+        # The objective of the inner search at sqrt(p) u0 = radius, u1 = 0.
+        u0 = radius / math.sqrt(p)
+        plain = -math.log(sigma) - (c + math.sqrt(p) * u0) ** 2 / (2 * sigma**2)
+        assert value == pytest.approx(plain - (p - 1) * math.log(sigma))
+        assert slope == pytest.approx(-(c + radius) / sigma**2)
+        # It is one of the places that the minimum is taken over.
+        assert solve_pessimistic(c, p, sigma, radius)[0] <= value + 1e-12
+
+
 # The objective and the ball
 
 
-def odds(here: np.ndarray, samples: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
+def odds(
+    here: np.ndarray, samples: np.ndarray, labels: np.ndarray, inner: str = "published"
+) -> tuple[float, np.ndarray]:
     gradient = np.empty(len(here))
-    table = cached_table(len(here))
-    return log_odds(here, samples, labels, 1.0, 0.5, 0.5, table, gradient), gradient
+    table = cached_table(len(here)) if inner == "exact" else NO_TABLE
+    return log_odds(here, *by_class(samples, labels), 1.0, 0.5, 0.5, table, gradient), gradient
 
 
 @cache
@@ -263,11 +301,16 @@ def cached_table(p: int) -> np.ndarray:
     return np.asarray(pessimistic_table(p, 1.0, 0.5))
 
 
+def plain_corner(c: float, p: int, sigma: float, radius: float) -> tuple[float, float]:
+    return -((c + radius) ** 2) / (2 * sigma**2) - p * math.log(sigma), -(c + radius) / sigma**2
+
+
 def plain_log_odds(
-    here: np.ndarray, samples: np.ndarray, labels: np.ndarray
+    here: np.ndarray, samples: np.ndarray, labels: np.ndarray, inner: str = "published"
 ) -> tuple[float, np.ndarray]:
     value, gradient = 0.0, np.zeros(len(here))
-    for label, bound, sign in ((False, plain_optimistic, 1.0), (True, plain_pessimistic, -1.0)):
+    worst = plain_pessimistic if inner == "exact" else plain_corner
+    for label, bound, sign in ((False, plain_optimistic, 1.0), (True, worst, -1.0)):
         rows = samples[labels == label]
         if not len(rows):
             continue
@@ -281,8 +324,18 @@ def plain_log_odds(
     return value, gradient
 
 
+def test_samples_by_class() -> None:
+    samples = np.arange(15.0).reshape(5, 3)
+    labels = np.array([True, False, True, False, False])
+    rows, features, n_adverse = by_class(samples, labels)
+    np.testing.assert_array_equal(rows, samples[[1, 3, 4, 0, 2]])
+    np.testing.assert_array_equal(features, rows.T)
+    assert n_adverse == 3
+
+
+@pytest.mark.parametrize("inner", ["published", "exact"])
 @pytest.mark.parametrize("classes", ["both", "adverse", "favourable"])
-def test_log_odds_and_their_gradient(classes: str) -> None:
+def test_log_odds_and_their_gradient(classes: str, inner: str) -> None:
     generator = np.random.default_rng(3)
     samples = generator.normal(size=(25, 6)) * 1.5
     labels = {
@@ -291,45 +344,86 @@ def test_log_odds_and_their_gradient(classes: str) -> None:
         "favourable": np.ones(25, dtype=bool),
     }[classes]
     here = generator.normal(size=6)
-    value, gradient = odds(here, samples, labels)
-    slow_value, slow_gradient = plain_log_odds(here, samples, labels)
+    value, gradient = odds(here, samples, labels, inner)
+    slow_value, slow_gradient = plain_log_odds(here, samples, labels, inner)
     assert value == pytest.approx(slow_value, abs=1e-5)
     np.testing.assert_allclose(gradient, slow_gradient, atol=1e-3)
     for k in range(6):
         h = 1e-5 * np.eye(6)[k]
-        difference = odds(here + h, samples, labels)[0] - odds(here - h, samples, labels)[0]
-        assert gradient[k] == pytest.approx(difference / 2e-5, abs=1e-5)
+        left, right = (odds(here + s * h, samples, labels, inner)[0] for s in (-1, 1))
+        assert gradient[k] == pytest.approx((right - left) / 2e-5, abs=1e-5)
 
 
 def test_log_odds_at_a_sample_and_far_from_all() -> None:
     samples = np.array([[0.0, 0.0], [1.0, 0.0]])
-    for here in (samples[1].copy(), np.array([1e4, -1e4])):
-        value, gradient = odds(here, samples, np.array([False, True]))
-        assert np.isfinite(value) and np.isfinite(gradient).all()
+    for inner in ("published", "exact"):
+        for here in (samples[0].copy(), samples[1].copy(), np.array([1e4, -1e4])):
+            value, gradient = odds(here, samples, np.array([False, True]), inner)
+            assert np.isfinite(value) and np.isfinite(gradient).all()
+
+
+def slow_sum(numbers: np.ndarray) -> np.float32:
+    """Add up in PyTorch's order, as `single_precision.py` states it."""
+    width = 8 if len(numbers) >= 8 else 1
+    turns = numbers[: len(numbers) // width * width].reshape(-1, width)
+    in_turn = len(turns) // 4 * 4
+    groups = [[*turns[group:in_turn:4]] for group in range(4)]
+    groups[0] += [*turns[in_turn:]]
+    nothing = np.zeros(width, dtype=np.float32)
+    lanes = sum((sum(group, nothing) for group in groups), nothing)
+    return in_order([*numbers[turns.size :], *lanes])
+
+
+def in_order(numbers: Iterable[np.float32]) -> np.float32:
+    return sum(numbers, np.float32(0.0))
+
+
+@pytest.mark.parametrize("p", [1, 3, 5, 7, 8, 11, 20, 30, 33, 80])
+def test_single_precision_sums_are_those_of_torch(p: int) -> None:
+    # PyTorch promises no order, but has the same for all vector widths of x86-64 processors.
+    same_order = platform.machine() in ("x86_64", "AMD64")
+    generator = np.random.default_rng(p)
+    for _ in range(500):
+        here, start = generator.normal(size=(2, p)).astype(np.float32)
+        change = here - start
+        assert single_length(here, start) == in_order(np.abs(change))
+        assert single_sum(change) == slow_sum(change)
+        if same_order:
+            there = torch.from_numpy(here) - torch.from_numpy(start)
+            assert single_length(here, start) == torch.linalg.norm(there, ord=1, dim=-1).item()
+            assert single_sum(change) == there.sum().item()
+
+
+@pytest.mark.parametrize("p", [1, 2, 8, 11, 20, 30])
+def test_projection_is_that_of_torch(p: int) -> None:
+    generator = np.random.default_rng(p)
+    for _ in range(200):
+        change = generator.normal(size=p).astype(np.float32)
+        radius = np.float32(generator.uniform(0.1, 1.2) * np.abs(change).sum())
+        ours = change.copy()
+        project(ours, radius)
+        theirs = plain_project(torch.from_numpy(change), torch.tensor(radius))
+        np.testing.assert_array_equal(ours, theirs.numpy())
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    change=st.lists(st.floats(-50, 50), min_size=1, max_size=8),
-    radius=st.floats(1e-3, 60),
-    centre=st.floats(-5, 5),
+    change=st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=8),
+    radius=st.floats(2**-9, 60, width=32),
 )
-def test_projection_is_the_nearest_row_of_the_ball(
-    change: list[float], radius: float, centre: float
-) -> None:
-    start = np.full(len(change), centre)
-    there = start + np.array(change)
-    here = there.copy()
-    project(here, start, radius)
-    moved, wished = here - start, there - start
-    if np.abs(wished).sum() <= radius:
-        np.testing.assert_array_equal(here, there)
+def test_projection_is_the_nearest_row_of_the_ball(change: list[float], radius: float) -> None:
+    wished = np.array(change, dtype=np.float32)
+    moved = wished.copy()
+    project(moved, np.float32(radius))
+    if single_sum(np.abs(wished)) <= radius:
+        np.testing.assert_array_equal(moved, wished)
         return
-    assert np.abs(moved).sum() == pytest.approx(radius, rel=1e-9, abs=1e-12)
+    rounding = 1e-6 * float(np.abs(wished).sum())
+    assert np.abs(moved).sum() == pytest.approx(radius, rel=1e-5, abs=rounding)
     # Optimal: what is left over points along the ball's normal at the result.
-    left = wished - moved
+    left = wished.astype(np.float64) - moved
     largest = np.abs(left).max()
-    np.testing.assert_allclose(left @ moved, largest * radius, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(left @ moved, largest * radius, rtol=1e-4, atol=60 * rounding)
 
 
 # The method
@@ -355,17 +449,19 @@ def test_one_step_is_the_slow_one(small_context: Context, small_factuals: Factua
 
 
 def plain_walk(
-    method: RBR, x: np.ndarray, start: np.ndarray, radius: float, samples: np.ndarray
+    method: RBR, x: np.ndarray, start: np.ndarray, samples: np.ndarray
 ) -> tuple[np.ndarray, int]:
     labels = method.context.model.favourable(samples)
-    here, best, idle = start.copy(), math.inf, 0
+    here, best, idle = start, math.inf, 0
+    radius = single_length(here, x) + np.float32(method.extra_distance)
     for iteration in range(method.max_iterations):
-        if single_length(here, x) >= np.float32(radius):
+        if single_length(here, x) >= radius:
             return here, iteration
-        value, gradient = odds(here, samples, labels)
-        here = here - method.step_size * gradient
-        project(here, x, radius)
-        here = here.astype(np.float32).astype(np.float64)
+        value, gradient = odds(here, samples, labels, method.inner)
+        change = here - np.float32(method.step_size) * gradient.astype(np.float32) - x
+        project(change, radius)
+        here = change + x
+        value = float(np.float32(value))
         idle = 0 if best - value > method.tolerance else idle + 1
         best = min(best, value)
         if idle == method.patience:
@@ -375,24 +471,52 @@ def plain_walk(
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"extra_distance": 50.0}, {"extra_distance": 50.0, "max_iterations": 3}],
-    ids=["surface", "patience", "budget"],
+    [
+        {},
+        {"inner": "exact"},
+        {"extra_distance": 50.0},
+        {"extra_distance": 50.0, "max_iterations": 3},
+    ],
+    ids=["surface", "exact", "patience", "budget"],
 )
 def test_the_walk_ends_where_it_should(
-    settings: dict[str, float], small_context: Context, small_factuals: Factuals
+    settings: dict[str, float | str], small_context: Context, small_factuals: Factuals
 ) -> None:
     method = RBR(**settings).fit(small_context)  # type: ignore[arg-type]
     asked = small_factuals[:6]
     answers = method.generate(asked)
     start = RBR(max_iterations=0).fit(small_context).generate(asked)
-    samples, _ = method._samples(asked.row_ids, start.rows)
-    radii = start.diagnostics["boundary_distance"] + method.extra_distance
-    for i, x in enumerate(asked.rows):
-        row, iterations = plain_walk(method, x, start.rows[i], radii[i], samples[i])
+    boundary = nearest_boundary(
+        small_context.model, asked.rows, method._favourable, n_rows=1000, n_steps=100
+    )
+    samples, _ = method._samples(asked.row_ids, boundary.rows)
+    for i, x in enumerate(asked.rows.astype(np.float32)):
+        begin = boundary.rows[i].astype(np.float32)
+        np.testing.assert_array_equal(start.rows[i], begin)
+        row, iterations = plain_walk(method, x, begin, samples[i])
         assert answers.diagnostics["iterations"][i] == iterations
-        np.testing.assert_allclose(answers.rows[i], row, atol=1e-5)
-        if not settings:
-            assert single_length(answers.rows[i], x) >= np.float32(radii[i])
+        np.testing.assert_array_equal(answers.rows[i], row)
+        if "extra_distance" not in settings:
+            radius = single_length(begin, x) + np.float32(0.2)
+            assert single_length(row, x) >= radius
+
+
+def test_both_inner_searches(small_context: Context, small_factuals: Factuals) -> None:
+    published, exact = (
+        RBR(inner=inner, extra_distance=50.0).fit(small_context).generate(small_factuals[:10])
+        for inner in ("published", "exact")
+    )
+    default = RBR(extra_distance=50.0).fit(small_context).generate(small_factuals[:10])
+    np.testing.assert_array_equal(default.rows, published.rows)
+    assert np.abs(published.rows - exact.rows).max() > 1e-3
+    with pytest.raises(InputError, match=r"inner search of rbr 'true'.*published, exact"):
+        RBR(inner="true")
+
+
+def test_roots() -> None:
+    numbers = np.array([0.0, 1e-300, 0.3, 0.9999])
+    for degree in (1, 8, 30):
+        np.testing.assert_allclose(_roots(numbers, degree), numbers ** (1 / degree), rtol=1e-13)
 
 
 def test_without_improvement_patience_ends_the_walk(
@@ -410,7 +534,7 @@ def test_without_a_step_the_answer_is_the_boundary_point(
     answers = RBR(max_iterations=0).fit(small_context).generate(small_factuals)
     assert answers.base_valid.all()
     lengths = np.abs(answers.rows - small_factuals.rows).sum(axis=1)
-    np.testing.assert_allclose(lengths, answers.diagnostics["boundary_distance"])
+    np.testing.assert_allclose(lengths, answers.diagnostics["boundary_distance"], rtol=1e-6)
     assert (answers.diagnostics["iterations"] == 0).all()
 
 
@@ -473,4 +597,5 @@ def test_settings_are_the_papers() -> None:
     assert (method.sigma, method.optimistic_radius, method.pessimistic_radius) == (1, 0.5, 0.5)
     assert (method.max_iterations, method.patience, method.tolerance) == (500, 10, 1e-10)
     assert method.step_size == pytest.approx(1000**-0.5)
+    assert method.inner == "published"
     assert not RBR.tuning_candidates()

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.spatial.distance import cdist
 
+from changeproof.arithmetic.compiling import compiled
 from changeproof.networks.model import Floats, Model
-
-# Plain arithmetic: a step is the same number here and in NumPy.
-exactly = njit(nogil=True, cache=True, error_model="numpy")
 
 SHELL_POINTS = 512
 PEOPLE_AT_ONCE = 16
@@ -100,7 +97,7 @@ def _search_some(
         searching = searching[(counts > 0) & np.isnan(found_distances[searching])]
 
 
-@exactly
+@compiled
 def _plan_shells(
     lengths: Any, steps: Any, fractions: Any, searching: Any, quota: int, reached: Any
 ) -> Any:
@@ -128,7 +125,7 @@ def _plan_shells(
     return counts
 
 
-@exactly
+@compiled
 def _fill_shells(
     people: Any,
     rows: Any,
@@ -157,7 +154,7 @@ def _fill_shells(
             steps[person, i] = step
 
 
-@exactly
+@compiled
 def _settle(
     favourable: Any,
     points: Any,
@@ -186,7 +183,7 @@ def largest_distance(rows: Floats) -> float:
     return float(_largest_distance(rows[outermost_first], radii[outermost_first]))
 
 
-@exactly
+@compiled
 def _largest_distance(rows: Any, radii: Any) -> float:
     """Compare pairs, outermost rows first, and pass over those too near the centre to matter."""
     slack = 1.0 + 1e-9

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import exp, log
+from changeproof.errors import unknown
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.methods.mixture_bounds import optimistic, pessimistic, pessimistic_table
-from changeproof.methods.nearest_boundary import exactly, largest_distance, nearest_boundary
-from changeproof.networks.kernels import compiled
+from changeproof.methods.mixture_bounds import pessimistic_table
+from changeproof.methods.nearest_boundary import largest_distance, nearest_boundary
+from changeproof.methods.single_precision import project, single_length
+from changeproof.methods.worst_case_odds import NO_TABLE, by_class, log_odds
 from changeproof.networks.model import Booleans, Floats
 from changeproof.randomness import stream
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
 PEOPLE_AT_ONCE = 256
+INNER = ("published", "exact")
+# 1 / sqrt(1000), as single precision has it after two roundings.
+STEP_SIZE = float(np.float32(1.0) / np.sqrt(np.float32(1_000.0)))
 
 
 class RBR(Method):
@@ -46,6 +52,11 @@ class RBR(Method):
         Wasserstein radii of the adverse and of the favourable mixture.
     extra_distance
         How much farther than the boundary point, in absolute distance, the walk may go.
+    inner
+        Which Gaussian stands for a favourable sample. "published": the one whose mean has moved
+        away by the whole radius. The published code always ends there, because the gradient of
+        its inner search has a sign error, and the paper's numbers are of that. "exact": the one
+        that makes the point least likely, as the method is defined.
     step_size, max_iterations
         Of the projected gradient descent.
     patience, tolerance
@@ -54,10 +65,14 @@ class RBR(Method):
 
     Notes
     -----
-    The walk ends before the step at which it finds itself on the surface of its ball. As in the
-    published code, where it is and how far it has come are single precision numbers, compared
-    without a tolerance: a row projected onto the surface may come to lie a rounding error inside,
-    and then takes another step.
+    As in the published code, the walk is in single precision: the factual, the boundary point,
+    the radius, where the walk is, the gradient once it is known, the step, the projection, and
+    the value that has to improve. The search for the boundary point, the samples and what is
+    inside value and gradient are in double precision.
+
+    The walk ends before the step at which it finds itself on the surface of its ball, without a
+    tolerance: a row projected onto the surface may come to lie a rounding error inside, and then
+    takes another step. All sums have the published order for that reason.
     """
 
     name = "rbr"
@@ -74,11 +89,14 @@ class RBR(Method):
         optimistic_radius: float = 0.5,
         pessimistic_radius: float = 0.5,
         extra_distance: float = 0.2,
-        step_size: float = 1.0 / math.sqrt(1_000.0),
+        inner: str = "published",
+        step_size: float = STEP_SIZE,
         max_iterations: int = 500,
         patience: int = 10,
         tolerance: float = 1e-10,
     ) -> None:
+        if inner not in INNER:
+            raise unknown("inner search of rbr", inner, INNER)
         self.n_rows = n_rows
         self.n_steps = n_steps
         self.n_samples = n_samples
@@ -87,6 +105,7 @@ class RBR(Method):
         self.optimistic_radius = optimistic_radius
         self.pessimistic_radius = pessimistic_radius
         self.extra_distance = extra_distance
+        self.inner = inner
         self.step_size = step_size
         self.max_iterations = max_iterations
         self.patience = patience
@@ -116,9 +135,8 @@ class RBR(Method):
         for first in range(0, len(places), PEOPLE_AT_ONCE):
             some = places[first : first + PEOPLE_AT_ONCE]
             samples, labels = self._samples(factuals.row_ids[some], boundary.rows[some])
-            radii = boundary.distances[some] + self.extra_distance
             rows[some], diagnostics["iterations"][some] = self._walk(
-                factuals.rows[some], boundary.rows[some], radii, samples, labels
+                factuals.rows[some], boundary.rows[some], samples, labels
             )
             diagnostics["favourable_samples"][some] = labels.sum(axis=1)
         return Candidates(rows, np.where(there, "", NO_BOUNDARY).tolist(), diagnostics)
@@ -135,27 +153,28 @@ class RBR(Method):
             generator = stream(self.context.task.name, self.context.base_seed, "rbr", row_id)
             directions = generator.standard_normal((self.n_samples, n_features))
             directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
-            reach = generator.random((self.n_samples, 1)) ** (1.0 / n_features)
-            samples[i] = centres[i] + self._ball_radius * reach * directions
+            reach = _roots(generator.random(self.n_samples), n_features)
+            samples[i] = centres[i] + self._ball_radius * reach[:, None] * directions
         labels = self.context.model.favourable(samples.reshape(-1, n_features))
         return samples, labels.reshape(n, self.n_samples)
 
     def _walk(
-        self, starts: Floats, centres: Floats, radii: Floats, samples: Floats, labels: Booleans
-    ) -> tuple[Floats, npt.NDArray[np.int64]]:
-        rows = centres.copy()
+        self, starts: Floats, centres: Floats, samples: Floats, labels: Booleans
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        rows = centres.astype(np.float32)
         iterations = np.zeros(len(rows), dtype=np.int64)
+        exact = self.inner == "exact"
         _walk_all(
             rows,
             iterations,
-            starts,
-            radii,
+            starts.astype(np.float32),
+            self.extra_distance,
             samples,
             labels,
             self.sigma,
             self.optimistic_radius,
             self.pessimistic_radius,
-            _table(rows.shape[1], self.sigma, self.pessimistic_radius),
+            _table(rows.shape[1], self.sigma, self.pessimistic_radius) if exact else NO_TABLE,
             self.step_size,
             self.max_iterations,
             self.patience,
@@ -170,11 +189,21 @@ def _table(n_features: int, sigma: float, radius: float) -> Floats:
 
 
 @compiled
+def _roots(numbers: Any, degree: int) -> Any:
+    """Return the roots, of that degree, of numbers from [0, 1)."""
+    roots = np.empty(len(numbers))
+    for i in range(len(numbers)):
+        root = exp(log(numbers[i]) / degree)
+        roots[i] = root if numbers[i] > 0.0 else 0.0
+    return roots
+
+
+@compiled
 def _walk_all(
     rows: Any,
     iterations: Any,
     starts: Any,
-    radii: Any,
+    extra_distance: float,
     samples: Any,
     labels: Any,
     sigma: float,
@@ -186,116 +215,34 @@ def _walk_all(
     patience: int,
     tolerance: float,
 ) -> None:
-    """Move each row, in place, down its objective; count the steps it takes."""
+    """Move each single precision row, in place, down its objective; count the steps it takes."""
     gradient = np.empty(rows.shape[1])
+    step = np.float32(step_size)
     for i in range(len(rows)):
         here, start = rows[i], starts[i]
+        radius = single_length(here, start) + np.float32(extra_distance)
+        sorted_samples, features, n_adverse = by_class(samples[i], labels[i])
         least, idle = np.inf, 0
         while iterations[i] < max_iterations and idle < patience:
-            if single_length(here, start) >= np.float32(radii[i]):
+            if single_length(here, start) >= radius:
                 break
-            value = log_odds(
+            odds = log_odds(
                 here,
-                samples[i],
-                labels[i],
+                sorted_samples,
+                features,
+                n_adverse,
                 sigma,
                 optimistic_radius,
                 pessimistic_radius,
                 table,
                 gradient,
             )
+            value = float(np.float32(odds))
             for k in range(len(here)):
-                here[k] -= step_size * gradient[k]
-            project(here, start, radii[i])
+                here[k] = here[k] - step * np.float32(gradient[k]) - start[k]
+            project(here, radius)
             for k in range(len(here)):
-                here[k] = np.float32(here[k])
+                here[k] += start[k]
             iterations[i] += 1
             idle = 0 if least - value > tolerance else idle + 1
             least = min(least, value)
-
-
-@exactly
-def single_length(here: Any, start: Any) -> Any:
-    """Return the absolute distance in single precision, added up in the order of the features."""
-    length = np.float32(0.0)
-    for k in range(len(here)):
-        length += abs(np.float32(here[k]) - np.float32(start[k]))
-    return length
-
-
-@compiled
-def log_odds(
-    here: Any,
-    samples: Any,
-    labels: Any,
-    sigma: float,
-    optimistic_radius: float,
-    pessimistic_radius: float,
-    table: Any,
-    gradient: Any,
-) -> float:
-    """Return the worst-case log-odds of adverse to favourable, and fill in their gradient.
-
-    The part of a class without samples is left out.
-    """
-    n_samples, n_features = samples.shape
-    logs, slopes = np.empty(n_samples), np.empty(n_samples)
-    most = np.full(2, -np.inf)
-    for n in range(n_samples):
-        square = 0.0
-        for k in range(n_features):
-            square += (here[k] - samples[n, k]) ** 2
-        c = math.sqrt(square)
-        if labels[n]:
-            log, slope = pessimistic(c, n_features, sigma, pessimistic_radius, table)
-        else:
-            negative, rise = optimistic(c, n_features, sigma, optimistic_radius)
-            log, slope = -negative, -rise
-        logs[n] = log
-        slopes[n] = slope / c if c > 0.0 else 0.0
-        most[int(labels[n])] = max(most[int(labels[n])], log)
-    totals = np.zeros(2)
-    for n in range(n_samples):
-        logs[n] = math.exp(logs[n] - most[int(labels[n])])
-        totals[int(labels[n])] += logs[n]
-    gradient[:] = 0.0
-    for n in range(n_samples):
-        weight = slopes[n] * logs[n] / totals[int(labels[n])]
-        if labels[n]:
-            weight = -weight
-        for k in range(n_features):
-            gradient[k] += weight * (here[k] - samples[n, k])
-    value = 0.0
-    if totals[0] > 0.0:
-        value += most[0] + math.log(totals[0])
-    if totals[1] > 0.0:
-        value -= most[1] + math.log(totals[1])
-    return value
-
-
-@compiled
-def project(here: Any, centre: Any, radius: float) -> None:
-    """Move a row, in place, to the nearest one within an absolute distance of the centre.
-
-    Every change shrinks by the same amount, or to nothing where it is smaller than that: the
-    amount that leaves a total of `radius`. Leaving out the changes that vanish raises it.
-    """
-    n_features = len(here)
-    cut, vanishing = -np.inf, -1
-    while True:
-        total, n_left = 0.0, 0
-        for k in range(n_features):
-            change = abs(here[k] - centre[k])
-            if change > cut:
-                total += change
-                n_left += 1
-        if vanishing < 0 and total <= radius:
-            return
-        if n_left == 0 or n_features - n_left == vanishing:
-            break
-        vanishing = n_features - n_left
-        cut = (total - radius) / n_left
-    for k in range(n_features):
-        change = here[k] - centre[k]
-        size = max(abs(change) - cut, 0.0)
-        here[k] = centre[k] + (size if change > 0.0 else -size)
