@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.stats import beta
 
@@ -12,6 +14,8 @@ from changeproof.networks.model import Booleans
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 ENSEMBLE_OFFSET = 100_000
+# How many members have been asked about a point before it is given up.
+FEW_MEMBERS = (2, 8)
 
 
 def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingRecipe]:
@@ -71,6 +75,8 @@ class BetaRCE(Method):
         task = self.context.task
         recipes = ensemble_recipes(task, self.context.base_seed, self.ensemble_size)
         self._ensemble = self.context.learner.train(recipes, task)
+        ends = [0, *(size for size in FEW_MEMBERS if size < self.ensemble_size), self.ensemble_size]
+        self._parts = [self._ensemble.part(start, stop) for start, stop in pairwise(ends)]
         self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
         self._first, self._second = (
             GrowingSpheres(samples=self.samples, norm=2, step=self.step, max_shells=shells)
@@ -88,18 +94,19 @@ class BetaRCE(Method):
         return np.asarray(self._bounds[self._ensemble.favourable(points).sum(axis=0)])
 
     def _robust(self, points: Floats) -> Booleans:
-        """Ask one member after the other, about points that can still get the votes they need."""
+        """Ask few members first, and the others where the votes that are needed can still come."""
         needed = int((self._bounds <= self.robustness).sum())
         robust = self.context.model.favourable(points)
         asked = np.flatnonzero(robust)
-        votes = np.zeros(len(asked), dtype=np.int64)
-        for member in range(self.ensemble_size):
-            votes += self._ensemble[member].favourable(points[asked])
-            possible = votes + self.ensemble_size - member - 1 >= needed
-            robust[asked[~possible]] = False
-            asked, votes = asked[possible], votes[possible]
+        votes, to_come = np.zeros(len(asked), dtype=np.int64), self.ensemble_size
+        for members in self._parts:
             if not len(asked):
                 break
+            votes += members.favourable(points[asked]).sum(axis=0)
+            to_come -= len(members)
+            possible = votes + to_come >= needed
+            robust[asked[~possible]] = False
+            asked, votes = asked[possible], votes[possible]
         return robust
 
     def _search(self, factuals: Factuals) -> Candidates:

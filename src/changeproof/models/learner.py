@@ -21,6 +21,9 @@ class Stack(Protocol):
 
     def __getitem__(self, position: int) -> Model: ...
 
+    def part(self, start: int, stop: int) -> Stack:
+        """Return the models from one position up to another."""
+
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""
 
@@ -39,6 +42,10 @@ class ModelStack:
 
     def __getitem__(self, position: int) -> Model:
         return self.models[position]
+
+    def part(self, start: int, stop: int) -> ModelStack:
+        """Return the models from one position up to another."""
+        return ModelStack(self.models[start:stop])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""

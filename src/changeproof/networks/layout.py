@@ -95,7 +95,7 @@ def tile_rows(
     shape = tiles, padded(n_features, UNIT_BLOCK), length
     result = aligned_zeros(math.prod(shape), np.empty(0, dtype)).reshape(shape)
     fill_tiles(np.ascontiguousarray(rows), result, filled)
-    return cast(npt.NDArray[Kind], result)
+    return cast("npt.NDArray[Kind]", result)
 
 
 def tile_values(

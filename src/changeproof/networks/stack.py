@@ -84,6 +84,10 @@ class NetworkStack:
     def __len__(self) -> int:
         return self._size
 
+    def part(self, start: int, stop: int) -> NetworkStack:
+        """Return the networks from one position up to another."""
+        return NetworkStack.of([self[position] for position in range(start, stop)])
+
     def __getitem__(self, position: int) -> Network:
         for group in self.groups:
             (found,) = np.nonzero(group.positions == position)
