@@ -1,4 +1,4 @@
-"""AP-Delta-S for one person: a mixed-integer programme per margin, network after network drawn."""
+"""AP-Delta-S for one person: a mixed-integer programme per margin, network after network judged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class PlainAPDS(PlainMethod):
             margin = s.first_margin + number * s.margin_step
             point = self.closest(row, margin + MARGIN_SLACK, deadline - time.perf_counter())
             if point is not None and self.survives(point, self.context.base_seed):
-                # The certificate on a sample of its own is part of the job.
+                # The certificate on a sample of its own is part of the job. (Whose it is does not
+                # matter here: the package's is that of the person's place among all.)
                 self.certified = self.survives(point, self.context.base_seed + 1_000_003 + row_id)
                 return point
         return np.full_like(row, np.nan)
@@ -67,8 +68,8 @@ class PlainAPDS(PlainMethod):
         generator = torch.Generator().manual_seed(seed)
         row = torch.from_numpy(point[None])
         with torch.no_grad():
-            for _ in range(self.samples):
-                moved = moved_parameters(self.centre, self.radius, generator)
+            tensors = moved_parameters(self.centre, self.radius, self.samples, generator)
+            for moved in zip(*tensors, strict=True):
                 parameters = dict(zip(self.names, (p.double() for p in moved), strict=True))
                 if float(functional_call(self.module, parameters, row)) < 0.5:
                     return False

@@ -50,10 +50,10 @@ def threshold_generator(context: Context) -> np.random.Generator:
 
 
 def moved_parameters(
-    centre: list[torch.Tensor], radius: float, generator: torch.Generator
+    centre: list[torch.Tensor], radius: float, samples: int, generator: torch.Generator
 ) -> list[torch.Tensor]:
-    """The next network drawn uniformly from the box, tensor by tensor."""
+    """Networks drawn uniformly from the box: of each tensor, first all samples."""
     return [
-        tensor + radius * (2.0 * torch.rand(tensor.shape, generator=generator) - 1.0)
+        tensor + radius * (2.0 * torch.rand((samples, *tensor.shape), generator=generator) - 1.0)
         for tensor in centre
     ]

@@ -85,25 +85,3 @@ def test_rows_that_are_not_finite_are_refused(bad: float) -> None:
     for judge in (network.logits, network.logits_and_gradients):
         with pytest.raises(InputError, match="finite rows"):
             judge(np.array([[0.0, bad]]))
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10_000),
-    hidden=st.sampled_from([(32, 32), (8,), (5, 7), ()]),
-    size=st.sampled_from([0.1, 1.0, 30.0]),
-    clipped=st.booleans(),
-)
-def test_estimates_are_never_further_off_than_they_say(
-    seed: int, hidden: tuple[int, ...], size: float, clipped: bool
-) -> None:
-    generator = np.random.default_rng(seed)
-    network = Network.initialised(6, hidden, seed)
-    centres, moves = size * generator.normal(size=(3, 6)), size * generator.normal(size=(70, 6))
-    low, high = (np.full(6, -0.7 * size), np.full(6, size)) if clipped else (None, None)
-    estimates, error = network.estimate_logits(centres, moves, low, high)
-    points = centres[:, None, :] + moves
-    points = points if low is None else np.clip(points, low, high)
-    exact = network.logits(points.reshape(-1, 6)).reshape(3, 70)
-    assert np.abs(estimates - exact).max() <= error
-    assert error < 1e-3 * size

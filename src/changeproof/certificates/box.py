@@ -158,8 +158,8 @@ def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
     Parameters may be followed by others, or by at least `SPARE` zeros (see `dot`).
     """
     logit = 0.0
-    for j in range(len(row)):
-        values[0, j] = row[j]
+    for j in range(-(-len(row) // 8) * 8):
+        values[0, j] = row[j] if j < len(row) else 0.0
     for layer in range(len(layers)):
         n_in, n_out, start, _ = layers[layer]
         stop = start + n_in * n_out
@@ -185,6 +185,5 @@ def logits_inside(
     moved = np.zeros(len(centre) + SPARE, np.float32)
     values = scratch_for(layers)
     for r in range(len(rows)):
-        values[:] = 0.0
         move_parameters(centre, layers, radius, rows[r], directions[r], moved)
         logits[r] = network_logit(moved, layers, rows[r], values)

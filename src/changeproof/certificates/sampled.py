@@ -151,7 +151,6 @@ def _all_favourable(parameters: Any, layers: Layers, rows: Any, result: Any) -> 
     values = scratch_for(layers)
     for r in range(len(rows)):
         result[r] = True
-        values[:] = 0.0
         for sample in range(len(parameters)):
             if network_logit(parameters[sample], layers, rows[r], values) < 0.0:
                 result[r] = False

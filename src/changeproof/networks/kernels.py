@@ -350,7 +350,7 @@ def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
         likelihood = kind(sigmoid(np.float64(logits[r])))
         likelihood = one - likelihood if labels[r] < 0.5 else likelihood
         size = log(np.float64(likelihood))
-        losses[r] = -weights[r] * (size if size > SMALLEST_LOG else SMALLEST_LOG)
+        losses[r] = -weights[r] * (SMALLEST_LOG if size < SMALLEST_LOG else size)
 
 
 @compiled
