@@ -97,3 +97,17 @@ def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Plan]
 def quick_run(shared_run: Callable[[str, Plan], Results]) -> Results:
     """The quick preset, in one process."""
     return shared_run("quick", Plan.preset("quick"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which processors gave the same bytes as this one (see `test_processors.py`)."""
+    targets = [
+        value
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in report.user_properties
+        if name == "target" and report.when == "call"
+    ]
+    if targets:
+        terminalreporter.write_line("The quick preset, byte by byte the same as on this machine:")
+        for target in targets:
+            terminalreporter.write_line(f"  {target}")

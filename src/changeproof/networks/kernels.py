@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import fma, log, sigmoid
+from changeproof.arithmetic.functions import exp, fma, log
 from changeproof.arithmetic.lanes import (
     ONE_REGISTER,
     aligned_zeros,
@@ -299,9 +299,9 @@ def adam_step(
     one_minus_beta1, beta2 = kind(1.0 - ADAM_BETA1), kind(ADAM_BETA2)
     one_minus_beta2, epsilon = kind(1.0 - ADAM_BETA2), kind(ADAM_EPSILON)
     for i in range(parameters.size):
-        g = gradient[i] + decay * parameters[i]
-        m = mean[i] + (g - mean[i]) * one_minus_beta1
-        v = beta2 * square[i] + one_minus_beta2 * g * g
+        g = fma(decay, parameters[i], gradient[i])
+        m = fma(g - mean[i], one_minus_beta1, mean[i])
+        v = fma(one_minus_beta2 * g, g, beta2 * square[i])
         mean[i] = m
         square[i] = v
         parameters[i] -= size * m / (np.sqrt(v) / correction + epsilon)
@@ -320,9 +320,9 @@ def sgd_step(
     kind = parameters.dtype.type
     size, decay, keep = kind(learning_rate), kind(weight_decay), kind(SGD_MOMENTUM)
     for i in range(parameters.size):
-        g = gradient[i] + decay * parameters[i]
+        g = fma(decay, parameters[i], gradient[i])
         momentum[i] = g if step == 1 else keep * momentum[i] + g
-        parameters[i] -= size * momentum[i]
+        parameters[i] = fma(-size, momentum[i], parameters[i])
 
 
 @compiled
@@ -333,21 +333,25 @@ def copy_into(source: Any, target: Any) -> None:
 
 
 @compiled
+def probability(logit: Any) -> Any:
+    """Return the sigmoid of a single-precision logit, with PyTorch's roundings."""
+    one = np.float32(1)
+    return one / (one + np.float32(exp(-np.float64(logit))))
+
+
+@compiled
 def loss_slopes(logits: Any, labels: Any, weights: Any, per_weight: Any, n_rows: int) -> None:
     """Replace logits by the derivative of the weighted cross-entropy by them."""
-    kind = logits.dtype.type
     for r in range(n_rows):
-        probability = kind(sigmoid(np.float64(logits[r])))
-        logits[r] = (probability - labels[r]) * (weights[r] * per_weight)
+        logits[r] = (probability(logits[r]) - labels[r]) * (weights[r] * per_weight)
 
 
 @compiled
 def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
     """Fill in the weighted cross-entropy of every row; as in PyTorch, no log is below -100."""
-    kind = logits.dtype.type
-    one = kind(1)
+    one = np.float32(1)
     for r in range(labels.size):
-        likelihood = kind(sigmoid(np.float64(logits[r])))
+        likelihood = probability(logits[r])
         likelihood = one - likelihood if labels[r] < 0.5 else likelihood
         size = log(np.float64(likelihood))
         losses[r] = -weights[r] * (SMALLEST_LOG if size < SMALLEST_LOG else size)

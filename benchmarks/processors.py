@@ -1,0 +1,155 @@
+"""The same plan under other processors: are all pieces equal to the byte?
+
+A machine can pretend to be others. Compiled kernels are told how wide vectors are and whether
+there are 512-bit registers; OpenBLAS and NumPy are told to use kernels of other processors; the
+C library is told to do without AVX2 and fused products. Every target runs the plan in processes
+of its own and into a directory of its own, and its pieces are held against those of the host.
+
+    python -m benchmarks.processors [--preset quick|paper] [--out DIRECTORY] [TARGET ...]
+
+With the preset `paper`, all targets of `targets()` but the host are tried one after the other
+(six minutes each); the answer is written to DIRECTORY/targets.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from llvmlite import binding
+from numpy._core import _multiarray_umath as numpy_core
+
+HOST = "host"
+# Not part of what is promised: how long things took, and when.
+TIMES = ("generation_seconds.csv", "timings.csv")
+
+
+def targets() -> dict[str, dict[str, str]]:
+    """Return the environments of the processors that this machine can pretend to be, by name."""
+    features = binding.get_host_cpu_features()
+    if "avx2" not in features:  # not an x86 processor of the last ten years: only itself
+        return {HOST: {}}
+    name = binding.get_host_cpu_name()
+    listed = features.flatten()
+    narrow = ",".join(
+        f"-{feature[1:]}" if feature.startswith("+avx512") else feature
+        for feature in listed.split(",")
+    )
+    dispatched = [
+        feature
+        for feature in numpy_core.__cpu_dispatch__
+        if numpy_core.__cpu_features__.get(feature)
+    ]
+    found = {
+        HOST: {},
+        "x86-64-v3 with 128-bit vectors, OpenBLAS for Haswell, NumPy and libm for old processors": {
+            **_vectors("x86-64-v3", f"{narrow},+prefer-128-bit"),
+            "OPENBLAS_CORETYPE": "Haswell",
+            "NPY_DISABLE_CPU_FEATURES": " ".join(dispatched),
+            "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA",
+        },
+        "256-bit vectors, OpenBLAS for Zen": {
+            **_vectors(name, f"{listed},+prefer-256-bit"),
+            "OPENBLAS_CORETYPE": "Zen",
+        },
+    }
+    if features.get("avx512f"):
+        found["512-bit vectors, OpenBLAS for SkylakeX"] = {
+            **_vectors(name, f"{listed},-prefer-256-bit,-prefer-128-bit"),
+            "OPENBLAS_CORETYPE": "SkylakeX",
+        }
+    return found
+
+
+def _vectors(name: str, features: str) -> dict[str, str]:
+    return {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
+
+
+def run_as(target: str, preset: str, folder: Path, *, jobs: int, publish: bool) -> None:
+    """Run a preset as if on another processor, with a cache of compiled kernels of its own."""
+    environment = {**os.environ, **targets()[target], "NUMBA_CACHE_DIR": str(folder / "kernels")}
+    code = (
+        "import sys; from changeproof import Plan, run; "
+        f"run(Plan.preset({preset!r}), sys.argv[1], jobs={jobs}, publish={publish})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(folder / "run")],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the run as {target!r} failed:\n{done.stderr}")
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Return the pieces that two runs do not share to the byte; file names hold a checksum."""
+    names = [
+        {str(path.relative_to(run)) for path in (run / "pieces").rglob("*") if path.is_file()}
+        for run in (one, other)
+    ]
+    unequal = [
+        name
+        for name in names[0] & names[1]
+        if (one / name).read_bytes() != (other / name).read_bytes()
+    ]
+    return sorted([*(names[0] ^ names[1]), *unequal])
+
+
+def unequal_tables(one: Path, other: Path) -> list[str]:
+    """Return the tables that differ, times aside."""
+    tables = sorted(path.name for path in (one / "tables").glob("*.csv") if path.name not in TIMES)
+    return [
+        name
+        for name in tables
+        if (one / "tables" / name).read_bytes() != (other / "tables" / name).read_bytes()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("target", nargs="*", help="parts of names; all of them by default")
+    parser.add_argument("--preset", choices=("quick", "paper"), default="quick")
+    parser.add_argument("--out", type=Path, default=Path("runs/processors"))
+    options = parser.parse_args()
+    wanted = [
+        name
+        for name in targets()
+        if name != HOST and (not options.target or any(t in name for t in options.target))
+    ]
+    folders = {name: options.out / f"{place}" for place, name in enumerate([HOST, *wanted])}
+    verdicts = []
+    for name, folder in folders.items():
+        print(f"{name} ...", flush=True)
+        run_as(name, options.preset, folder, jobs=os.cpu_count() or 1, publish=True)
+        host, run = folders[HOST] / "run", folder / "run"
+        pieces, tables = differences(host, run), unequal_tables(host, run)
+        count = sum(path.is_file() for path in (run / "pieces").rglob("*"))
+        verdicts.append(
+            {
+                "target": name,
+                "settings": targets()[name],
+                "pieces": count,
+                "pieces_that_differ": pieces,
+                "tables_that_differ": tables,
+            }
+        )
+        print(f"  {count} pieces, {len(pieces)} differ; {len(tables)} tables differ", flush=True)
+    record = {
+        "processor": binding.get_host_cpu_name(),
+        "numpy": np.__version__,
+        "preset": options.preset,
+        "targets": verdicts,
+    }
+    (options.out / "targets.json").write_text(json.dumps(record, indent=2) + "\n")
+    if any(v["pieces_that_differ"] or v["tables_that_differ"] for v in verdicts):
+        sys.exit("not the same everywhere")
+
+
+if __name__ == "__main__":
+    main()
