@@ -7,8 +7,10 @@ of its own and into a directory of its own, and its pieces are held against thos
 
     python -m benchmarks.processors [--preset quick|paper] [--out DIRECTORY] [TARGET ...]
 
-With the preset `paper`, all targets of `targets()` but the host are tried one after the other
-(six minutes each); the answer is written to DIRECTORY/targets.json.
+The targets of `targets()`, or those with one of the words in their name, are tried one after the
+other (with the preset `paper`, six minutes each). DIRECTORY/0/run is the host's run;
+DIRECTORY/targets.json says what was compared, DIRECTORY/fingerprints.csv holds every piece with the
+fingerprint of what went into it and the checksum of what came out.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from llvmlite import binding
 from numpy._core import _multiarray_umath as numpy_core
 
@@ -111,6 +114,14 @@ def unequal_tables(one: Path, other: Path) -> list[str]:
     ]
 
 
+def fingerprints(run: Path) -> pd.DataFrame:
+    """Return piece, fingerprint and checksum of everything that a run has computed."""
+    paths = sorted(path for path in (run / "pieces").rglob("*") if path.is_file())
+    names = [str(path.relative_to(run / "pieces")).split(".") for path in paths]
+    table = pd.DataFrame(names, columns=["piece", "fingerprint", "checksum", "kind"])
+    return table.drop(columns="kind")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("target", nargs="*", help="parts of names; all of them by default")
@@ -140,6 +151,7 @@ def main() -> None:
             }
         )
         print(f"  {count} pieces, {len(pieces)} differ; {len(tables)} tables differ", flush=True)
+    fingerprints(folders[HOST] / "run").to_csv(options.out / "fingerprints.csv", index=False)
     record = {
         "processor": binding.get_host_cpu_name(),
         "numpy": np.__version__,

