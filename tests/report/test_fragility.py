@@ -67,6 +67,18 @@ def test_candidates_say_how_far_they_are_behind(
             "step size 0.1 ties with 0.25 (8 of 8 validation rows each) and in distance, "
             "and comes first",
         ),
+        # With one more valid row another would be picked, too.
+        (
+            [
+                {"answered": 7, "share": 0.95},
+                {"answered": 8},
+                {"answered": 7, "share": 0.9},
+                {"answered": 7, "share": 1.1},
+                {"answered": 6, "share": 0.8},
+            ],
+            "answered 8, share 1 wins by 1 of 8 validation rows over answered 7, share 0.9"
+            "; one row behind and nearer: answered 7, share 0.95",
+        ),
         (
             [{"answered": 0, "share": 0.5}, {"answered": 0}],
             "share 0.5 is the first of all, none being valid on any of 8 validation rows",

@@ -28,8 +28,21 @@ def fragile_picks(tuning: pd.DataFrame) -> list[str]:
         others = table[table["settings"] != pick["settings"]]
         for other in others.sort_values(["rows_behind", "distance"]).head(1).to_dict("records"):
             if other["rows_behind"] <= FEW_ROWS:
-                sentences.append(f"{method} on {dataset}: {_what_decides(pick, other)}")
+                said = _what_decides(pick, other) + _waiting(pick, other, others)
+                sentences.append(f"{method} on {dataset}: {said}")
     return sentences
+
+
+def _waiting(pick: Mapping[Any, Any], named: Mapping[Any, Any], others: pd.DataFrame) -> str:
+    """Name who else would be picked with one more valid row: those one row behind and nearer."""
+    waiting = others[(others["rows_behind"] == 1) & (others["distance"] < pick["distance"])]
+    waiting = waiting[waiting["settings"] != named["settings"]]
+    if waiting.empty or pick["valid_rows"] == 0:
+        return ""
+    settings = [json.loads(text) for text in waiting["settings"]]
+    first = _told_apart(json.loads(pick["settings"]), settings[0])[1]
+    more = f" and {len(settings) - 1} more" if len(settings) > 1 else ""
+    return f"; one row behind and nearer: {first}{more}"
 
 
 def _what_decides(pick: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
