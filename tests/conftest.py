@@ -99,6 +99,11 @@ def quick_run(shared_run: Callable[[str, Plan], Results]) -> Results:
     return shared_run("quick", Plan.preset("quick"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.path.name != "test_processors.py")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which processors gave the same bytes as this one (see `test_processors.py`)."""
     targets = [
