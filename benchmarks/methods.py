@@ -40,7 +40,7 @@ from changeproof import (
     train,
     tune,
 )
-from changeproof.protocol.factuals import tuning_factuals
+from changeproof.evaluation.factuals import tuning_factuals
 
 BASE_SEED = 2026
 PEOPLE = 250

@@ -16,7 +16,7 @@ from changeproof.auditing import audit
 from changeproof.cli import app
 from changeproof.explanation import explain
 from changeproof.models.function import FunctionLearner
-from changeproof.protocol.runner import PieceFailedError, take_inventory
+from changeproof.runs.runner import PieceFailedError, take_inventory
 from loans import loans
 
 LOGISTIC = "sklearn:LogisticRegression"

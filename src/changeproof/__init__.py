@@ -27,15 +27,18 @@ if TYPE_CHECKING:
     from changeproof.changes.family import Family as Family
     from changeproof.changes.family import Variant as Variant
     from changeproof.changes.magnitude import change_magnitudes as change_magnitudes
+    from changeproof.checks.check import check_family as check_family
+    from changeproof.checks.check import check_method as check_method
     from changeproof.datasets.builtin import dataset_names as dataset_names
     from changeproof.datasets.builtin import load_task as load_task
+    from changeproof.datasets.custom import own_task as own_task
     from changeproof.datasets.dataset_file import load_dataset as load_dataset
     from changeproof.datasets.feature import Feature as Feature
     from changeproof.datasets.find import find_task as find_task
-    from changeproof.datasets.own import own_task as own_task
     from changeproof.datasets.task import Split as Split
     from changeproof.datasets.task import Task as Task
     from changeproof.errors import InputError as InputError
+    from changeproof.evaluation.factuals import evaluation_factuals as evaluation_factuals
     from changeproof.evaluation.metrics import Metrics as Metrics
     from changeproof.evaluation.metrics import measure as measure
     from changeproof.evaluation.survival import survival as survival
@@ -57,28 +60,25 @@ if TYPE_CHECKING:
     from changeproof.methods.method import Factuals as Factuals
     from changeproof.methods.method import Method as Method
     from changeproof.methods.tuning import tune as tune
+    from changeproof.model import Access as Access
     from changeproof.models.estimator import EstimatorLearner as EstimatorLearner
     from changeproof.models.find import find_learner as find_learner
     from changeproof.models.function import FunctionLearner as FunctionLearner
     from changeproof.models.learner import Learner as Learner
     from changeproof.models.module import ModuleLearner as ModuleLearner
     from changeproof.models.network import NetworkLearner as NetworkLearner
-    from changeproof.networks.model import Access as Access
     from changeproof.networks.network import Network as Network
     from changeproof.networks.stack import NetworkStack as NetworkStack
     from changeproof.networks.training import TrainingData as TrainingData
     from changeproof.networks.training import TrainingRecipe as TrainingRecipe
     from changeproof.networks.training import train as train
-    from changeproof.protocol.check import check_family as check_family
-    from changeproof.protocol.check import check_method as check_method
-    from changeproof.protocol.factuals import evaluation_factuals as evaluation_factuals
-    from changeproof.protocol.plan import Plan as Plan
-    from changeproof.protocol.results import Results as Results
-    from changeproof.protocol.runner import Observer as Observer
-    from changeproof.protocol.runner import PieceFailedError as PieceFailedError
-    from changeproof.protocol.runner import take_inventory as take_inventory
-    from changeproof.report.paper import compare_with_paper as compare_with_paper
-    from changeproof.report.tables import build_tables as build_tables
+    from changeproof.paper.comparison import compare_with_paper as compare_with_paper
+    from changeproof.runs.plan import Plan as Plan
+    from changeproof.runs.results import Results as Results
+    from changeproof.runs.runner import Observer as Observer
+    from changeproof.runs.runner import PieceFailedError as PieceFailedError
+    from changeproof.runs.runner import take_inventory as take_inventory
+    from changeproof.runs.tables import build_tables as build_tables
     from changeproof.workflow import run as run
 
 __version__ = "0.1.0"
@@ -92,13 +92,15 @@ _HOMES = {
     "changes.extension": ("family", "register_family"),
     "changes.family": ("BaseModel", "Family", "Variant"),
     "changes.magnitude": ("change_magnitudes",),
+    "checks.check": ("check_family", "check_method"),
     "datasets.builtin": ("dataset_names", "load_task"),
+    "datasets.custom": ("own_task",),
     "datasets.dataset_file": ("load_dataset",),
     "datasets.feature": ("Feature",),
     "datasets.find": ("find_task",),
-    "datasets.own": ("own_task",),
     "datasets.task": ("Split", "Task"),
     "errors": ("InputError",),
+    "evaluation.factuals": ("evaluation_factuals",),
     "evaluation.metrics": ("Metrics", "measure"),
     "evaluation.survival": ("survival",),
     "evaluation.uncertainty": ("share_interval", "summarise"),
@@ -108,23 +110,21 @@ _HOMES = {
     "methods.given": ("GivenCounterfactuals", "people_in", "read_counterfactuals"),
     "methods.method": ("Candidates", "Context", "Counterfactuals", "Factuals", "Method"),
     "methods.tuning": ("tune",),
+    "model": ("Access",),
     "models.estimator": ("EstimatorLearner",),
     "models.find": ("find_learner",),
     "models.function": ("FunctionLearner",),
     "models.learner": ("Learner",),
     "models.module": ("ModuleLearner",),
     "models.network": ("NetworkLearner",),
-    "networks.model": ("Access",),
     "networks.network": ("Network",),
     "networks.stack": ("NetworkStack",),
     "networks.training": ("TrainingData", "TrainingRecipe", "train"),
-    "protocol.check": ("check_family", "check_method"),
-    "protocol.factuals": ("evaluation_factuals",),
-    "protocol.plan": ("Plan",),
-    "protocol.results": ("Results",),
-    "protocol.runner": ("Observer", "PieceFailedError", "take_inventory"),
-    "report.paper": ("compare_with_paper",),
-    "report.tables": ("build_tables",),
+    "paper.comparison": ("compare_with_paper",),
+    "runs.plan": ("Plan",),
+    "runs.results": ("Results",),
+    "runs.runner": ("Observer", "PieceFailedError", "take_inventory"),
+    "runs.tables": ("build_tables",),
     "workflow": ("run",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

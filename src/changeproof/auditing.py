@@ -10,20 +10,20 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from changeproof.datasets.custom import own_task
 from changeproof.datasets.dataset_file import load_dataset
-from changeproof.datasets.own import own_task
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.files import write_whole
 from changeproof.methods import method_names
 from changeproof.methods.given import ID_COLUMNS, read_counterfactuals
 from changeproof.models.find import as_learner, find_learner, object_reference
-from changeproof.protocol.directory import check_free, write_plan
-from changeproof.protocol.files import write_whole
-from changeproof.protocol.fitting import fitted
-from changeproof.protocol.plan import Plan
-from changeproof.protocol.results import Results
-from changeproof.protocol.runner import Observer
+from changeproof.runs.directory import check_free, write_plan
+from changeproof.runs.fitting import fitted
+from changeproof.runs.plan import Plan
+from changeproof.runs.results import Results
+from changeproof.runs.runner import Observer
 from changeproof.workflow import run
 
 DATA = "data"

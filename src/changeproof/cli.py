@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from changeproof import __version__
-from changeproof.commands import extending, own, reading, running
+from changeproof.commands import auditing, extending, reading, running
 from changeproof.errors import InputError
 
 app = typer.Typer(
@@ -23,8 +23,8 @@ diagnose = typer.Typer(no_args_is_help=True, help="Diagnostics beside the main c
 
 # In the order in which --help lists them.
 app.command()(running.run)
-app.command()(own.audit)
-app.command()(own.explain)
+app.command()(auditing.audit)
+app.command()(auditing.explain)
 app.command()(running.status)
 app.command()(reading.report)
 app.command()(reading.show)

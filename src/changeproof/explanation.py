@@ -10,8 +10,8 @@ import numpy as np
 
 from changeproof.errors import InputError
 from changeproof.evaluation.uncertainty import share_interval
-from changeproof.protocol.results import Results
 from changeproof.report.recourse import Wording
+from changeproof.runs.results import Results
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,16 @@ from pathlib import Path
 import joblib
 
 from changeproof.errors import InputError
-from changeproof.protocol.fitting import fitted
-from changeproof.protocol.pieces import plan_subjects
-from changeproof.protocol.plan import Plan
-from changeproof.protocol.results import Results
-from changeproof.protocol.runner import Observer, finished_part, run_pieces
 from changeproof.report.page.write import FOLDER as REPORT
 from changeproof.report.page.write import write_report
-from changeproof.report.readings import Readings
-from changeproof.report.tables import FOLDER as TABLES
-from changeproof.report.tables import build_tables, read_tables, write_tables
+from changeproof.runs.fitting import fitted
+from changeproof.runs.pieces import plan_subjects
+from changeproof.runs.plan import Plan
+from changeproof.runs.readings import Readings
+from changeproof.runs.results import Results
+from changeproof.runs.runner import Observer, finished_part, run_pieces
+from changeproof.runs.tables import FOLDER as TABLES
+from changeproof.runs.tables import build_tables, read_tables, write_tables
 
 
 def run(

@@ -18,23 +18,23 @@ from benchmarks.plain.rbr import project as plain_project
 from changeproof import Context, Factuals, Network, Task
 from changeproof.errors import InputError
 from changeproof.methods import nearest_boundary as boundary_module
-from changeproof.methods.mixture_bounds import (
-    corner,
-    optimistic,
-    pessimistic,
-    pessimistic_table,
-    solve_pessimistic,
-)
-from changeproof.methods.nearest_boundary import largest_distance, nearest_boundary
 from changeproof.methods.rbr import (
     NO_BOUNDARY,
     NO_FAVOURABLE_ROW,
     RBR,
     _roots,
 )
-from changeproof.methods.single_precision import project, single_length, single_sum
-from changeproof.methods.worst_case_odds import NO_TABLE, by_class, log_odds
-from changeproof.networks.model import Access
+from changeproof.methods.search.mixture_bounds import (
+    corner,
+    optimistic,
+    pessimistic,
+    pessimistic_table,
+    solve_pessimistic,
+)
+from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
+from changeproof.methods.search.single_precision import project, single_length, single_sum
+from changeproof.methods.search.worst_case_odds import NO_TABLE, by_class, log_odds
+from changeproof.model import Access
 from changeproof.randomness import stream
 
 

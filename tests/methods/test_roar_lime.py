@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from changeproof import Context, Factuals, Network, Task, load_task, tune
-from changeproof.methods.lime import NOT_CONVERGED, ONE_CLASS, LocalSurrogates, fit_logistic
 from changeproof.methods.roar_lime import RoarLime, walk
-from changeproof.networks.model import Access
+from changeproof.methods.search.lime import NOT_CONVERGED, ONE_CLASS, LocalSurrogates, fit_logistic
+from changeproof.model import Access
 from changeproof.randomness import stream
 
 

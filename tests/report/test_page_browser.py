@@ -17,12 +17,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from changeproof import Plan, Results, load_task
-from changeproof.report.fragility import fragile_picks
+from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.report.readings import Readings
 from changeproof.report.recourse import recourse
-from changeproof.report.tables import read_tables
+from changeproof.runs.readings import Readings
+from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
 
 CHROMIUM = shutil.which("chromium")

@@ -7,7 +7,7 @@ import pytest
 
 from changeproof import Results
 from changeproof.report.printing import write_print
-from changeproof.report.tables import read_tables
+from changeproof.runs.tables import read_tables
 
 FIGURES = ("robustness", "decomposition", "tradeoff", "magnitude")
 TABLES = (

@@ -15,8 +15,8 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
 from changeproof.certificates.box import ParameterBox
+from changeproof.model import Floats
 from changeproof.networks.kernels import copy_into
-from changeproof.networks.model import Floats
 
 GRADIENT_STEPS = 20
 SWEEPS = 10

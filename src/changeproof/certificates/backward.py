@@ -26,7 +26,7 @@ from changeproof.certificates.interval import (
     first_layer_bounds,
     layer_bounds,
 )
-from changeproof.networks.model import Floats
+from changeproof.model import Floats
 
 
 def backward_bounds(box: ParameterBox, rows: Floats) -> tuple[Floats, Floats]:

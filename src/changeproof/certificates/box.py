@@ -21,7 +21,7 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
 from changeproof.arithmetic.lanes import load_doubles, spread, tree_sum
 from changeproof.errors import InputError
-from changeproof.networks.model import Floats
+from changeproof.model import Floats
 from changeproof.networks.network import Network
 
 Layers = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.interval import HIGH_MAX, LOW_MIN
 from changeproof.certificates.programme import solve_worst_case
 from changeproof.errors import InputError
-from changeproof.networks.model import Booleans, Floats
+from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
 
 MAX_NODES = 10_000

@@ -15,7 +15,7 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
 from changeproof.certificates.box import ParameterBox
-from changeproof.networks.model import Floats
+from changeproof.model import Floats
 
 # The smallest and the largest value of low(h), then of high(h).
 LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX = range(4)

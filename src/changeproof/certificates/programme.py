@@ -17,7 +17,7 @@ import numpy as np
 
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.interval import HIGH_MAX, HIGH_MIN, LOW_MAX, LOW_MIN
-from changeproof.networks.model import Floats
+from changeproof.model import Floats
 
 
 @dataclass

@@ -12,7 +12,7 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
-from changeproof.networks.model import Floats
+from changeproof.model import Floats
 from changeproof.networks.network import Network
 
 BISECTIONS = 9

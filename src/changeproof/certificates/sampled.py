@@ -26,8 +26,8 @@ from changeproof.certificates.box import (
     scratch_for,
 )
 from changeproof.errors import InputError
+from changeproof.model import Booleans, Floats
 from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
-from changeproof.networks.model import Booleans, Floats
 
 
 def samples_needed(confidence: float, probability: float) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
-from changeproof.networks.model import Model
+from changeproof.model import Model
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 

@@ -10,9 +10,9 @@ from changeproof.changes.family import BaseModel, Family
 from changeproof.changes.parameter_perturbation import DIRECTIONS, RADII, perturbation_seed
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Model
 from changeproof.models.learner import Alternative, Learner, ModelStack
 from changeproof.models.network import NetworkLearner
-from changeproof.networks.model import Model
 from changeproof.networks.training import TrainingRecipe
 
 VARIANTS = 25

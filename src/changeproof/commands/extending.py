@@ -43,7 +43,7 @@ def check(
 
     changeproof check my_package.module:MyMethod
     """
-    from changeproof.protocol.check import check_family, check_method, findings_table
+    from changeproof.checks.check import check_family, check_method, findings_table
     from changeproof.report.terminal import print_table
 
     findings = (check_family if family else check_method)(reference)

@@ -23,7 +23,7 @@ def report(
 
     changeproof report runs/paper --open
     """
-    from changeproof.progress import patience
+    from changeproof.commands.progress import patience
     from changeproof.workflow import report as write_report
 
     with patience("writing the report"):
@@ -44,8 +44,8 @@ def show(
     ] = None,
 ) -> None:
     """Print the result tables of a finished run."""
-    from changeproof.report.finished import read_finished
     from changeproof.report.terminal import print_table, print_tables
+    from changeproof.runs.finished import read_finished
 
     _, tables = read_finished(directory)
     if table is None:
@@ -80,8 +80,8 @@ def compare(
 
     changeproof compare runs/paper --all
     """
+    from changeproof.paper.comparison import compare_with_paper, write_comparison
     from changeproof.report.comparison_view import print_comparison
-    from changeproof.report.paper import compare_with_paper, write_comparison
 
     comparison = compare_with_paper(directory)
     path = write_comparison(directory, comparison)

@@ -12,7 +12,7 @@ from changeproof.commands.options import RunDirectory, names, split, whole_numbe
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
-    from changeproof.protocol.plan import Plan
+    from changeproof.runs.plan import Plan
 
 
 class Preset(StrEnum):
@@ -71,7 +71,7 @@ def run(
 
     changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
     """
-    from changeproof.protocol.directory import check_free
+    from changeproof.runs.directory import check_free
 
     changes = {
         "datasets": split(datasets),
@@ -83,8 +83,8 @@ def run(
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})
     check_free(folder)
-    from changeproof.failures import failures_told
-    from changeproof.progress import ConsoleObserver
+    from changeproof.commands.failures import failures_told
+    from changeproof.commands.progress import ConsoleObserver
     from changeproof.workflow import run as run_plan
 
     with ConsoleObserver() as observer, failures_told(folder):
@@ -106,9 +106,9 @@ def status(
     times of every piece are kept in timings.jsonl of the run directory and summed
     up in tables/timings.csv.
     """
-    from changeproof.protocol.directory import read_plan
-    from changeproof.protocol.runner import take_inventory
     from changeproof.report.terminal import print_inventory, print_timings
+    from changeproof.runs.directory import read_plan
+    from changeproof.runs.runner import take_inventory
 
     plan = read_plan(directory)
     if timings:
@@ -133,7 +133,7 @@ def diagnose_apds_radius(
     The diagnostic of the paper's appendix: networks that predict alike can be far
     apart in their parameters, and a radius taken from them leaves no counterfactual.
     """
-    from changeproof.protocol.diagnosis import diagnose_apds_radius
+    from changeproof.paper.diagnosis import diagnose_apds_radius
     from changeproof.report.terminal import print_table
 
     table = diagnose_apds_radius(
@@ -151,8 +151,8 @@ def diagnose_apds_radius(
 
 
 def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
-    from changeproof.protocol.directory import PLAN, read_plan
-    from changeproof.protocol.plan import Plan
+    from changeproof.runs.directory import PLAN, read_plan
+    from changeproof.runs.plan import Plan
 
     if preset is not None and path is not None:
         raise InputError("give either --preset or --plan, not both")

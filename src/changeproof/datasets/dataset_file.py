@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from changeproof.datasets.columns import Missing
-from changeproof.datasets.own import checked_name, default_name, own_task
+from changeproof.datasets.custom import checked_name, default_name, own_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 

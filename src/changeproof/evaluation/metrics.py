@@ -8,7 +8,7 @@ import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.methods.method import Counterfactuals
-from changeproof.networks.model import Booleans
+from changeproof.model import Booleans
 
 RATES = ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
 METRICS = (*RATES, "distance")

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.methods.method import Counterfactuals
+from changeproof.model import Booleans
 from changeproof.models.learner import Stack
-from changeproof.networks.model import Booleans
 
 
 def survival(answers: Counterfactuals, stack: Stack) -> Booleans:

@@ -13,7 +13,7 @@ from changeproof.certificates.sampled import (
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch
-from changeproof.networks.model import Access, Booleans
+from changeproof.model import Access, Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.updating import update
 

@@ -10,7 +10,7 @@ from scipy.stats import beta
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.growing_spheres import GrowingSpheres
-from changeproof.networks.model import Booleans
+from changeproof.model import Booleans
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 ENSEMBLE_OFFSET = 100_000

@@ -11,7 +11,7 @@ import numpy as np
 from changeproof.errors import InputError
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.networks.model import Access
+from changeproof.model import Access
 from changeproof.registry import class_from, described
 
 Function = Callable[..., Any]

@@ -19,9 +19,9 @@ import pandas as pd
 
 from changeproof.datasets.task import Floats, Integers, Task
 from changeproof.errors import InputError
+from changeproof.model import Access, Booleans, Model
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
-from changeproof.networks.model import Access, Booleans, Model
 
 FOUND = "found"
 NOT_FOUND = "nothing found"

@@ -8,7 +8,7 @@ from scipy.spatial import KDTree as SpatialTree
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import MAX_NODES, certify
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.networks.model import Access
+from changeproof.model import Access
 from changeproof.networks.network import Network
 
 

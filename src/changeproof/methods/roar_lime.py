@@ -10,8 +10,8 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
-from changeproof.methods.lime import LocalSurrogates
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.search.lime import LocalSurrogates
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 

@@ -11,7 +11,7 @@ from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
-from changeproof.networks.model import Booleans
+from changeproof.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 

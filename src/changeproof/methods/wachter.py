@@ -8,7 +8,7 @@ import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.networks.model import Access, DifferentiableModel
+from changeproof.model import Access, DifferentiableModel
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Floats, Model
 from changeproof.models.function import source_digest
 from changeproof.models.learner import (
     Alternative,
@@ -23,7 +24,6 @@ from changeproof.models.learner import (
     ModelStack,
     weights_and_labels,
 )
-from changeproof.networks.model import Floats, Model
 from changeproof.networks.training import TrainingRecipe
 
 # What people turn first, per kind of model; the base setting itself is left out.

@@ -9,8 +9,8 @@ from typing import Any
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Model
 from changeproof.models.learner import FittedModel, Learner, ModelStack, weights_and_labels
-from changeproof.networks.model import Model
 from changeproof.networks.training import TrainingRecipe
 
 PARAMETERS = ("X", "y", "sample_weight", "seed")

@@ -10,7 +10,7 @@ import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.networks.model import Access, Booleans, Floats, Model
+from changeproof.model import Access, Booleans, Floats, Model
 from changeproof.networks.training import TrainingRecipe
 
 

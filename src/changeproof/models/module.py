@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Access, Booleans, Floats, Model
 from changeproof.models.function import source_digest
 from changeproof.models.learner import Learner, ModelStack, weights_and_labels
-from changeproof.networks.model import Access, Booleans, Floats, Model
 from changeproof.networks.training import TrainingRecipe
 
 HAS_PYTORCH = find_spec("torch") is not None

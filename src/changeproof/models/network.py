@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Access
 from changeproof.models.learner import Learner
-from changeproof.networks.model import Access
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 

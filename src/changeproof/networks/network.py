@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
+from changeproof.model import Access, Booleans, Floats
 from changeproof.networks import kernels
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
-from changeproof.networks.model import Access, Booleans, Floats
 
 if TYPE_CHECKING:
     from torch import nn

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
+from changeproof.model import Booleans, Floats
 from changeproof.networks.layout import Sizes, pack, padded_sizes
-from changeproof.networks.model import Booleans, Floats
 from changeproof.networks.network import Network, evaluate
 
 Tensors = dict[str, npt.NDArray[np.generic]]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.lanes import aligned_zeros, count
+from changeproof.model import Floats
 from changeproof.networks.kernels import adam_step, add_lanes, backward, forward, loss_slopes
 from changeproof.networks.layout import (
     SMALL_BLOCK,
@@ -19,7 +20,6 @@ from changeproof.networks.layout import (
     tile_values,
     unpack,
 )
-from changeproof.networks.model import Floats
 from changeproof.networks.network import Network
 
 

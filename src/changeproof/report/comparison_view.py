@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from changeproof.report.comparison import ALL_DATASETS, PAPER_MACHINE, Line, Rule, Verdict
-from changeproof.report.paper import PaperComparison
+from changeproof.paper.comparison import PaperComparison
+from changeproof.paper.lines import ALL_DATASETS, PAPER_MACHINE, Line, Rule, Verdict
 from changeproof.report.reading import SHORT_FAMILIES, SHORT_METRICS
 from changeproof.report.terminal import print_table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from changeproof.protocol.files import write_whole
+from changeproof.files import write_whole
 from changeproof.report.figures import FORMATS, decomposition, encoded, robustness, tradeoff
 from changeproof.report.figures.magnitude import change_magnitude_chart
 from changeproof.report.print_formats import as_csv, as_latex, as_markdown

@@ -14,13 +14,13 @@ from rich.table import Table
 
 from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
-from changeproof.protocol.piece import Kind
-from changeproof.protocol.pieces import plan_pieces
-from changeproof.protocol.plan import Plan
-from changeproof.protocol.runner import Inventory, count_by_kind
-from changeproof.protocol.timings import largest_memory, sessions, timings_table
 from changeproof.registry import Registry
 from changeproof.report.reading import readable
+from changeproof.runs.piece import Kind
+from changeproof.runs.pieces import plan_pieces
+from changeproof.runs.plan import Plan
+from changeproof.runs.runner import Inventory, count_by_kind
+from changeproof.runs.timings import largest_memory, sessions, timings_table
 
 MOST_MISSING = 10
 T = TypeVar("T")

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from changeproof import Plan, Results, build_tables, load_task
-from changeproof.protocol.plan import BASE_SEEDS
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.packing import number
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
-from changeproof.report.readings import Readings
 from changeproof.report.recourse import recourse
-from changeproof.report.tables import read_tables
+from changeproof.runs.plan import BASE_SEEDS
+from changeproof.runs.readings import Readings
+from changeproof.runs.tables import read_tables
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from changeproof import Plan, Results
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.page.scores import answers, frontier, ranked, scores, sentence
 from changeproof.report.page.words import after, of_hundred
-from changeproof.report.tables import read_tables
+from changeproof.runs.tables import read_tables
 
 
 def score(**values: float | None) -> list[list[float | None]]:

@@ -19,9 +19,9 @@ from changeproof.arithmetic.functions import sigmoid
 from changeproof.arithmetic.lanes import aligned_zeros
 from changeproof.certificates.box import ParameterBox
 from changeproof.datasets.task import Floats, Integers
+from changeproof.model import Booleans
 from changeproof.networks.kernels import forward
 from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
-from changeproof.networks.model import Booleans
 from changeproof.networks.network import Network
 
 LARGEST_TILE = 256

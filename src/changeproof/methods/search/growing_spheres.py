@@ -11,7 +11,7 @@ import numpy as np
 from changeproof.certificates.reach import adverse_radii
 from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.search.estimates import Estimates, Moves, tiled_moves
-from changeproof.networks.model import Booleans, Model
+from changeproof.model import Booleans, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 

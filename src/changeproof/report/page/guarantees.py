@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from changeproof.methods import get_method
-from changeproof.protocol.plan import Plan
 from changeproof.report.page.packing import number
 from changeproof.report.page.words import listed
-from changeproof.report.readings import Readings
+from changeproof.runs.plan import Plan
+from changeproof.runs.readings import Readings
 
 PARAMETERS = "parameter-perturbation"
 

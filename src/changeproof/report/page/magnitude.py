@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from changeproof.protocol.plan import Plan
 from changeproof.report.page.packing import number
 from changeproof.report.page.words import percent
-from changeproof.report.readings import Answered, Readings
+from changeproof.runs.plan import Plan
+from changeproof.runs.readings import Answered, Readings
 
 MEASURES = ("hard_disagreement_percent", "probability_mae")
 

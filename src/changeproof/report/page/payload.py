@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from changeproof.changes import get_family
+from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
 from changeproof.methods import get_method
-from changeproof.report.fragility import fragile_picks
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import DIRECTIONS, people
@@ -26,8 +26,8 @@ from changeproof.report.page.scores import (
 )
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.page.words import listed, short_family
-from changeproof.report.readings import Readings
 from changeproof.report.recourse import TEMPLATES
+from changeproof.runs.readings import Readings
 
 MOST_MISSING = 200
 

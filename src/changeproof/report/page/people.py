@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from changeproof.report.readings import Answered, Readings
 from changeproof.report.recourse import CHANGE, LOWER, RAISE, Change, Wording
+from changeproof.runs.readings import Answered, Readings
 
 DIRECTIONS = (RAISE, LOWER, CHANGE)
 

@@ -13,10 +13,10 @@ from typing import Any
 from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
-from changeproof.protocol.fingerprint import library_versions, pytorch_version
-from changeproof.protocol.pieces import plan_pieces
-from changeproof.protocol.plan import PRESETS, Plan
-from changeproof.report.readings import Readings
+from changeproof.fingerprints.fingerprint import library_versions, pytorch_version
+from changeproof.runs.pieces import plan_pieces
+from changeproof.runs.plan import PRESETS, Plan
+from changeproof.runs.readings import Readings
 
 CPU_FILE = Path("/proc/cpuinfo")
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import kendalltau
 
-from changeproof.protocol.plan import Plan
 from changeproof.report.page.packing import number
 from changeproof.report.page.words import percent
+from changeproof.runs.plan import Plan
 
 METRIC = "end_to_end_robustness_mean"
 Floats = npt.NDArray[np.float64]

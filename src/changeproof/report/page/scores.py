@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from changeproof.evaluation.metrics import METRICS
-from changeproof.protocol.plan import Plan
 from changeproof.report.page.packing import number
 from changeproof.report.page.words import after, of_hundred, percent
-from changeproof.report.tables import ALL_FAMILIES
+from changeproof.runs.plan import Plan
+from changeproof.runs.tables import ALL_FAMILIES
 
 END_TO_END = METRICS.index("end_to_end_robustness")
 EMPIRICAL = METRICS.index("empirical_robustness")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.protocol.plan import BASE_SEEDS, FACTUALS, Plan
-from changeproof.report.comparison import PAPER_MACHINE, Line, Verdict
+from changeproof.paper.comparison import compare_tables
+from changeproof.paper.lines import PAPER_MACHINE, Line, Verdict
 from changeproof.report.page.packing import number
-from changeproof.report.paper import compare_tables
+from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 
 STATISTICS = ("median_seconds", "mean_seconds", "p90_seconds")
 Tables = Mapping[str, pd.DataFrame]

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from changeproof.protocol.files import write_whole
-from changeproof.protocol.results import Results
+from changeproof.files import write_whole
 from changeproof.report.page.packing import embedded, packed, packed_text
 from changeproof.report.page.payload import build_bulk, build_payload
-from changeproof.report.readings import Readings
+from changeproof.runs.readings import Readings
+from changeproof.runs.results import Results
 
 FOLDER = "report"
 FILE = "index.html"

@@ -1,0 +1,283 @@
+"""The contract of a method as checks on a small real task; people run them on their own."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import joblib
+import numpy as np
+import pandas as pd
+
+from changeproof.checks.findings import Check, demand, state_of
+from changeproof.datasets.task import Task
+from changeproof.methods import get_method
+from changeproof.methods.method import (
+    ALREADY_FAVOURABLE,
+    FACTUAL_NOT_FINITE,
+    NOT_FINITE,
+    NOT_FOUND,
+    UNCHANGED,
+    Candidates,
+    Context,
+    Counterfactuals,
+    Factuals,
+    Method,
+)
+from changeproof.model import Access, Booleans, Floats
+from changeproof.networks.network import Network
+from changeproof.registry import NAME
+from changeproof.workers.extensions import Shipment, install, shipment_of
+
+TOLERANCE = 1e-9
+OUT_OF_REACH = 1e6
+UNDER_CHECK = "method-under-check"
+
+
+class PredictionsOnly:
+    """A model that tells its predictions and nothing else."""
+
+    offers = Access.PREDICTIONS
+
+    def __init__(self, network: Network) -> None:
+        self.probabilities = network.probabilities
+        self.favourable = network.favourable
+
+
+class GradientsToo(PredictionsOnly):
+    """A model that also tells its gradients."""
+
+    offers = Access.GRADIENTS
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network)
+        self.logits_and_gradients = network.logits_and_gradients
+
+
+@dataclass(frozen=True, eq=False)
+class MethodBench:
+    """A method and what it is tried on."""
+
+    method: type[Method]
+    task: Task
+    network: Network
+    base_seed: int
+    people: Factuals
+
+    @cached_property
+    def context(self) -> Context:
+        """What the method sees."""
+        return Context(self.task, self.network, self.base_seed)
+
+    @cached_property
+    def together(self) -> Counterfactuals:
+        """The answers to all people at once, against which the others are held."""
+        return self._answers(self.people)
+
+    def _answers(self, people: Factuals) -> Counterfactuals:
+        return self.method().fit(self.context).generate(people)
+
+    def checks(self) -> list[Check]:
+        """Return all checks; each says how to mend what it finds."""
+        return [
+            Check("answers", self.answers, _ANSWERS),
+            Check("name and settings", self.settings, _SETTINGS),
+            Check("batch size", self.batch, _BATCH),
+            Check("order", self.order, _BATCH),
+            Check("repetition", self.repetition, _RANDOMNESS),
+            Check("another process", self.process, _RANDOMNESS),
+            Check("left alone", self.left_alone, _LEFT_ALONE),
+            Check("nothing to find", self.nothing_to_find, _HONEST),
+            Check("who need not ask", self.need_not_ask, _BATCH),
+            Check("far away", self.far_away, _HONEST),
+            Check("needs", self.needs, _NEEDS),
+            Check("storage", self.storage, _STORAGE),
+            Check("speed", self.speed, "", judged=False),
+        ]
+
+    def answers(self) -> str:
+        """Candidates of the right shape, finite or NaN, and never the factual."""
+        given = Factuals(self.people.row_ids.copy(), self.people.rows.copy())
+        raw = self.method().fit(self.context)._search(given)
+        demand(np.array_equal(given.rows, self.people.rows), "the factuals were changed")
+        demand(isinstance(raw, Candidates), f"_search returned {type(raw).__name__}")
+        array = isinstance(raw.rows, np.ndarray)
+        demand(array, f"the rows of the candidates are {type(raw.rows).__name__}")
+        answers, n = self.together, len(self.people)
+        same = int((answers.outcomes == UNCHANGED).sum())
+        demand(not same, f"{same} of {n} candidates are the factual itself")
+        partial = int((answers.outcomes == NOT_FINITE).sum())
+        demand(not partial, f"{partial} of {n} candidates are infinite or NaN in part")
+        demand(answers.found.any(), f"nothing found for any of {n} people")
+        return f"{answers.found.sum()} of {n} found, {answers.base_valid.sum()} base-valid"
+
+    def settings(self) -> str:
+        """A name that plans can use, and settings that rebuild the method."""
+        demand(NAME.fullmatch(self.method.name) or ":" in self.method.name, self.method.name)
+        demand(self.method.summary, "no summary")
+        for method in (self.method(), *self.method.tuning_candidates()):
+            again = self.method(**json.loads(json.dumps(method.settings())))
+            same = again.settings() == method.settings() and repr(again) == repr(method)
+            demand(same, f"{method!r} is rebuilt as {again!r}")
+        return repr(self.method())
+
+    def batch(self) -> str:
+        """One by one as together."""
+        alone = [self._answers(self.people[i : i + 1]).rows for i in range(len(self.people))]
+        return self._same(np.concatenate(alone), "one by one")
+
+    def order(self) -> str:
+        """Backwards as forwards."""
+        backwards = np.arange(len(self.people))[::-1]
+        return self._same(self._answers(self.people[backwards]).rows[::-1], "backwards")
+
+    def repetition(self) -> str:
+        """The second time as the first."""
+        method = self.method().fit(self.context)
+        method.generate(self.people)
+        return self._same(method.generate(self.people).rows, "asked again")
+
+    def process(self) -> str:
+        """In another process as in this one."""
+        shipment = shipment_of("method", UNDER_CHECK, self.method)
+        work = joblib.delayed(_answers_elsewhere)(shipment, self.context, self.people)
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            (rows,) = joblib.Parallel()([work])
+        return self._same(rows, "in another process")
+
+    def left_alone(self) -> str:
+        """Nothing that it was given is changed, no global generator used."""
+        arrays = (self.people.rows, self.people.row_ids)
+        before = state_of(self.task, self.network, *arrays)
+        self._answers(self.people)
+        after = state_of(self.task, self.network, *arrays)
+        changed = [name for name, state in before.items() if after[name] != state]
+        demand(not changed, f"changed: {', '.join(changed)}")
+        return "inputs and global random generators are as they were"
+
+    def nothing_to_find(self) -> str:
+        """On a model that never says yes: no exception, no factual, reasons."""
+        *biases, last = self.network.biases
+        never = Network(self.network.weights, (*biases, last - OUT_OF_REACH))
+        context = Context(self.task, never, self.base_seed)
+        answers = self.method().fit(context).generate(self.people)
+        for outcome in (UNCHANGED, NOT_FINITE):
+            count = int((answers.outcomes == outcome).sum())
+            demand(not count, f"{outcome} ({count} of {len(answers)})")
+        reasons = sorted(set(answers.outcomes[~answers.found]) - {NOT_FOUND})
+        told = f"because: {'; '.join(reasons)}" if reasons else "no reason of its own"
+        return f"{(~answers.found).sum()} of {len(answers)} without an answer, {told}"
+
+    def need_not_ask(self) -> str:
+        """People who are favourable already, or unknown in part, disturb nobody."""
+        train = self.task.rows("train")
+        rows = np.concatenate([train[self.network.favourable(train)][:1], self.people.rows[:3]])
+        rows[1, 0] = np.nan
+        answers = self._answers(Factuals(np.r_[-1, self.people.row_ids[:3]], rows))
+        expected = [ALREADY_FAVOURABLE, FACTUAL_NOT_FINITE]
+        demand(answers.outcomes[:2].tolist() == expected, str(answers.outcomes[:2]))
+        difference = _difference(answers.rows[2:], self.together.rows[1:3])
+        demand(difference <= TOLERANCE, f"the others' answers move by {difference:.2g}")
+        return "get a reason; the others' answers stay the same"
+
+    def far_away(self) -> str:
+        """People far outside of the training range are answered or refused."""
+        far = self.people.rows + 40 * np.sign(self.people.rows)
+        answers = self._answers(Factuals(self.people.row_ids, far))
+        outcomes = pd.Series(answers.outcomes).value_counts()
+        return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+
+    def needs(self) -> str:
+        """Works with a model that offers what it needs and not more."""
+        needs = self.method.needs
+        if needs is Access.RELU_PARAMETERS:
+            return f"says {needs}: all there is"
+        model = (PredictionsOnly if needs is Access.PREDICTIONS else GradientsToo)(self.network)
+        context = Context(self.task, model, self.base_seed)
+        answers = self.method().fit(context).generate(self.people)
+        demand(answers.found.any(), f"finds nothing with a model that offers {needs} only")
+        return f"{needs} are enough"
+
+    def storage(self) -> str:
+        """Answers and diagnostics survive a Parquet file."""
+        names, buffer = self.task.feature_names, io.BytesIO()
+        self.together.to_frame(names).to_parquet(buffer, index=False)
+        back = Counterfactuals.from_frame(pd.read_parquet(buffer), names)
+        demand(_difference(back.rows, self.together.rows) == 0, "rows come back changed")
+        diagnostics = ", ".join(back.diagnostics) or "none"
+        return f"diagnostics: {diagnostics}"
+
+    def speed(self) -> str:
+        """How long a request takes, and kdtree's."""
+        mine, kdtree = (
+            1e3 * _seconds(method().fit(self.context), self.people) / len(self.people)
+            for method in (self.method, get_method("kdtree"))
+        )
+        return f"{mine:.3g} ms per person; kdtree {kdtree:.3g} ms"
+
+    def _same(self, rows: Floats, how: str) -> str:
+        difference = _difference(rows, self.together.rows)
+        unlike = int((~_equal(rows, self.together.rows)).sum())
+        demand(
+            difference <= TOLERANCE,
+            f"{unlike} of {len(rows)} answers differ {how}, by up to {difference:.2g}",
+        )
+        return f"the same answers {how}"
+
+
+def _answers_elsewhere(shipment: Shipment, context: Context, people: Factuals) -> Floats:
+    install(shipment)
+    return get_method(UNDER_CHECK)().fit(context).generate(people).rows
+
+
+def _equal(rows: Floats, others: Floats) -> Booleans:
+    close = np.isclose(rows, others, rtol=0.0, atol=TOLERANCE, equal_nan=True)
+    return np.asarray(close.all(axis=1))
+
+
+def _difference(rows: Floats, others: Floats) -> float:
+    """Return the largest difference; infinite where only one of both has an answer."""
+    if (np.isnan(rows) != np.isnan(others)).any():
+        return np.inf
+    return float(np.nanmax(np.abs(rows - others), initial=0.0))
+
+
+def _seconds(method: Method, people: Factuals) -> float:
+    method.generate(people)  # whatever is compiled or cached the first time
+    started = time.perf_counter()
+    method.generate(people)
+    return time.perf_counter() - started
+
+
+_ANSWERS = (
+    "_search returns Candidates(rows): a float array with a row per factual, in standardised "
+    "units; all NaN, with a reason, where there is no answer, and never the factual itself"
+)
+_SETTINGS = (
+    "name: lower-case letters, digits and hyphens; keep every constructor argument under its own "
+    "name (self.steps = steps), as a number, text or list that JSON can hold"
+)
+_BATCH = (
+    "answer every person by themselves: no statistics over the batch, no state that one answer "
+    "leaves behind for the next"
+)
+_RANDOMNESS = (
+    "take random numbers from changeproof.randomness.stream(task.name, base_seed, 'my-method', "
+    "row_id), never from a global generator; do not rely on the order of sets"
+)
+_LEFT_ALONE = (
+    "copy rows before changing them, do not train the model further, and take random numbers from "
+    "changeproof.randomness.stream"
+)
+_HONEST = (
+    "where nothing is found, return a row of NaN and say why in Candidates(rows, reasons=[...]); "
+    "do not raise, do not return the factual"
+)
+_NEEDS = (
+    "set needs to what is used of the model: Access.PREDICTIONS (probabilities, favourable), "
+    "Access.GRADIENTS (logits_and_gradients) or Access.RELU_PARAMETERS (weights, biases)"
+)
+_STORAGE = "diagnostics are arrays of numbers, booleans or text, one value per factual"

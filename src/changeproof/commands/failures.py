@@ -1,0 +1,27 @@
+"""How a command ends when pieces of its run have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from changeproof.runs.runner import PieceFailedError
+
+
+@contextmanager
+def failures_told(folder: Path) -> Iterator[None]:
+    """End a run in which something failed with what failed, why, and what is there."""
+    try:
+        yield
+    except PieceFailedError as error:
+        for item in error.failures[:1]:
+            if not item.refused:
+                typer.echo(item.failure, err=True)
+        for line in error.summary:
+            typer.echo(f"changeproof: {line}", err=True)
+        if (folder / "tables").exists():
+            typer.echo(f"Tables and report of the rest are in {folder}.", err=True)
+        raise typer.Exit(2 if error.refused else 1) from None

@@ -1,0 +1,122 @@
+"""Progress on the console: a bar with the time left, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.runner import Inventory, Observer
+from changeproof.runs.timings import NAMES
+from changeproof.workers.execution import Finished
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextmanager
+def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
+    """Say on standard error what is going on, if it takes longer than some seconds."""
+    console = Console(stderr=True)
+    timer = threading.Timer(seconds, lambda: console.print(f"{what} …", markup=False))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class ConsoleObserver(Observer):
+    """Shows a run on standard error."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console if console is not None else Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description:<28}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._total = self._done = 0.0
+        self._began = self._spoke = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def planned(self, inventory: Inventory) -> None:
+        """Show what is there already and set up the bar for the rest."""
+        left = [*inventory.damaged, *inventory.missing]
+        if inventory.done:
+            self._say(f"{len(inventory.done)} pieces are there already, {len(left)} to do")
+        self._total = sum(piece.cost for piece in left)
+        if left:
+            self._task = self._bar.add_task("starting", total=self._total)
+
+    def told(self, text: str) -> None:
+        """Say it."""
+        self._say(text)
+
+    def damaged(self, path: Path) -> None:
+        """Name a damaged file."""
+        self._say(f"damaged, computing again: {path}")
+
+    def compiling(self) -> None:
+        """Explain the first seconds."""
+        self._describe("compiling (first time only)")
+        self._began = time.monotonic()
+
+    def started(self, kinds: tuple[Kind, ...], pieces: list[Piece]) -> None:
+        """Show what is being computed."""
+        present = [NAMES[kind] for kind in kinds if any(p.kind is kind for p in pieces)]
+        self._describe(", ".join(present))
+        if not self.console.is_terminal:
+            self._say(f"{', '.join(present)}: {len(pieces)} pieces")
+
+    def finished(self, item: Finished) -> None:
+        """Move the bar."""
+        self._done += item.piece.cost
+        if self._task is not None:
+            self._bar.update(self._task, completed=self._done)
+        if item.failure is not None:
+            self._say(f"failed: {item.piece.label}: {item.error}")
+        now = time.monotonic()
+        if not self.console.is_terminal and now - self._spoke > SECONDS_BETWEEN_LINES:
+            left = (now - self._began) * (self._total - self._done) / self._done
+            self._say(f"{self._done / self._total:.0%} done, about {left:.0f} s left")
+
+    def _describe(self, text: str) -> None:
+        if self._task is not None:
+            self._bar.update(self._task, description=text)
+
+    def _say(self, text: str) -> None:
+        self._spoke = time.monotonic()
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""One hash for all that a result is made from: code, closures, settings, versions."""

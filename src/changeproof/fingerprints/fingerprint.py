@@ -1,0 +1,123 @@
+"""Fingerprints: everything that went into a piece, hashed.
+
+Code is part of it. A piece depends on the module that makes it and on whatever that module
+imports of the same package, so editing one method recomputes that method's pieces and no other.
+What people bring is treated alike; `own_code.py` sees to code that is in no file.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from changeproof.fingerprints.modules import PACKAGE, source_of
+
+LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy")
+INSTALLED = ("site-packages", "dist-packages")
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that results depend on."""
+    return {name: version(name) for name in LIBRARIES}
+
+
+@cache
+def pytorch_version() -> str:
+    """Return the version of PyTorch, which only what people bring depends on; "" without it."""
+    try:
+        return version("torch")
+    except PackageNotFoundError:
+        return ""
+
+
+def fingerprint(**ingredients: Any) -> str:
+    """Hash the ingredients of a piece and the libraries in use."""
+    content = {"libraries": library_versions(), **ingredients}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+@cache
+def code_digest(*modules: str) -> str:
+    """Hash the code of modules and of all that they import of their own packages.
+
+    Comments, docstrings and layout do not count. The answer is remembered; see `source_digest`.
+    """
+    return source_digest(modules)
+
+
+def source_digest(modules: Iterable[str]) -> str:
+    """Hash the code of modules as it is on disk now, and of what they import.
+
+    Of modules outside changeproof, what they import of changeproof counts as well, and for a
+    file that is in no package the files beside it.
+    """
+    known: dict[str, str] = {}
+    asked = list(modules)
+    waiting = asked.copy()
+    while waiting:
+        name = waiting.pop()
+        path = source_of(name)
+        if name in known or path is None:
+            continue
+        is_package = path.name == "__init__.py"
+        # Our own __init__ only list what is there; what is used of it is imported by name.
+        if is_package and name not in asked and name.split(".")[0] == PACKAGE:
+            continue
+        package = name if is_package else name.rpartition(".")[0]
+        known[name], imports = _read(path, package, path.stat().st_mtime_ns)
+        waiting += [found for found in imports if _belongs(found, name)]
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def _read(path: Path, package: str, written: int) -> tuple[str, list[str]]:
+    """Return the code of a file without docstrings, hashed, and what it imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports = _imports(tree, package)
+    code = ast.dump(_without_docstrings(tree))
+    return hashlib.sha256(code.encode()).hexdigest(), imports
+
+
+@cache
+def _belongs(found: str, name: str) -> bool:
+    top, package = found.split(".")[0], name.split(".")[0]
+    if top in (package, PACKAGE):
+        return True
+    mine = source_of(package)
+    if package == PACKAGE or mine is None or mine.name == "__init__.py":
+        return False
+    if mine.parent.name in INSTALLED or (theirs := source_of(top)) is None:
+        return False
+    return (theirs.parent.parent if theirs.name == "__init__.py" else theirs.parent) == mine.parent
+
+
+def _imports(tree: ast.AST, package: str) -> list[str]:
+    """Return the names of all that is imported, modules or not."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            if node.level:
+                parents = package.split(".")[: len(package.split(".")) + 1 - node.level]
+                origin = ".".join([*parents, *([origin] if origin else [])])
+            found += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    return [name for name in found if name]
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:]
+    return tree

@@ -1,0 +1,244 @@
+"""Local linear stand-ins for a model, as LIME fits them (Ribeiro, Singh and Guestrin).
+
+LIME draws normal samples around the training mean, scaled by the training standard deviation,
+and measures distances in that scale. A task's rows are standardised with those very statistics,
+so LIME's scale is the one that rows are in already, and its samples are standard normal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.equations import solve_positive
+from changeproof.arithmetic.functions import exp, exponentials, fma, log1p
+from changeproof.arithmetic.lanes import (
+    aligned_zeros,
+    count,
+    load,
+    load_row,
+    plus,
+    spread,
+    store_row,
+    times,
+    tree_sum,
+)
+from changeproof.datasets.task import Floats
+from changeproof.methods.method import Context, Factuals
+from changeproof.model import Booleans
+from changeproof.networks.kernels import add_lanes, add_outer_product
+from changeproof.networks.layout import tile_length, tile_rows, tile_values
+from changeproof.randomness import stream
+
+ONE_CLASS = "the model predicts one class for all of LIME's samples"
+NOT_CONVERGED = "LIME's logistic regression did not converge"
+
+TILE = 256
+# Of the mean gradient. Newton's last step from there is right to seven digits or more.
+GRADIENT_TOLERANCE = 1e-6
+ROUNDING = 1e-12
+MAX_EVALUATIONS = 200
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A logistic regression: one coefficient per feature, then the intercept.
+
+    `accuracy` is the weighted share of samples on whose side of the boundary it is right.
+    """
+
+    parameters: Floats
+    accuracy: float
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """The linear model that stands in for the base model around one factual.
+
+    Where there is none, `reason` says why and the numbers are NaN.
+    """
+
+    coefficients: Floats
+    intercept: float
+    accuracy: float
+    reason: str = ""
+
+
+class LocalSurrogates:
+    """Fit surrogates, each from its factual's own random stream, and remember them.
+
+    A surrogate depends on the context and on the factual alone, so methods that differ only in
+    what they do with it (the candidates of a tuning) may share one of these.
+
+    Parameters
+    ----------
+    n_samples
+        Samples per factual; the first is the factual itself.
+    kernel_width
+        Width of the kernel that weighs samples, in units of the root of the number of features.
+    inverse_penalty
+        Inverse weight of the squared coefficients (scikit-learn's C).
+    decimals
+        Coefficients and intercept are rounded to so many decimals.
+    """
+
+    def __init__(
+        self, *, n_samples: int, kernel_width: float, inverse_penalty: float, decimals: int
+    ) -> None:
+        self.n_samples = n_samples
+        self.kernel_width = kernel_width
+        self.inverse_penalty = inverse_penalty
+        self.decimals = decimals
+        self._context: Context | None = None
+        self._known: dict[tuple[int, bytes], Surrogate] = {}
+
+    def of(self, context: Context, factuals: Factuals) -> list[Surrogate]:
+        """Return the surrogates of the context's model around the factuals."""
+        if self._context is not context:
+            self._context, self._known = context, {}
+        surrogates = []
+        for row_id, row in zip(factuals.row_ids.tolist(), factuals.rows, strict=True):
+            key = (row_id, row.tobytes())
+            if key not in self._known:
+                self._known[key] = self._fit(context, row_id, row)
+            surrogates.append(self._known[key])
+        return surrogates
+
+    def _fit(self, context: Context, row_id: int, row: Floats) -> Surrogate:
+        address = (context.task.name, context.base_seed, "lime", row_id)
+        samples = stream(*address).standard_normal((self.n_samples, len(row)))
+        samples[0] = row
+        favourable = context.model.favourable(samples)
+        if favourable.all() or not favourable.any():
+            return _missing(row, ONE_CLASS)
+        fit = fit_logistic(samples, favourable, self.weights(samples, row), self.inverse_penalty)
+        if not fit.converged:
+            return _missing(row, NOT_CONVERGED)
+        rounded = np.round(fit.parameters, self.decimals)
+        return Surrogate(rounded[:-1], float(rounded[-1]), fit.accuracy)
+
+    def weights(self, samples: Floats, row: Floats) -> Floats:
+        """Return how much each sample counts: the less, the farther it is from the factual."""
+        width = self.kernel_width * np.sqrt(len(row))
+        squares = np.square(samples - row).sum(axis=1)
+        return np.asarray(np.sqrt(exponentials(-squares / width**2)))
+
+
+def _missing(row: Floats, reason: str) -> Surrogate:
+    return Surrogate(np.full_like(row, np.nan), np.nan, np.nan, reason)
+
+
+def fit_logistic(
+    samples: Floats, favourable: Booleans, weights: Floats, inverse_penalty: float
+) -> Fit:
+    """Fit a weighted logistic regression by Newton's method, the intercept not penalised.
+
+    A step that does not lower the loss is halved until it does.
+    """
+    size = samples.shape[1] + 1
+    length = tile_length(len(samples), TILE)
+    tiles = tile_rows(np.column_stack((samples, np.ones(len(samples)))), length, np.float64)
+    labels = tile_values(favourable, length, np.float64)
+    tiled_weights = tile_values(weights, length, np.float64)
+    penalties = np.full(size, 1.0 / inverse_penalty)
+    penalties[-1] = 0.0
+    # A few of the samples tell where to start, at a fraction of the price.
+    few = max(1, len(tiles) // 8)
+    share = few / len(tiles)
+    start = _newton(
+        tiles[:few], labels[:few], tiled_weights[:few], share * penalties, np.zeros(size)
+    )
+    return _newton(tiles, labels, tiled_weights, penalties, start.parameters)
+
+
+def _newton(
+    tiles: Floats, labels: Floats, weights: Floats, penalties: Floats, start: Floats
+) -> Fit:
+    total = weights.sum()
+    best, step, least = start, np.zeros_like(start), np.inf
+    accuracy = 0.0
+    for _ in range(MAX_EVALUATIONS):
+        parameters = best + step
+        loss, agreement, gradient, curvature = _evaluate(tiles, labels, weights, parameters)
+        loss += 0.5 * (penalties * parameters**2).sum()
+        if not loss <= least * (1.0 + ROUNDING):
+            step = 0.5 * step
+            continue
+        best, least, accuracy = parameters, loss, agreement / total
+        gradient += penalties * parameters
+        step = solve_positive(curvature + np.diag(penalties), -gradient)
+        if np.isnan(step).any():  # a factual so far away that all else is lost in rounding
+            break
+        if np.abs(gradient).max() <= GRADIENT_TOLERANCE * total:
+            return Fit(best + step, accuracy, converged=True)
+    return Fit(best, accuracy, converged=False)
+
+
+def _evaluate(
+    tiles: Floats, labels: Floats, weights: Floats, parameters: Floats
+) -> tuple[float, float, Floats, Floats]:
+    """Return the loss, the agreement, the gradient and the Hessian, without the penalty."""
+    size, wide = len(parameters), tiles.shape[1]
+    gradient, curvature = np.zeros(wide), np.zeros((wide, wide))
+    loss, agreement = _logistic(tiles, labels, weights, parameters, gradient, curvature)
+    return loss, agreement, gradient[:size], curvature[:size, :size]
+
+
+@compiled
+def _logistic(
+    tiles: Any, labels: Any, weights: Any, parameters: Any, gradient: Any, curvature: Any
+) -> Any:
+    """Fill gradient and curvature [features, features]; return loss and agreement.
+
+    Sums over samples are spread over lanes, as the gradients of networks are.
+    """
+    n_tiles, n_features, n_rows = tiles.shape
+    lanes = count(tiles)
+    logits, residuals = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
+    bends, losses = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
+    agreements = aligned_zeros(n_rows, tiles)
+    bent = aligned_zeros(n_features * n_rows, tiles).reshape(n_features, n_rows)
+    slopes = aligned_zeros(n_features * lanes, tiles).reshape(n_features, lanes)
+    products = aligned_zeros(n_features * n_features * lanes, tiles)
+    products = products.reshape(n_features * n_features, lanes)
+    loss, agreement = spread(0.0), spread(0.0)
+    for tile in range(n_tiles):
+        rows = tiles[tile]
+        for r in range(n_rows):
+            logits[r] = 0.0
+        for k in range(len(parameters)):
+            for r in range(n_rows):
+                logits[r] = fma(parameters[k], rows[k, r], logits[r])
+        for r in range(n_rows):
+            logit, label, weight = logits[r], labels[tile, r], weights[tile, r]
+            small = exp(-abs(logit))
+            positive = logit if logit > 0.0 else 0.0
+            probability = (1.0 if logit >= 0.0 else small) / (1.0 + small)
+            losses[r] = weight * (positive - label * logit + log1p(small))
+            agreements[r] = weight if (logit >= 0.0) == (label > 0.5) else 0.0
+            residuals[r] = weight * (probability - label)
+            bends[r] = weight * small / ((1.0 + small) * (1.0 + small))
+        for r in range(0, n_rows, lanes):
+            loss = plus(loss, load(losses, r))
+            agreement = plus(agreement, load(agreements, r))
+        for k in range(n_features):
+            total = load_row(slopes, k, 0)
+            for r in range(0, n_rows, lanes):
+                x = load_row(rows, k, r)
+                total = fma(load(residuals, r), x, total)
+                store_row(bent, k, r, times(load(bends, r), x))
+            store_row(slopes, k, 0, total)
+        for j in range(0, n_features, 4):
+            add_outer_product(
+                bent[j:], 4, rows, j + 4, products, j * n_features, n_features, n_rows
+            )
+    add_lanes(slopes, gradient)
+    for j in range(n_features):
+        for k in range(j + 1):
+            curvature[j, k] = tree_sum(load_row(products, j * n_features + k, 0))
+            curvature[k, j] = curvature[j, k]
+    return tree_sum(loss), tree_sum(agreement)

@@ -1,0 +1,1 @@
+"""The published numbers and claims, beside those of a run."""

@@ -1,1 +1,0 @@
-"""What to run (plan), what has run (store) and running the difference (runner)."""

@@ -1,0 +1,146 @@
+"""Where the time of a run went: a log beside the store, and tables made from it.
+
+The log is a file of JSON lines, appended to by the one process that holds the directory. It says
+how long each piece took when it was computed, also for pieces that an earlier session computed.
+Times are kept here and in no piece, so that equal runs have equal pieces. Without the log they
+are not known, and nothing else is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from changeproof.runs.piece import Kind, Piece
+
+LOG = "timings.jsonl"
+COLUMNS = ["stage", "subject", "pieces", "seconds", "processor_seconds", "share"]
+NAMES = {
+    Kind.BASE: "base models",
+    Kind.BANK: "changed models",
+    Kind.TUNING: "tuning",
+    Kind.COUNTERFACTUALS: "counterfactuals",
+    Kind.CHANGES: "changed models",
+    Kind.SURVIVAL: "survival",
+}
+
+
+class Effort(NamedTuple):
+    """What some work took: wall and processor seconds, and the process's peak memory in MiB.
+
+    `search_seconds` is the part of the wall time that a method searched for counterfactuals,
+    without fitting; None for what answers nobody.
+    """
+
+    seconds: float
+    processor_seconds: float
+    peak_memory: float
+    search_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One call of the runner: how many pieces it computed and the wall time of its parts."""
+
+    started: str
+    jobs: int
+    pieces: int
+    compile_seconds: float
+    work_seconds: float
+    report_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of all of it."""
+        return self.compile_seconds + self.work_seconds + self.report_seconds
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process has held, in MiB (NaN where that is not told)."""
+    if sys.platform == "win32":
+        return float("nan")
+    import resource
+
+    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kibibytes / (1024.0 * 1024.0 if sys.platform == "darwin" else 1024.0)
+
+
+def log_piece(folder: Path, piece: Piece, effort: Effort) -> None:
+    """Record what a piece took."""
+    _append(folder, {"piece": piece.file_stem, **effort._asdict()})
+
+
+def log_session(folder: Path, session: Session) -> None:
+    """Record a call of the runner."""
+    _append(folder, {"session": asdict(session)})
+
+
+def sessions(folder: Path) -> list[Session]:
+    """Return the calls of the runner that computed something, oldest first."""
+    return [Session(**line["session"]) for line in _lines(folder) if "session" in line]
+
+
+def piece_efforts(folder: Path) -> dict[str, Effort]:
+    """Return what each piece took, by file stem; the latest where one was computed again."""
+    return {
+        line["piece"]: Effort(**{name: line[name] for name in Effort._fields if name in line})
+        for line in _lines(folder)
+        if "piece" in line
+    }
+
+
+def timings_table(folder: Path, pieces: Sequence[Piece]) -> pd.DataFrame:
+    """Return seconds by stage and subject, for the pieces of a plan whose time is known."""
+    efforts = piece_efforts(folder)
+    known = [(piece, efforts[piece.file_stem]) for piece in pieces if piece.file_stem in efforts]
+    rows = pd.DataFrame(
+        {
+            "stage": [NAMES[piece.kind] for piece, _ in known],
+            "subject": [piece.subject for piece, _ in known],
+            "seconds": [effort.seconds for _, effort in known],
+            "processor_seconds": [effort.processor_seconds for _, effort in known],
+        }
+    )
+    grouped = rows.groupby(["stage", "subject"], sort=False)
+    table = grouped.agg(
+        pieces=("seconds", "size"),
+        seconds=("seconds", "sum"),
+        processor_seconds=("processor_seconds", "sum"),
+    ).reset_index()
+    total = table["seconds"].sum()
+    return table.assign(share=100.0 * table["seconds"] / total if total else 0.0)[COLUMNS]
+
+
+def largest_memory(folder: Path) -> float:
+    """Return the peak memory of the largest process that computed a piece, in MiB."""
+    return max((effort.peak_memory for effort in piece_efforts(folder).values()), default=0.0)
+
+
+def _append(folder: Path, line: Mapping[str, Any]) -> None:
+    with (folder / LOG).open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # half a line of a killed run
+                file.write(b"\n")
+        file.write(json.dumps(line).encode() + b"\n")
+
+
+def _lines(folder: Path) -> list[dict[str, Any]]:
+    """Return the whole lines of the log; a killed run may have left half of one."""
+    path = folder / LOG
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            continue
+    return lines

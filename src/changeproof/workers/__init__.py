@@ -1,0 +1,1 @@
+"""Where pieces are computed: in this process, or in others."""

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from changeproof import Method
+from changeproof.fingerprints.fingerprint import code_digest, source_digest
+from changeproof.fingerprints.own_code import own_code
+from changeproof.methods.extension import function_method
+
+METHOD = """
+from changeproof import Candidates, Method
+{imports}
+
+class Mine(Method):
+    name, summary = "mine", "a test"
+
+    def _search(self, factuals):
+        return Candidates(factuals.rows + {step})
+"""
+
+
+def load(folder: Path, name: str = "own_package.methods") -> ModuleType:
+    """Import a module afresh, as another process would."""
+    for loaded in [m for m in sys.modules if m.split(".")[0] in ("own_package", "own_file", "aid")]:
+        del sys.modules[loaded]
+    importlib.invalidate_caches()
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / "own_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("STEP = 1\n")
+    (folder / "steps.py").write_text("STEP = 1\n")
+    (folder / "other.py").write_text("STEP = 1\n")
+    imports = "from .steps import STEP\nfrom . import __doc__"
+    (folder / "methods.py").write_text(METHOD.format(imports=imports, step="STEP"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "recomputed"),
+    [
+        ("methods.py", "+ STEP", "- STEP", True),
+        ("methods.py", "class Mine", "# a comment\nclass Mine", False),
+        ("methods.py", "    name, summary", '    """A docstring."""\n    name, summary', False),
+        ("steps.py", "1", "2", True),
+        ("other.py", "1", "2", False),
+    ],
+)
+def test_edits_of_what_is_imported_of_the_same_package_count(
+    package: Path, file: str, old: str, new: str, recomputed: bool
+) -> None:
+    before = own_code(load(package).Mine)
+    assert own_code(load(package).Mine) == before
+    (package / file).write_text((package / file).read_text().replace(old, new))
+    assert (own_code(load(package).Mine) != before) == recomputed
+
+
+def test_a_file_that_was_edited_but_not_imported_again_is_not_what_runs(package: Path) -> None:
+    mine = load(package).Mine
+    before = own_code(mine)
+    (package / "steps.py").write_text("STEP = 2\n")
+    assert own_code(mine) == before
+
+
+def test_files_beside_a_file_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "aid.py").write_text("STEP = 1\n")
+    (tmp_path / "own_file.py").write_text(
+        METHOD.format(imports="from aid import STEP", step="STEP")
+    )
+    before = own_code(load(tmp_path, "own_file").Mine)
+    (tmp_path / "aid.py").write_text("STEP = 2\n")
+    assert own_code(load(tmp_path, "own_file").Mine) != before
+
+
+def test_code_of_ours_that_is_built_upon_counts(package: Path) -> None:
+    plain = source_digest(["own_package.other"])
+    (package / "other.py").write_text("from changeproof.methods.kdtree import KDTree\nSTEP = 1\n")
+    with_import = source_digest(["own_package.other"])
+    (package / "other.py").write_text("from changeproof.methods.rnce import RNCE\nSTEP = 1\n")
+    assert len({plain, with_import, source_digest(["own_package.other"])}) == 3
+    assert code_digest("changeproof.methods.kdtree") != with_import
+
+
+def carrying(value: object) -> type[Method]:
+    def carry(context: object, factuals: object) -> object:
+        return value
+
+    return function_method(carry, "carry")
+
+
+def test_what_a_function_closes_over_counts() -> None:
+    assert own_code(carrying(1)) == own_code(carrying(1))
+    assert own_code(carrying(1)) != own_code(carrying(2))
+    assert own_code(carrying([1, 2])) != own_code(carrying([2, 1]))
+    assert own_code(carrying(open)) == own_code(carrying(open))
+
+
+NOTEBOOK = """
+from changeproof.methods.extension import function_method
+from changeproof.fingerprints.own_code import own_code
+FACTOR = {factor}
+NOTE = {note!r}
+def helper(rows):
+    return [part for part in rows if part in {{"a", "b", "c"}}] and rows * FACTOR {more}
+def mine(context, factuals):
+    return helper(factuals.rows)
+print(own_code(function_method(mine, "mine")))
+"""
+
+
+def digest(**parts: object) -> str:
+    """The code of a method of a process without any file, as a notebook is."""
+    values = {"factor": 1, "note": "", "more": "", **parts}
+    command = [sys.executable, "-c", NOTEBOOK.format(**values)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_code_in_no_file_counts_with_all_that_it_refers_to() -> None:
+    before = digest()
+    assert digest() == before
+    assert digest(note="nobody uses this") == before
+    assert digest(factor=2) != before
+    assert digest(more="+ 1") != before

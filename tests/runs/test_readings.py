@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from changeproof import Results, build_tables
+from changeproof.runs.readings import Answered, Readings
+from changeproof.runs.tables import read_tables
+
+
+@pytest.fixture
+def copy(quick_run: Results, tmp_path: Path) -> Path:
+    """A finished run that can be taken apart."""
+    return Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+
+
+def remove(folder: Path, pattern: str) -> int:
+    found = list((folder / "pieces").rglob(pattern))
+    for path in found:
+        path.unlink()
+    return len(found)
+
+
+def test_a_finished_run_is_read_whole(quick_run: Results) -> None:
+    readings = Readings(quick_run)
+    plan = quick_run.plan
+    assert readings.inventory.complete
+    assert len(readings.answered) == len(plan.datasets) * len(plan.methods)
+    assert readings.banks == [(dataset, 2026) for dataset in plan.datasets]
+    assert len(readings.tunings) == 2 * len(quick_run.tuned_methods)
+
+
+def test_answers_count_when_all_that_they_rest_on_is_there(copy: Path) -> None:
+    assert remove(copy, "diabetes/2026/survival-kdtree.*") == 1
+    assert remove(copy, "breast-cancer/2026/counterfactuals-wachter.*") == 1
+    readings = Readings(Results(copy))
+    assert Answered("diabetes", 2026, "kdtree") not in readings.answered
+    assert Answered("diabetes", 2026, "wachter") in readings.answered
+    assert Answered("breast-cancer", 2026, "wachter") not in readings.answered
+    remove(copy, "diabetes/2026/bank-bootstrap.*")
+    readings = Readings(Results(copy))
+    assert readings.banks == [("breast-cancer", 2026)]
+    assert {key.dataset for key in readings.answered} == {"breast-cancer"}
+
+
+def test_tables_of_an_unfinished_run_hold_what_is_finished(copy: Path) -> None:
+    whole = read_tables(copy)
+    remove(copy, "diabetes/2026/survival-kdtree.*")
+    tables = build_tables(Results(copy))
+    left = whole["full_results"].query("dataset != 'diabetes' or method != 'kdtree'")
+    ours = tables["full_results"]
+    assert (
+        ours[["dataset", "method"]].values.tolist() == left[["dataset", "method"]].values.tolist()
+    )
+    assert ours["distance_mean"].to_numpy() == pytest.approx(left["distance_mean"], rel=1e-5)
+    assert len(tables["variants"]) == len(whole["variants"])
+
+
+def test_tables_of_a_run_that_has_nothing_are_empty_and_have_their_columns(copy: Path) -> None:
+    whole = read_tables(copy)
+    shutil.rmtree(copy / "pieces")
+    for name, table in build_tables(Results(copy)).items():
+        # The time that pieces took is known even when they are gone.
+        assert table.empty or name == "timings"
+        assert table.columns.tolist() == whole[name].columns.tolist()
+
+
+def test_damaged_pieces_are_not_read(copy: Path) -> None:
+    path = next((copy / "pieces").rglob("diabetes/2026/survival-rbr.*"))
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    readings = Readings(Results(copy))
+    assert not readings.inventory.complete
+    assert Answered("diabetes", 2026, "rbr") not in readings.answered
