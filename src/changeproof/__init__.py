@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from changeproof.methods.extension import method as method
     from changeproof.methods.extension import register_method as register_method
     from changeproof.methods.given import GivenCounterfactuals as GivenCounterfactuals
-    from changeproof.methods.given import people_in as people_in
-    from changeproof.methods.given import read_counterfactuals as read_counterfactuals
+    from changeproof.adapters.tables import people_in as people_in
+    from changeproof.adapters.tables import read_counterfactuals as read_counterfactuals
     from changeproof.methods.method import Candidates as Candidates
     from changeproof.methods.method import Context as Context
     from changeproof.methods.method import Counterfactuals as Counterfactuals

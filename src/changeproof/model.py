@@ -1,4 +1,4 @@
-"""What a model offers, and so which methods can ask it for recourse."""
+"""What a model is, what it offers, and the arrays that go in and out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 
@@ -43,3 +45,20 @@ class DifferentiableModel(Model, Protocol):
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
+
+
+class Stack(Protocol):
+    """Models over the same features, evaluated together."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, position: int) -> Model: ...
+
+    def part(self, start: int, stop: int) -> Stack:
+        """Return the models from one position up to another."""
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probabilities of the favourable class [models, rows]."""
+
+    def favourable(self, rows: Floats) -> Booleans:
+        """Return which models call which rows favourable [models, rows]."""

@@ -1,8 +1,9 @@
 """Where names lead to: what comes with the package, and what people bring.
 
 A reference is the name of a built-in, a name that was registered in code, the name of an entry
-point of an installed package, or an import path such as "my_package.module:MyMethod". Nothing
-is imported before it is asked for, so one that cannot be imported harms no other.
+point of an installed package, or an import path such as "my_package.module:MyMethod"; settings
+may follow in brackets. Nothing is imported before it is asked for, so one that cannot be imported
+harms no other.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from changeproof.errors import InputError, unknown
+from changeproof.references import Configurable, parsed, spelled
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Configurable)
 NAME = re.compile(r"[a-z0-9-]+")
 
 
@@ -43,15 +45,14 @@ class Registry(Generic[T]):
         kind: str,
         group: str,
         builtin: Mapping[str, tuple[str, str]],
-        accept: Callable[[Any, str], T],
+        accept: Callable[[Any, str], type[T]],
     ) -> None:
         self.kind = kind
         self.group = group
         self._builtin = dict(builtin)
         self._accept = accept
-        self._registered: dict[str, Any] = {}
-        self._unusable: dict[str, str] = {}
-        self._accepted: dict[str, T] = {}
+        self._registered: dict[str, type[T]] = {}
+        self._found: dict[str, type[T]] = {}
 
     @property
     def builtin_names(self) -> tuple[str, ...]:
@@ -64,17 +65,10 @@ class Registry(Generic[T]):
         own = [*sorted(self._entry_points()), *self._registered]
         return tuple(dict.fromkeys([*self._builtin, *own]))
 
-    @property
-    def registered(self) -> dict[str, Any]:
-        """What was registered in code, by name."""
-        return dict(self._registered)
-
     def register(self, thing: Any, name: str) -> None:
         """Give a thing a name; the last one of that name counts, as in a notebook."""
         self._check_name(name)
-        self._accepted[name] = self._accept(thing, name)
-        self._registered[name] = thing
-        self._unusable.pop(name, None)
+        self._registered[name] = self._accept(thing, name)
 
     def enter(self, thing: Any, name: str | None, class_of: Callable[[Any, str], type]) -> Any:
         """Register a class, or a function as a class; return the class.
@@ -90,23 +84,24 @@ class Registry(Generic[T]):
         self.register(thing, chosen)
         return thing
 
-    def mark_unusable(self, name: str, reason: str) -> None:
-        """Remember why a registered thing cannot be used in this process."""
-        self._registered.pop(name, None)
-        self._accepted.pop(name, None)
-        self._unusable[name] = reason
-
-    def get(self, reference: str) -> T:
-        """Return what a reference leads to, or say in one line why it leads nowhere."""
-        if reference in self._builtin:
-            module, attribute = self._builtin[reference]
-            found: T = getattr(importlib.import_module(module), attribute)
+    def get(self, name: str) -> type[T]:
+        """Return the class that a name without settings leads to, or say why there is none."""
+        if name in self._builtin:
+            module, attribute = self._builtin[name]
+            found: type[T] = getattr(importlib.import_module(module), attribute)
             return found
-        if reference in self._unusable:
-            raise InputError(f"{self.kind} {reference!r} {self._unusable[reference]}")
-        if reference not in self._accepted:
-            self._accepted[reference] = self._accept(self._found(reference), reference)
-        return self._accepted[reference]
+        if name in self._registered:
+            return self._registered[name]
+        if name not in self._found:
+            self._found[name] = self._accept(self._looked_up(name), name)
+        return self._found[name]
+
+    def make(self, reference: str) -> T:
+        """Return what a reference leads to, made with its settings and called by the reference."""
+        name, settings = parsed(reference)
+        cls = self.get(name)
+        ordered = {key: settings[key] for key in cls.setting_names() if key in settings}
+        return cls.named(spelled(name, ordered | settings), settings)
 
     def check(self, given: Sequence[str], *, resolve: bool = True) -> tuple[str, ...]:
         """Check references and put built-ins first, in their order; the others stay as given.
@@ -116,17 +111,17 @@ class Registry(Generic[T]):
         resolve
             Whether what people brought has to be there; its form is checked in any case.
         """
-        own = [reference for reference in given if reference not in self._builtin]
-        for reference in own:
+        names = {}
+        for reference in given:
+            name = parsed(reference)[0]
             if resolve:
-                self.get(reference)
-            elif not NAME.fullmatch(reference) and ":" not in reference:
-                raise self._unknown(reference)
-        return (*(name for name in self._builtin if name in given), *own)
-
-    def is_builtin(self, reference: str) -> bool:
-        """Return whether a reference names something that comes with the package."""
-        return reference in self._builtin
+                names[self.make(reference).name] = name
+            elif NAME.fullmatch(name) or ":" in name:
+                names[reference] = name
+            else:
+                raise self._unknown(name)
+        order = [*self._builtin]
+        return tuple(sorted(names, key=lambda reference: _place(names[reference], order)))
 
     def broken(self) -> dict[str, str]:
         """Return why entry points cannot be used, by name; the others are not listed."""
@@ -142,7 +137,7 @@ class Registry(Generic[T]):
                 reasons[name] = str(error)
         return reasons
 
-    def _found(self, reference: str) -> Any:
+    def _looked_up(self, reference: str) -> Any:
         if ":" in reference:
             return self._from_path(reference)
         points = self._entry_points().get(reference)
@@ -204,10 +199,49 @@ class Registry(Generic[T]):
         )
 
 
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)
+
+
 _NAME_RULE = "expected lower-case letters, digits and hyphens only"
 
 
-def class_from(function: Any, base: type, label: str, arguments: str, **contents: Any) -> type:
+def usable_class(
+    found: Any, reference: str, base: Any, function_class: type, arguments: str
+) -> Any:
+    """Return what a reference leads to as a class to make, or say why it cannot be one.
+
+    Parameters
+    ----------
+    base, function_class
+        What a class has to be a subclass of, and what a function becomes a subclass of.
+    arguments
+        What a function is going to be called with, as people write it.
+    """
+    label = f"{base.__name__.lower()} {reference!r}"
+    if inspect.isfunction(found):
+        found = class_from(found, function_class, label, arguments, name=reference)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise InputError(
+            f"{label} is {described(found)}; expected a subclass of changeproof.{base.__name__} "
+            f"or a function of ({arguments})"
+        )
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        raise InputError(f"{label} does not define {', '.join(missing)}")
+    for attribute in ("name", "summary"):
+        if not isinstance(getattr(found, attribute, None), str):
+            raise InputError(f"{label}: {found.__name__} sets no {attribute!r}")
+    try:
+        found()
+    except Exception as error:
+        raise InputError(
+            f"{label}: {found.__name__}() failed with {type(error).__name__}: {error}; "
+            "every setting needs a default"
+        ) from error
+    return found
+
+
+def class_from(function: Any, base: type, label: str, arguments: str, **contents: Any) -> Any:
     """Return a class whose work a function does.
 
     Parameters
@@ -215,26 +249,32 @@ def class_from(function: Any, base: type, label: str, arguments: str, **contents
     label
         What the function is called in messages.
     arguments
-        The two arguments that it is going to be called with, as people write them.
+        What it is going to be called with, as people write it; the last may be left out.
     contents
-        Attributes of the class; a `summary` of None becomes the docstring's first line.
+        Attributes of the class; without a `summary` it is the docstring's first line.
     """
     if not inspect.isfunction(function):
         raise InputError(f"{label} is {described(function)}; expected a function")
-    signature = inspect.signature(function)
-    try:
-        signature.bind(None, None)
-    except TypeError:
+    names, signature = arguments.split(", "), inspect.signature(function)
+    taken = next((n for n in (len(names), 2) if _takes(signature, n)), None)
+    if taken is None:
         raise InputError(
             f"{label}: {function.__name__}{signature} cannot be called with ({arguments})"
-        ) from None
-    lines = (function.__doc__ or "").strip().splitlines() or ["a function"]
-    if contents["summary"] is None:
+        )
+    if contents.get("summary") is None:
+        lines = (function.__doc__ or "").strip().splitlines() or ["a function"]
         contents["summary"] = lines[0]
     copied = {key: getattr(function, key) for key in ("__doc__", "__module__", "__qualname__")}
-    return type(
-        function.__name__, (base,), {**copied, **contents, "function": staticmethod(function)}
-    )
+    contents |= {"function": staticmethod(function), "taken": taken}
+    return type(function.__name__, (base,), copied | contents)
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
 
 
 def name_of(function: Any) -> str:

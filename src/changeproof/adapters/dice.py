@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.adapters.people import one_row_each
+from changeproof.adapters.tables import one_row_each
 from changeproof.errors import InputError
 
 

@@ -34,7 +34,7 @@ def _accept(found: Any, reference: str) -> type[Family]:
     return as_family(found, reference)
 
 
-REGISTRY: Registry[type[Family]] = Registry("family", "changeproof.families", _FAMILIES, _accept)
+REGISTRY: Registry[Family] = Registry("family", "changeproof.families", _FAMILIES, _accept)
 
 
 def builtin_family_names() -> tuple[str, ...]:
@@ -48,5 +48,5 @@ def family_names() -> tuple[str, ...]:
 
 
 def get_family(reference: str) -> Family:
-    """Return the family of that name or import path."""
-    return REGISTRY.get(reference)()
+    """Return a family by name or import path, with settings: "bootstrap(replicates=50)"."""
+    return REGISTRY.make(reference)

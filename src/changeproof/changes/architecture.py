@@ -1,9 +1,10 @@
-"""Retraining with other hidden layers."""
+"""Retraining with other hidden layers, or another kind of model."""
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, alternatives
 from changeproof.datasets.task import Task
+from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
 
 # fmt: off
@@ -16,15 +17,24 @@ HIDDEN_LAYERS: tuple[tuple[int, ...], ...] = (
 # fmt: on
 
 
-class Architecture(Family):
-    """Retrain a network of another width or depth."""
+class Architecture(ReplicatedFamily):
+    """Retrain a network of another width or depth, or another kind of model."""
 
     name = "architecture"
-    summary = "another width or depth of the network on the same data"
+    summary = "another width or depth of the network, or another model, on the same data"
 
-    def variants(self, task: Task, base: BaseModel) -> list[Variant]:
-        """Describe 25 architectures."""
-        return [
+    def reason_against(self, learner: Learner) -> str | None:
+        """Say that nothing is known that could take a model's place."""
+        if "hidden" in learner.follows or learner.replacements():
+            return None
+        return f"no models that could replace {learner.name} are known; name some"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe other hidden layers, then replacements; only these where there are no layers."""
+        replacements = alternatives(base, learner.replacements())
+        if "hidden" not in learner.follows:
+            return self.cycled(replacements, learner)
+        layers = [
             Variant(
                 "-".join(map(str, hidden)),
                 0,
@@ -32,3 +42,4 @@ class Architecture(Family):
             )
             for hidden in HIDDEN_LAYERS
         ]
+        return [*self.cycled(layers, learner), *replacements]

@@ -1,30 +1,36 @@
-"""The bank: the changed networks of one base network, made from their descriptions."""
+"""The bank: the changed models of one base model, made from their descriptions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from changeproof.changes.family import BaseModel, Family
+from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Stack
+from changeproof.models.learner import Learner, stacked
+from changeproof.models.network import NetworkLearner
 from changeproof.networks.network import Network
-from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import TrainingData, TrainingRecipe, train
+from changeproof.networks.training import TrainingRecipe, recipe_identity
+from changeproof.registry import described
+
+ONLY_LEVEL = "all"
 
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Changed networks and, row by row, what was changed.
+    """Changed models and, row by row, what was changed.
 
-    `table` has the columns family, level, replicate, best_epoch and epochs (0 where nothing was
-    trained), in the order of the stack.
+    `table` has the columns family, level and replicate, in the order of the stack.
     """
 
-    stack: NetworkStack
+    stack: Stack
     table: pd.DataFrame
 
     def __len__(self) -> int:
@@ -32,45 +38,110 @@ class Bank:
 
 
 def build_bank(
-    task: Task,
-    base: BaseModel,
-    families: Sequence[Family],
-    *,
-    threads: int = 1,
-    adapt: Callable[[TrainingRecipe], TrainingRecipe] = lambda recipe: recipe,
+    task: Task, base: BaseModel, families: Sequence[Family], learner: Learner | None = None
 ) -> Bank:
-    """Make the changed networks of one base network, family after family.
+    """Make the changed models of one base model, family after family.
 
-    `adapt` may change the families' recipes, for a base network of another width.
+    Parameters
+    ----------
+    learner
+        The kind of model that the base model is; our network by default.
     """
-    if not isinstance(base.network, Network):
-        raise InputError(f"a bank holds networks of ours; got a base model {base.network!r}")
-    described = [
-        (family.name, variant) for family in families for variant in family.variants(task, base)
+    learner = learner if learner is not None else NetworkLearner()
+    variants = [
+        (family.name, variant)
+        for family in families
+        for variant in checked_variants(family, task, base, learner)
     ]
-    recipes = {
-        position: adapt(variant.change)
-        for position, (_, variant) in enumerate(described)
-        if isinstance(variant.change, TrainingRecipe)
-    }
-    trained = train(list(recipes.values()), TrainingData.of(task), threads=threads)
-    networks: list[Network] = [
-        variant.change if isinstance(variant.change, Network) else base.network
-        for _, variant in described
-    ]
-    best_epochs = np.zeros(len(described), np.int64)
-    epochs = np.zeros(len(described), np.int64)
-    for number, position in enumerate(recipes):
-        networks[position] = trained.stack[number]
-        best_epochs[position] = trained.best_epochs[number]
-        epochs[position] = trained.epochs[number]
+    models: list[Any] = [variant.change for _, variant in variants]
+    for kind in dict.fromkeys(variant.learner or learner for _, variant in variants):
+        places = [
+            place
+            for place, (_, variant) in enumerate(variants)
+            if (variant.learner or learner) is kind and isinstance(variant.change, TrainingRecipe)
+        ]
+        trained = kind.train([models[place] for place in places], task)
+        for number, place in enumerate(places):
+            models[place] = trained[number]
     table = pd.DataFrame(
         {
-            "family": [family for family, _ in described],
-            "level": [variant.level for _, variant in described],
-            "replicate": [variant.replicate for _, variant in described],
-            "best_epoch": best_epochs,
-            "epochs": epochs,
+            "family": [family for family, _ in variants],
+            "level": [variant.level for _, variant in variants],
+            "replicate": [variant.replicate for _, variant in variants],
         }
     )
-    return Bank(NetworkStack.of(networks), table)
+    return Bank(stacked(models), table)
+
+
+def checked_variants(
+    family: Family, task: Task, base: BaseModel, learner: Learner
+) -> list[Variant]:
+    """Return what a family describes, all of it fit to be made.
+
+    Recipes without a level become replicates of a single one.
+    """
+    given = family.variants(task, base, learner)
+    if not isinstance(given, Iterable):
+        raise InputError(
+            f"family {family.name!r} returned {described(given)}; expected a list of variants"
+        )
+    variants = [
+        Variant(ONLY_LEVEL, number, item) if isinstance(item, TrainingRecipe) else item
+        for number, item in enumerate(given)
+    ]
+    if not variants:
+        raise InputError(f"family {family.name!r} describes no changed model for this task")
+    for place, variant in enumerate(variants):
+        if reason := reason_against(variant, task, learner):
+            raise InputError(f"family {family.name!r}: variant {place} {reason}")
+    return variants
+
+
+def reserved_recipes(
+    task: Task, base: BaseModel, learner: Learner, families: Sequence[Family]
+) -> Iterator[str]:
+    """Yield the identities of the recipes of all changed models that are trained."""
+    for family in families:
+        try:
+            variants = checked_variants(family, task, base, learner)
+        except Exception:  # such a family has no changed models; its bank fails and says why
+            continue
+        for variant in variants:
+            if isinstance(variant.change, TrainingRecipe) and variant.learner is None:
+                yield recipe_identity(variant.change)
+
+
+def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
+    """Return why a variant cannot be made, or None if it can."""
+    if not isinstance(variant, Variant):
+        return f"is {described(variant)}; expected a Variant"
+    change = variant.change
+    if isinstance(change, Network):
+        expected, given = task.n_features, change.n_features
+        return None if given == expected else f"takes {given} features; expected {expected}"
+    if not isinstance(change, TrainingRecipe):
+        if all(hasattr(change, need) for need in ("probabilities", "favourable")):
+            return None
+        return f"changes to {described(change)}; expected a TrainingRecipe or a model"
+    kind = variant.learner or learner
+    for field in fields(change):
+        if field.name not in kind.follows and getattr(change, field.name) != field.default:
+            return f"sets {field.name!r} of the recipe, which {kind.name} does not follow"
+    rows = len(task.split.train) + len(task.split.update)
+    for name, values in (("row_weights", change.row_weights), ("labels", change.labels)):
+        if values is not None and (reason := _bad_values(name, values, rows)):
+            return reason
+    return None
+
+
+def _bad_values(name: str, values: npt.ArrayLike, rows: int) -> str | None:
+    array = np.asarray(values)
+    if array.shape != (rows,):
+        return (
+            f"has {name} of shape {array.shape}; expected ({rows},): the training rows, then the "
+            "update pool"
+        )
+    if name == "labels":
+        return None if np.isin(array, (0, 1)).all() else "has labels other than 0 and 1"
+    fine = np.isfinite(array).all() and (array >= 0).all() and (array > 0).any()
+    return None if fine else f"has {name} that are not finite, negative or all zero"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, Family, Variant, with_pool
+from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, with_pool
 from changeproof.datasets.task import Task
+from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 
-class Bootstrap(Family):
+class Bootstrap(ReplicatedFamily):
     """Retrain on as many training rows drawn with replacement."""
 
     name = "bootstrap"
     summary = "retraining on a bootstrap sample of the training rows"
 
-    def variants(self, task: Task, base: BaseModel) -> list[Variant]:
-        """Describe 25 bootstrap samples."""
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe bootstrap samples."""
         n_train = len(task.split.train)
         return [
             Variant(
@@ -25,5 +26,5 @@ class Bootstrap(Family):
                     row_weights=with_pool(task, bootstrap_weights(n_train, base.seed + 10_000 + r)),
                 ),
             )
-            for r in range(25)
+            for r in range(self.replicates)
         ]

@@ -3,56 +3,106 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
-from changeproof.model import Model
-from changeproof.networks.network import Network
+from changeproof.errors import InputError
+from changeproof.model import Model, Singles
+from changeproof.models.learner import Alternative, Learner
 from changeproof.networks.training import TrainingRecipe
+from changeproof.references import Configurable
+
+# How many changed models a family has; the paper's number.
+REPLICATES = 25
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class BaseModel:
-    """The model that changes, a network unless people brought another, and its seed."""
+    """The model that changes, of any kind, and its seed."""
 
     seed: int
-    network: Model
+    model: Model
 
 
 @dataclass(frozen=True, eq=False)
 class Variant:
     """One changed model: the level and replicate of the change, and how the model comes about.
 
-    `change` is a recipe still to be trained or, where nothing is trained, the finished network.
+    `change` is a recipe still to be trained or, where nothing is trained, the finished model.
+    `learner` is set where another kind of model takes the base model's place.
     """
 
     level: str
     replicate: int
-    change: TrainingRecipe | Network
+    change: TrainingRecipe | Model
+    learner: Learner | None = None
 
 
-class Family(ABC):
-    """A kind of change that may happen to a model."""
+class Family(Configurable, ABC):
+    """A kind of change that may happen to a model.
 
-    name: ClassVar[str]
+    Subclasses set `name` and `summary`, take their settings as keyword arguments with defaults
+    (kept under the same attribute names), and implement `variants`.
+    """
+
     summary: ClassVar[str]
 
     @abstractmethod
-    def variants(self, task: Task, base: BaseModel) -> Sequence[Variant]:
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> Sequence[Variant]:
         """Describe the changed models of one base model, always in the same order."""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+    def reason_against(self, learner: Learner) -> str | None:
+        """Return why this cannot happen to a kind of model; None if it can."""
+        return None
 
 
-def replicates(shares: dict[float, int]) -> list[tuple[float, int]]:
-    """Return (share, replicate) for every replicate of every share."""
-    return [(share, r) for share, count in shares.items() for r in range(count)]
+class ReplicatedFamily(Family):
+    """A family with as many changed models as one likes.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are.
+    """
+
+    def __init__(self, *, replicates: int = REPLICATES) -> None:
+        if not isinstance(replicates, int) or replicates < 1:
+            raise InputError(f"replicates must be a whole number of 1 or more; got {replicates!r}")
+        self.replicates = replicates
+
+    def shared_out(self, levels: Sequence[T], besides: int = 0) -> list[tuple[T, int]]:
+        """Return (level, replicate) for all changed models but some; first levels get one more."""
+        each, more = divmod(self.replicates - besides, len(levels))
+        return [
+            (level, r) for place, level in enumerate(levels) for r in range(each + (place < more))
+        ]
+
+    def cycled(self, variants: Sequence[Variant], learner: Learner) -> list[Variant]:
+        """Go through variants round by round, from the second on with other seeds.
+
+        A kind of model without seeds would only be the same again, and is not repeated.
+        """
+        found: list[Variant] = []
+        for replicate in range(self.replicates):
+            for variant in variants:
+                recipe, kind = variant.change, variant.learner or learner
+                if isinstance(recipe, TrainingRecipe) and (replicate == 0 or kind.has_seeds):
+                    seed = recipe.initialisation_seed + replicate
+                    change = replace(recipe, initialisation_seed=seed)
+                    found.append(replace(variant, replicate=replicate, change=change))
+        return found[: self.replicates]
+
+
+def alternatives(base: BaseModel, others: Iterable[Alternative]) -> list[Variant]:
+    """Return other kinds of models as variants, trained like the base model."""
+    recipe = TrainingRecipe(initialisation_seed=base.seed)
+    return [Variant(other.level, 0, recipe, other.learner) for other in others]
 
 
 def percent(share: float) -> str:
@@ -60,7 +110,7 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def with_pool(task: Task, train_weights: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def with_pool(task: Task, train_weights: npt.NDArray[Any]) -> Singles:
     """Extend weights of the training rows by an update pool that does not count."""
     pool = np.zeros(len(task.split.update), np.float32)
     return np.concatenate([train_weights.astype(np.float32), pool])

@@ -7,8 +7,7 @@ import pandas as pd
 from sklearn.metrics import balanced_accuracy_score
 
 from changeproof.datasets.task import Task
-from changeproof.model import Model
-from changeproof.models.learner import Stack
+from changeproof.model import Model, Stack
 
 
 def change_magnitudes(task: Task, base: Model, stack: Stack) -> pd.DataFrame:

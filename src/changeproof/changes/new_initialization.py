@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
+from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
 
 
-class NewInitialization(Family):
+class NewInitialization(ReplicatedFamily):
     """Retrain from another initialisation seed."""
 
     name = "new-initialization"
     summary = "the same data and training from another initialisation seed"
 
-    def variants(self, task: Task, base: BaseModel) -> list[Variant]:
-        """Describe 25 networks with the seeds that follow the base seed."""
+    def reason_against(self, learner: Learner) -> str | None:
+        """Say that a model without a seed comes out the same."""
+        return None if learner.has_seeds else f"{learner.name} takes no seed; it stays the same"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe models with the seeds that follow the base seed."""
         return [
             Variant("new seed", r, TrainingRecipe(initialisation_seed=base.seed + 1 + r))
-            for r in range(25)
+            for r in range(self.replicates)
         ]

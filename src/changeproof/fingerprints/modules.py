@@ -9,6 +9,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
+INSTALLED = ("site-packages", "dist-packages")
 
 
 def source_of(module: str) -> Path | None:
@@ -17,6 +18,16 @@ def source_of(module: str) -> Path | None:
     Where our own modules are is remembered; people's may move while they work.
     """
     return _own_source(module) if module.split(".")[0] == PACKAGE else _source(module)
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module comes with Python or with a package that pip has installed."""
+    top = module.split(".")[0]
+    path = source_of(top)
+    if path is None:
+        return top in sys.stdlib_module_names or source_of(module) is None
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    return folder.name in INSTALLED or top in sys.stdlib_module_names
 
 
 def spec_on_disk(module: str) -> ModuleSpec | None:

@@ -29,7 +29,7 @@ def _accept(found: Any, reference: str) -> type[Method]:
     return as_method(found, reference)
 
 
-REGISTRY: Registry[type[Method]] = Registry("method", "changeproof.methods", _METHODS, _accept)
+REGISTRY: Registry[Method] = Registry("method", "changeproof.methods", _METHODS, _accept)
 
 
 def builtin_method_names() -> tuple[str, ...]:
@@ -42,6 +42,11 @@ def method_names() -> tuple[str, ...]:
     return REGISTRY.names
 
 
-def get_method(reference: str) -> type[Method]:
-    """Return the method of that name or import path."""
-    return REGISTRY.get(reference)
+def get_method(name: str) -> type[Method]:
+    """Return the class of the method of that name or import path."""
+    return REGISTRY.get(name)
+
+
+def make_method(reference: str) -> Method:
+    """Return a method by name or import path, with settings: "robx-balanced(quantile=0.7)"."""
+    return REGISTRY.make(reference)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, overload
 
@@ -12,10 +11,11 @@ from changeproof.errors import InputError
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access
-from changeproof.registry import class_from, described
+from changeproof.registry import class_from, described, usable_class
 
 Function = Callable[..., Any]
 Class = TypeVar("Class", bound=type[Method])
+ARGUMENTS = "context, factuals"
 
 
 class FunctionMethod(Method):
@@ -42,7 +42,7 @@ def method(
     """Turn a function into a method of that name, and register it.
 
     The function is given the `Context` (task, base model and base seed) and a batch of
-    `Factuals`, and returns an array with a candidate per row, NaN where it found none, or
+    `Factuals`. It returns an array with a candidate per row, NaN where it found none, or
     `Candidates` where it has reasons or diagnostics to tell.
 
     Parameters
@@ -56,7 +56,7 @@ def method(
 
     Examples
     --------
-    >>> @changeproof.method("halfway")
+    >>> @cp.method("halfway")
     ... def halfway(context, factuals):
     ...     rows = context.task.rows("train")
     ...     goal = rows[context.model.favourable(rows)].mean(axis=0)
@@ -64,7 +64,7 @@ def method(
     """
 
     def decorate(function: Function) -> type[Method]:
-        made = function_method(function, name, summary=summary, needs=needs)
+        made: type[Method] = function_method(function, name, summary=summary, needs=needs)
         REGISTRY.register(made, name)
         return made
 
@@ -97,40 +97,24 @@ def register_method(thing: Any = None, *, name: str | None = None) -> Any:
     return REGISTRY.enter(thing, name, function_method)
 
 
-def function_method(
-    function: Function,
-    name: str,
-    *,
-    summary: str | None = None,
-    needs: Access = Access.PREDICTIONS,
-) -> type[Method]:
+def function_method(function: Function, name: str, **contents: Any) -> type[Method]:
     """Return the method class of a function."""
-    label, contents = f"method {name!r}", {"name": name, "summary": summary, "needs": needs}
-    return class_from(function, FunctionMethod, label, "context, factuals", **contents)
+    made: type[Method] = class_from(
+        function, FunctionMethod, f"method {name!r}", ARGUMENTS, name=name, **contents
+    )
+    return made
 
 
 def as_method(found: Any, reference: str) -> type[Method]:
     """Return what a reference leads to as a method class, or say why it cannot be one."""
-    if inspect.isfunction(found):
-        return function_method(found, reference)
-    if not (isinstance(found, type) and issubclass(found, Method)):
-        raise InputError(
-            f"method {reference!r} is {described(found)}; expected a subclass of "
-            "changeproof.Method or a function of (context, factuals)"
-        )
-    if missing := sorted(found.__abstractmethods__):
-        raise InputError(f"method {reference!r} does not define {', '.join(missing)}")
-    for attribute in ("name", "summary"):
-        if not isinstance(getattr(found, attribute, None), str):
-            raise InputError(f"method {reference!r}: {found.__name__} sets no {attribute!r}")
-    if not isinstance(found.needs, Access):
-        raise InputError(f"method {reference!r}: needs is {found.needs!r}; expected an Access")
+    made: type[Method] = usable_class(found, reference, Method, FunctionMethod, ARGUMENTS)
+    if not isinstance(made.needs, Access):
+        raise InputError(f"method {reference!r}: needs is {made.needs!r}; expected an Access")
     try:
-        found()
-        found.tuning_candidates()
+        made.tuning_candidates()
     except Exception as error:
         raise InputError(
-            f"method {reference!r}: {found.__name__}() or its tuning_candidates() failed with "
+            f"method {reference!r}: tuning_candidates() of {made.__name__} failed with "
             f"{type(error).__name__}: {error}; every setting needs a default"
         ) from error
-    return found
+    return made

@@ -6,7 +6,6 @@ reported about the answers (found, changed, base-valid, time) is measured here.
 
 from __future__ import annotations
 
-import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.task import Floats, Integers, Task
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Booleans, Model
-from changeproof.models.learner import Learner
+from changeproof.model import Access, Booleans, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
+from changeproof.models.private import PrivateLearner
+from changeproof.references import Configurable
 
 FOUND = "found"
 NOT_FOUND = "nothing found"
@@ -38,13 +38,14 @@ NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
 class Context:
     """What a method may see: a task, the base model on it, the base seed and the kind of model.
 
-    There is no way from here to a changed model of the evaluation.
+    `learner` trains models of the method's own. In a run it refuses the recipes of the changed
+    models that the method is evaluated on.
     """
 
     task: Task
     model: Model
     base_seed: int
-    learner: Learner = field(default_factory=NetworkLearner)
+    learner: PrivateLearner = field(default_factory=lambda: PrivateLearner(NetworkLearner()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,7 @@ class Counterfactuals:
         )
 
 
-class Method(ABC):
+class Method(Configurable, ABC):
     """A way to give recourse on a fixed model.
 
     Subclasses set `name`, `summary` and `needs`, take their settings as keyword arguments with
@@ -168,7 +169,6 @@ class Method(ABC):
     `_search`.
     """
 
-    name: ClassVar[str]
     summary: ClassVar[str]
     needs: ClassVar[Access] = Access.PREDICTIONS
 
@@ -229,7 +229,7 @@ class Method(ABC):
             {name: _spread(v, adverse) for name, v in candidates.diagnostics.items()},
         )
 
-    def _prepare(self) -> None:  # noqa: B027 (a hook that most methods leave empty)
+    def _prepare(self) -> None:
         """Do what is done once per base model."""
 
     @abstractmethod
@@ -240,15 +240,6 @@ class Method(ABC):
     def tuning_candidates(cls) -> Sequence[Method]:
         """Return the settings that tuning chooses from; none means that nothing is tuned."""
         return ()
-
-    def settings(self) -> dict[str, Any]:
-        """Return the keyword arguments that rebuild this method."""
-        names = [p for p in inspect.signature(type(self)).parameters if p != "self"]
-        return {name: getattr(self, name) for name in names}
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({settings})"
 
     def _check(self, candidates: Candidates, asked: Factuals, before: Floats) -> None:
         if not isinstance(candidates, Candidates):

@@ -11,6 +11,20 @@ import pandas as pd
 from changeproof.methods.method import Context, Factuals, Method
 
 
+def candidates(method: Method) -> list[Method]:
+    """Return what tuning chooses from; the method alone where there is nothing to choose.
+
+    Settings that were given by hand are left as they are, the others are tuned.
+    """
+    given = method.given_settings()
+    found = {}
+    for candidate in type(method).tuning_candidates():
+        settings = {**candidate.settings(), **given}
+        key = json.dumps(settings, sort_keys=True)
+        found.setdefault(key, type(method).named(method.name, settings))
+    return list(found.values()) or [method]
+
+
 def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> pd.DataFrame:
     """Score every candidate: highest base validity wins, ties go to the lower distance.
 
@@ -46,7 +60,7 @@ def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> 
     )
 
 
-def chosen_settings(table: pd.DataFrame) -> dict[str, object]:
-    """Return the settings that tuning chose."""
-    settings: dict[str, object] = json.loads(table.loc[table["chosen"], "settings"].iloc[0])
-    return settings
+def chosen(method: Method, table: pd.DataFrame) -> Method:
+    """Return the method with the settings that tuning chose."""
+    settings = json.loads(table.loc[table["chosen"], "settings"].iloc[0])
+    return type(method).named(method.name, settings)

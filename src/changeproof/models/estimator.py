@@ -16,7 +16,6 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.function import source_digest
 from changeproof.models.learner import (
     Alternative,
     FittedModel,
@@ -90,17 +89,10 @@ class EstimatorLearner(Learner):
         self.grid = dict(grid) if grid is not None else None
         self.original = _takes_columns(estimator) if original is None else original
         self.name = name if name is not None else _kind(estimator)
+        self.has_seeds = bool(_random_states(estimator))
 
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
-
-    @property
-    def fingerprint(self) -> str:
-        """Class, parameters and, for a class of one's own, its source."""
-        parts = [repr(_plain(self.estimator)), repr(self.original)]
-        if not type(self.estimator).__module__.startswith("sklearn."):
-            parts.append(source_digest(type(self.estimator)))
-        return "estimator " + " ".join(parts)
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Clone and refit once per recipe."""
@@ -174,8 +166,11 @@ class _Predict:
 
 def seeded(estimator: Any, seed: int) -> Any:
     """Set every random state of an estimator, nested ones too."""
-    states = [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
-    return estimator.set_params(**dict.fromkeys(states, seed))
+    return estimator.set_params(**dict.fromkeys(_random_states(estimator), seed))
+
+
+def _random_states(estimator: Any) -> list[str]:
+    return [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
 
 
 def weight_key(estimator: Any) -> str | None:
@@ -199,16 +194,3 @@ def _kind(estimator: Any) -> str:
 def _takes_columns(estimator: Any) -> bool:
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
     return any(isinstance(step, ColumnTransformer) for step in steps)
-
-
-def _plain(estimator: Any) -> Any:
-    """Return class and parameters as plain, ordered values."""
-    if hasattr(estimator, "get_params"):
-        parameters = sorted(estimator.get_params(deep=False).items())
-        qualified = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-        return qualified, [(key, _plain(value)) for key, value in parameters]
-    if isinstance(estimator, list | tuple):
-        return [_plain(value) for value in estimator]
-    if callable(estimator):
-        return source_digest(estimator)
-    return repr(estimator)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Stack
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
+from changeproof.networks.training import TrainingRecipe
+from changeproof.references import parsed
 from changeproof.registry import imported_module
 
-DEFAULT = "mlp"
+OBJECT = "object"
 FORMS = (
     "mlp, mlp:64,32, sklearn:ClassName or sklearn:ClassName(parameter=value), "
     "python:module:name, or pickle:FILE"
@@ -30,8 +33,6 @@ REPLACEMENTS = (
 )
 
 CLASSIFIER_ROOMS = ("linear_model", "tree", "ensemble")
-
-_OBJECTS: dict[str, Learner] = {}
 
 
 def find_learner(
@@ -54,12 +55,24 @@ def find_learner(
     unpickle
         Whether a "pickle:" file may be loaded. Loading one runs whatever code it holds.
     """
-    learner = _OBJECTS.get(reference) or _parsed(reference, unpickle)
+    return with_alternatives(_parsed(reference, unpickle), grid, replacements, unpickle)
+
+
+def with_alternatives(
+    learner: Learner,
+    grid: Mapping[str, Sequence[Any]] | None,
+    replacements: Sequence[str] | None,
+    unpickle: bool = False,
+) -> Learner:
+    """Return a learner that knows its training configurations, and what may take its place."""
+    if isinstance(learner, AbsentLearner):
+        return learner
+    learner = copy(learner)
     if grid is not None:
         from changeproof.models.estimator import EstimatorLearner
 
         if not isinstance(learner, EstimatorLearner):
-            raise InputError(f"a parameter grid needs a scikit-learn model; got {reference!r}")
+            raise InputError(f"a parameter grid needs a scikit-learn model; got {learner!r}")
         learner.grid = dict(grid)
         learner.configurations()
     if replacements is not None:
@@ -71,21 +84,25 @@ def find_learner(
 
 
 def object_reference(learner: Learner) -> str:
-    """Make a live learner known under a reference, and return it."""
-    digest = hashlib.sha256(learner.fingerprint.encode()).hexdigest()[:12]
-    reference = f"object:{learner.name}@{digest}"
-    _OBJECTS[reference] = learner
-    return reference
+    """Return how plans call a learner that lives in this process only."""
+    return f"{OBJECT}:{learner.name}@{learner.fingerprint[:12]}"
 
 
-def live_learners() -> dict[str, Learner]:
-    """Return the live learners by reference, for worker processes."""
-    return dict(_OBJECTS)
+class AbsentLearner(Learner):
+    """A learner of another process: what it made can be read, and nothing more be trained."""
 
+    def __init__(self, reference: str) -> None:
+        self.name = reference.partition(":")[2].partition("@")[0]
+        self.reference = reference
 
-def install_learners(learners: Mapping[str, Learner]) -> None:
-    """Make live learners of another process known here."""
-    _OBJECTS.update(learners)
+    @property
+    def fingerprint(self) -> str:
+        """The start of its fingerprint, which is part of its reference."""
+        return self.reference.rpartition("@")[2]
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
+        """Say that the model has to be given again."""
+        raise InputError(f"model {self.reference!r} lived in another session; pass the model again")
 
 
 def as_learner(model: Any, name: str | None = None) -> Learner:
@@ -115,8 +132,8 @@ def _parsed(reference: str, unpickle: bool) -> Learner:
         return as_learner(_attribute(rest), name=rest.partition(":")[2])
     if kind == "pickle" and rest:
         return as_learner(_unpickled(Path(rest), unpickle), name=Path(rest).stem)
-    if kind == "object":
-        raise InputError(f"model {reference!r} lived in another session; pass the model again")
+    if kind == OBJECT and rest:
+        return AbsentLearner(reference)
     raise InputError(f"unknown model {reference!r}; expected {FORMS}")
 
 
@@ -129,21 +146,15 @@ def _widths(reference: str, text: str) -> list[int]:
 
 def _estimator(text: str) -> Any:
     try:
-        call = ast.parse(text, mode="eval").body
-        arguments: dict[str, Any] = {}
-        if isinstance(call, ast.Call):
-            if call.args or any(word.arg is None for word in call.keywords):
-                raise ValueError
-            arguments = {str(w.arg): ast.literal_eval(w.value) for w in call.keywords}
-            call = call.func
-        if not isinstance(call, ast.Name):
-            raise ValueError
-    except (SyntaxError, ValueError):
+        name, settings = parsed(text)
+        if not name.isidentifier():
+            raise InputError(text)
+    except InputError:
         raise InputError(
             f"model 'sklearn:{text}': expected ClassName or ClassName(parameter=value)"
         ) from None
     try:
-        return _classifier(call.id)(**arguments)
+        return _classifier(name)(**settings)
     except TypeError as error:
         raise InputError(f"model 'sklearn:{text}': {error}") from None
 

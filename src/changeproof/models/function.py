@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,11 +36,6 @@ class FunctionLearner(Learner):
     def __repr__(self) -> str:
         return f"FunctionLearner({self.name})"
 
-    @property
-    def fingerprint(self) -> str:
-        """Name and source of the function."""
-        return f"function {self.name} {source_digest(self.fit)}"
-
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Call the function once per recipe."""
         return ModelStack([self._model(recipe, task) for recipe in recipes])
@@ -56,13 +49,3 @@ class FunctionLearner(Learner):
                 f"gives probabilities; got {type(predict).__name__}"
             )
         return FittedModel(predict, self.name)
-
-
-def source_digest(thing: Any) -> str:
-    """Hash the source of a function or class (its code, where there is no source)."""
-    try:
-        text = inspect.getsource(thing)
-    except (OSError, TypeError):
-        code = getattr(thing, "__code__", None)
-        text = repr((code.co_code, code.co_consts)) if code is not None else repr(thing)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import fields
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Booleans, Floats, Model
+from changeproof.fingerprints.things import thing_fingerprint
+from changeproof.model import Access, Booleans, Floats, Model, Stack
+from changeproof.networks.network import Network
+from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe
 
-
-class Stack(Protocol):
-    """Models over the same features, evaluated together."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, position: int) -> Model: ...
-
-    def part(self, start: int, stop: int) -> Stack:
-        """Return the models from one position up to another."""
-
-    def probabilities(self, rows: Floats) -> Floats:
-        """Return the probabilities of the favourable class [models, rows]."""
-
-    def favourable(self, rows: Floats) -> Booleans:
-        """Return which models call which rows favourable [models, rows]."""
+EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 
 
 class ModelStack:
@@ -56,6 +45,12 @@ class ModelStack:
         return np.array([model.favourable(rows) for model in self.models], dtype=np.bool_)
 
 
+def stacked(models: Sequence[Model]) -> Stack:
+    """Put models behind one another; networks of ours are evaluated together."""
+    networks = [model for model in models if isinstance(model, Network)]
+    return NetworkStack.of(networks) if len(networks) == len(models) else ModelStack(models)
+
+
 class Alternative(NamedTuple):
     """Another way to train, or another kind of model, with the name that tables show."""
 
@@ -66,22 +61,46 @@ class Alternative(NamedTuple):
 class Learner(ABC):
     """A kind of model that can be trained on a task, again and again.
 
-    Only three things of a recipe concern every learner: the seed, the weights of the rows and
-    the labels. Training must be deterministic given these.
+    Training must be deterministic: it depends on the rows and the recipe and on nothing else.
+
+    Attributes
+    ----------
+    name
+        How tables call it.
+    offers
+        What methods may use of its models.
+    follows
+        The fields of a recipe that training follows. Every learner follows the seed, the weights
+        of the rows and the labels.
+    has_seeds
+        Whether another seed gives another model.
+    has_parameters
+        Whether `perturbed` can move a model's parameters a little.
     """
 
     name: str
     offers: Access = Access.PREDICTIONS
+    follows: ClassVar[frozenset[str]] = frozenset({"initialisation_seed", "row_weights", "labels"})
+    has_seeds: bool = True
+    has_parameters: ClassVar[bool] = False
     replacement_learners: tuple[Learner, ...] = ()
-
-    @property
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """Everything that training depends on, as text: kind, settings, code."""
 
     @abstractmethod
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
         """Train one model per recipe."""
+
+    @property
+    def stores_models(self) -> bool:
+        """Whether its models and their replacements can be kept in files.
+
+        Only networks of ours can. Others would have to be unpickled; they are trained again.
+        """
+        return False
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that training depends on: kind, settings, code, versions."""
+        return thing_fingerprint(self)
 
     def configurations(self) -> Sequence[Alternative]:
         """Return other training configurations; none means that nothing is known of any."""
@@ -91,9 +110,9 @@ class Learner(ABC):
         """Return models that may take this one's place; none means that nothing is known."""
         return [Alternative(learner.name, learner) for learner in self.replacement_learners]
 
-    def perturbed(self, model: Model, radius: float, seed: int) -> Model | None:
-        """Return the model with every parameter moved a little, or None if it has none."""
-        return None
+    def perturbed(self, model: Model, radius: float, seed: int) -> Model:
+        """Return the model moved in a random direction whose largest component is the radius."""
+        raise InputError(f"{self.name} has no parameters that could be moved a little")
 
 
 class FittedModel:

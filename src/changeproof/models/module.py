@@ -13,7 +13,6 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.function import source_digest
 from changeproof.models.learner import Learner, ModelStack, weights_and_labels
 from changeproof.networks.training import TrainingRecipe
 
@@ -80,6 +79,7 @@ class ModuleLearner(Learner):
     """
 
     offers = Access.GRADIENTS
+    has_parameters = True
 
     def __init__(
         self,
@@ -95,12 +95,6 @@ class ModuleLearner(Learner):
 
     def __repr__(self) -> str:
         return f"ModuleLearner({self.name})"
-
-    @property
-    def fingerprint(self) -> str:
-        """Name and source of both functions, and PyTorch's version."""
-        sources = f"{source_digest(self.build)} {source_digest(self.fit)}"
-        return f"module {self.name} {sources} torch {torch.__version__}"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Build and train one module per recipe."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access
-from changeproof.models.learner import Learner
+from changeproof.model import Access, Model
+from changeproof.models.learner import EVERY_FIELD, Learner
+from changeproof.networks.draws import TorchDraws
+from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 
@@ -25,6 +29,8 @@ class NetworkLearner(Learner):
     """
 
     offers = Access.RELU_PARAMETERS
+    follows = EVERY_FIELD
+    has_parameters = True
 
     def __init__(self, hidden: Sequence[int] = HIDDEN) -> None:
         self.hidden = tuple(hidden)
@@ -37,9 +43,9 @@ class NetworkLearner(Learner):
         return f"NetworkLearner(hidden={self.hidden})"
 
     @property
-    def fingerprint(self) -> str:
-        """The widths; the training code is part of every piece anyway."""
-        return f"mlp {self.hidden}"
+    def stores_models(self) -> bool:
+        """Whether none but networks of ours can take its place."""
+        return all(learner.stores_models for learner in self.replacement_learners)
 
     def adapted(self, recipe: TrainingRecipe) -> TrainingRecipe:
         """Return a recipe for this width; one that names other hidden layers keeps them."""
@@ -49,3 +55,20 @@ class NetworkLearner(Learner):
         """Train one network per recipe."""
         adapted = [self.adapted(recipe) for recipe in recipes]
         return train(adapted, TrainingData.of(task)).stack
+
+    def perturbed(self, model: Model, radius: float, seed: int) -> Network:
+        """Return the network moved in a random direction whose largest component is the radius."""
+        if not isinstance(model, Network):
+            raise InputError(f"expected a network of ours to perturb; got {model!r}")
+        draws = TorchDraws(seed)
+        noise = [
+            draws.uniform(-1.0, 1.0, array.shape)
+            for pair in zip(model.weights, model.biases, strict=True)
+            for array in pair
+        ]
+        factor = radius / max(float(np.abs(part).max()) for part in noise)
+        moves = [part * np.float32(factor) for part in noise]
+        return Network(
+            tuple(w + move for w, move in zip(model.weights, moves[0::2], strict=True)),
+            tuple(b + move for b, move in zip(model.biases, moves[1::2], strict=True)),
+        )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
@@ -62,6 +63,17 @@ class TrainingRecipe:
     labels: npt.NDArray[Any] | None = None
     max_epochs: int = 300
     patience: int = 30
+
+
+def recipe_identity(recipe: TrainingRecipe) -> str:
+    """Hash all that makes a trained model what it is."""
+    digest = hashlib.sha256()
+    for field in fields(recipe):
+        value = getattr(recipe, field.name)
+        plain = value is None or isinstance(value, int | float | str | tuple)
+        content = repr(value).encode() if plain else np.asarray(value, np.float32).tobytes()
+        digest.update(field.name.encode() + content)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

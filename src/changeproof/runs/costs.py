@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from changeproof.changes.family import REPLICATES
 from changeproof.datasets.task import Task
-from changeproof.runs.piece import Kind, Piece, Subject
+from changeproof.models.learner import Learner
+from changeproof.references import parsed
+from changeproof.runs.piece import Kind, Piece
 
 # Per request; 0.01 where nothing is said.
 SECONDS_PER_REQUEST = {
@@ -31,9 +34,7 @@ OWN_SECONDS_PER_REQUEST = {
     "robx-robust": 0.5,
 }
 OWN_FIT = 0.2
-# Changed models of a family.
-VARIANTS = 25
-# How many networks' worth of training a family is; 25 where nothing is said.
+# How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 ENSEMBLE = 32
 
@@ -44,29 +45,27 @@ def training_cost(task: Task, networks: float) -> float:
     return 0.002 + networks * products * 3.5e-8
 
 
-def bank_cost(task: Task, family: str) -> float:
-    """Return what it takes to make a family's changed networks."""
-    return training_cost(task, NETWORKS_WORTH.get(family, float(VARIANTS)))
+def bank_cost(task: Task, learner: Learner, family: str, fit: float = OWN_FIT) -> float:
+    """Return what it takes to make a family's changed models."""
+    name, settings = parsed(family)
+    scale = settings.get("replicates", REPLICATES) / REPLICATES
+    if not learner.stores_models:
+        return REPLICATES * scale * fit
+    return training_cost(task, scale * NETWORKS_WORTH.get(name, float(REPLICATES)))
 
 
-def changes_cost(fit: float = OWN_FIT) -> float:
-    """Return what it takes to make a family's changed models of any kind."""
-    return VARIANTS * fit
-
-
-def answering_cost(about: Subject, method: str, asked: int) -> float:
+def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> float:
     """Return what it takes a method to answer requests."""
-    kept = about.keeps_networks
-    seconds = SECONDS_PER_REQUEST if kept else OWN_SECONDS_PER_REQUEST
-    cost = 0.05 + asked * seconds.get(method, 0.01)
-    if method == "betarce":
-        cost += training_cost(about.task, 0.7 * ENSEMBLE) if kept else ENSEMBLE * OWN_FIT
+    ours, name = learner.stores_models, parsed(method)[0]
+    seconds = SECONDS_PER_REQUEST if ours else OWN_SECONDS_PER_REQUEST
+    cost = 0.05 + asked * seconds.get(name, 0.01)
+    if name == "betarce":
+        cost += training_cost(task, 0.7 * ENSEMBLE) if ours else ENSEMBLE * OWN_FIT
     return cost
 
 
-def expected_seconds(pieces: Iterable[Piece], fit: float | None = None) -> float:
+def expected_seconds(pieces: Iterable[Piece], fit: float = OWN_FIT) -> float:
     """Return what pieces take together, knowing perhaps what it takes to train a model."""
     return sum(
-        changes_cost(fit) if fit is not None and piece.kind is Kind.CHANGES else piece.cost
-        for piece in pieces
+        piece.cost * (fit / OWN_FIT if piece.kind is Kind.BANK else 1.0) for piece in pieces
     )

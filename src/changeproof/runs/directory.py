@@ -1,4 +1,4 @@
-"""The run directory: whose it is, who works in it, and what was asked."""
+"""The run directory: whose it is, who works in it, what was asked, and of which data."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
+from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.kept import SUFFIX, task_to_bytes
 from changeproof.errors import BusyError, InputError
 from changeproof.files import write_whole
+from changeproof.methods.given import GivenCounterfactuals
+from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan
+from changeproof.runs.resolved import ResolvedRun
 
-PLAN = "plan.json"
-LOCK = ".lock"
-FORMAT = 1
+PLAN, DATA, LOCK = "plan.json", "data", ".lock"
+FORMAT = 2
+
+
+class Record(NamedTuple):
+    """What a run directory says of itself: the plan, and the fingerprints of its tasks."""
+
+    plan: Plan
+    tasks: dict[str, str]
 
 
 def check_free(folder: Path) -> None:
@@ -24,7 +35,7 @@ def check_free(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"output directory {folder} is a file; expected a directory")
     if (folder / PLAN).exists():
-        read_plan(folder)
+        read_record(folder)
     elif folder.is_dir() and any(entry.name != LOCK for entry in folder.iterdir()):
         raise InputError(
             f"output directory {folder} is not empty and holds no changeproof run ({PLAN}); "
@@ -55,14 +66,28 @@ def claimed(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def write_plan(folder: Path, plan: Plan) -> None:
-    """Record what was asked."""
-    content = {"format": FORMAT, "plan": plan.model_dump(mode="json")}
+def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
+    """Record what is asked, and keep a copy of data that are not embedded.
+
+    Other data than those of the directory are refused and, if the plan has to be the same,
+    another plan. Nothing is written then.
+    """
+    plan = _recorded(run)
+    if (folder / PLAN).exists():
+        _refuse_others(folder, run, plan if same_plan else None)
+    for name, task in run.tasks.items():
+        if not (folder / _task_file(name)).exists() and name not in dataset_names():
+            write_whole(folder / _task_file(name), task_to_bytes(task))
+    for name, method in run.methods.items():
+        if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
+            write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
+    tasks = {name: task.fingerprint for name, task in run.tasks.items()}
+    content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": tasks}
     write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode())
 
 
-def read_plan(folder: Path) -> Plan:
-    """Return what was asked of a run directory."""
+def read_record(folder: Path) -> Record:
+    """Return what a run directory says of itself."""
     path = folder / PLAN
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -72,4 +97,41 @@ def read_plan(folder: Path) -> Plan:
         raise InputError(f"cannot read {path}: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a plan of this version of changeproof")
-    return Plan.checked(content["plan"], where=str(path), record=True)
+    plan = Plan.checked(content["plan"], where=str(path), record=True)
+    return Record(plan, content["tasks"])
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return what was asked of a run directory."""
+    return read_record(folder).plan
+
+
+def _recorded(run: ResolvedRun) -> Plan:
+    """Return the plan with the files of the directory instead of those that were named."""
+    names = dataset_names()
+    datasets = tuple(name if name in names else _task_file(name) for name in run.tasks)
+    tables = {name: f"{DATA}/{name}.counterfactuals.parquet" for name in run.plan.counterfactuals}
+    return run.plan.model_copy(update={"datasets": datasets, "counterfactuals": tables})
+
+
+def _task_file(name: str) -> str:
+    return f"{DATA}/{name}{SUFFIX}"
+
+
+def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:
+    known = read_record(folder)
+    for name, mark in known.tasks.items():
+        if name in run.tasks and run.tasks[name].fingerprint != mark:
+            raise InputError(
+                f"{folder} holds a run on other data: {name!r} is not what it was when that run "
+                "began; name another directory"
+            )
+    if plan is None:
+        return
+    for key in Plan.model_fields:
+        here, there = getattr(plan, key), getattr(known.plan, key)
+        if here != there:
+            raise InputError(
+                f"{folder} holds another audit: {key} is {there!r} there and {here!r} here; "
+                "name another directory"
+            )

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
-
-from changeproof.datasets.find import find_task
-from changeproof.datasets.task import Task
-from changeproof.models.find import find_learner
-from changeproof.models.learner import Learner
-from changeproof.models.network import NetworkLearner
-from changeproof.registry import file_name
-from changeproof.runs.plan import DEFAULT_MODEL
 
 
 class Kind(StrEnum):
@@ -23,83 +14,50 @@ class Kind(StrEnum):
     BANK = "bank"
     TUNING = "tuning"
     COUNTERFACTUALS = "counterfactuals"
-    CHANGES = "changes"
     SURVIVAL = "survival"
 
 
-@dataclass(frozen=True)
-class Subject:
-    """Whom pieces are about: a task and the kind of model, as workers find them again.
-
-    `alternatives` is JSON of the parameter grid and the replacements.
-    """
-
-    dataset: str
-    source: str = field(compare=False)
-    model: str = DEFAULT_MODEL
-    alternatives: str = "{}"
-
-    @property
-    def task(self) -> Task:
-        """The task."""
-        return find_task(self.source)
-
-    @property
-    def learner(self) -> Learner:
-        """The kind of model."""
-        return _learner(self.model, self.alternatives)
-
-    @property
-    def keeps_networks(self) -> bool:
-        """Whether the models are networks of ours and nothing else."""
-        return _keeps_networks(self.model, self.alternatives)
-
-
-@cache
-def _learner(model: str, alternatives: str) -> Learner:
-    return find_learner(model, **json.loads(alternatives))
-
-
-@cache
-def _keeps_networks(model: str, alternatives: str) -> bool:
-    if model.startswith("object:"):
-        return False
-    learner = _learner(model, alternatives)
-    return isinstance(learner, NetworkLearner) and not learner.replacements()
+# Tables are kept as Parquet, models and arrays as safetensors.
+SUFFIXES = {Kind.TUNING: "parquet", Kind.COUNTERFACTUALS: "parquet"}
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One finished or unfinished bit of a run, named by everything that goes into it.
+    """One finished or unfinished bit of a run.
 
-    `subject` is the family of a bank or the method of anything later; `family` is set where a
-    method's survival is kept family by family. `factuals` limits the requests, `rows` names
-    them; `table` is the file of counterfactuals that come from elsewhere. `cost` is a rough
-    guess of the seconds that it takes, for progress bars and for starting long pieces first.
+    `method` and `family` say whose it is, where it is somebody's. `factuals` limits the requests,
+    `rows` names them. `wave` says with which others it can be computed side by side, after those
+    of earlier waves. `cost` is a rough guess of the seconds that it takes, for progress bars and
+    for starting long pieces first.
     """
 
     kind: Kind
-    about: Subject
+    dataset: str
     base_seed: int
-    subject: str
     fingerprint: str
-    inputs: tuple[Piece, ...] = field(default=(), repr=False)
+    method: str = ""
     family: str = ""
+    inputs: tuple[Piece, ...] = field(default=(), repr=False)
     factuals: int = 0
     rows: tuple[int, ...] | None = field(default=None, repr=False)
-    table: str = field(default="", compare=False)
+    wave: int = field(default=0, compare=False, repr=False)
     cost: float = field(default=0.01, compare=False)
 
     @property
-    def dataset(self) -> str:
-        """The name of the task."""
-        return self.about.dataset
+    def whose(self) -> str:
+        """The method or else the family that it belongs to; "" for a base model."""
+        return self.method or self.family
+
+    @property
+    def needed(self) -> tuple[Piece, ...]:
+        """Everything that it is computed from: its inputs, and theirs."""
+        every = [piece for needed in self.inputs for piece in (needed, *needed.needed)]
+        return tuple(dict.fromkeys(every))
 
     @property
     def suffix(self) -> str:
-        """The ending of its file: networks are safetensors, tables Parquet."""
-        networks = self.kind in (Kind.BASE, Kind.BANK) and self.about.keeps_networks
-        return "safetensors" if networks else "parquet"
+        """The ending of its file."""
+        return SUFFIXES.get(self.kind, "safetensors")
 
     @property
     def together(self) -> str:
@@ -111,14 +69,18 @@ class Piece:
     @property
     def label(self) -> str:
         """What people call it."""
-        names = [self.dataset, str(self.base_seed), self.kind.value, self.subject]
-        under = [f"under {self.family}"] if self.family and self.family != self.subject else []
-        return " ".join(word for word in [*names, *under] if word)
+        under = f"under {self.family}" if self.method and self.family else ""
+        words = (self.dataset, str(self.base_seed), self.kind.value, self.whose, under)
+        return " ".join(word for word in words if word)
 
     @property
     def file_stem(self) -> str:
         """Its file, relative to the store, up to the checksum."""
-        family = "" if self.family == self.subject else self.family
-        words = (self.kind.value, file_name(self.subject), file_name(family))
-        name = "-".join(word for word in words if word)
+        words = (self.kind.value, self.method, self.family)
+        name = "-".join(_file_name(word) for word in words if word)
         return f"{self.dataset}/{self.base_seed}/{name}.{self.fingerprint}"
+
+
+def _file_name(reference: str) -> str:
+    """Return a reference as a part of a file's name on any system, and not too long."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", reference)[:80].strip("-")

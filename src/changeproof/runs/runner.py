@@ -1,34 +1,26 @@
-"""Running a plan: compute its pieces, subtract what is in the store, do the rest."""
+"""Running: take the pieces of a run, subtract what is in the store, compute the rest."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from changeproof.runs.costs import expected_seconds
-from changeproof.runs.directory import claimed, write_plan
+from changeproof.runs.costs import OWN_FIT, expected_seconds
+from changeproof.runs.directory import claimed, write_record
+from changeproof.runs.execution import Finished, compute_pieces
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.pieces import plan_pieces
-from changeproof.runs.plan import Plan
-from changeproof.runs.store import DamagedPieceError, Store
+from changeproof.runs.resolved import ResolvedRun
+from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import Session, log_piece, log_session, piece_efforts
-from changeproof.workers.execution import BACKEND, Finished, execute
 from changeproof.workers.warm_up import warm_up
 
 FAILED = "failed in this run"
 # Starting worker processes and ending them takes as long as two of them save on so many seconds.
 WORTH_WORKERS = 6.0
-# Kinds that can be computed side by side, wave after wave.
-WAVES: tuple[tuple[Kind, ...], ...] = (
-    (Kind.BASE,),
-    (Kind.BANK, Kind.TUNING),
-    (Kind.COUNTERFACTUALS,),
-    (Kind.CHANGES, Kind.SURVIVAL),
-)
 
 
 class PieceFailedError(RuntimeError):
@@ -49,29 +41,14 @@ class PieceFailedError(RuntimeError):
     def summary(self) -> list[str]:
         """One line per method, family or kind: what failed how often, and its first error."""
         lines = []
-        by_subject: dict[tuple[str, str], list[Finished]] = {}
+        alike: dict[tuple[str, str], list[Finished]] = {}
         for item in self.failures:
-            key = (item.piece.kind.value, item.piece.subject)
-            by_subject.setdefault(key, []).append(item)
-        for (kind, subject), items in by_subject.items():
-            what = f"{kind} of {subject}" if subject else f"{kind} model"
+            alike.setdefault((item.piece.kind.value, item.piece.whose), []).append(item)
+        for (kind, whose), items in alike.items():
+            what = f"{kind} of {whose}" if whose else f"{kind} model"
             times = f" ({len(items)} times)" if len(items) > 1 else ""
             lines.append(f"{what} failed{times}: {items[0].error}")
         return lines
-
-
-@dataclass(frozen=True)
-class Inventory:
-    """What of a plan is done, what is damaged and what is missing."""
-
-    done: list[Piece] = field(default_factory=list)
-    damaged: dict[Piece, Path] = field(default_factory=dict)
-    missing: list[Piece] = field(default_factory=list)
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left to do."""
-        return not self.damaged and not self.missing
 
 
 class Observer:
@@ -89,132 +66,91 @@ class Observer:
     def compiling(self) -> None:
         """Say that kernels are being compiled (seconds, the first time only)."""
 
-    def started(self, kinds: tuple[Kind, ...], pieces: list[Piece]) -> None:
+    def started(self, pieces: list[Piece]) -> None:
         """Say that a wave of pieces begins."""
 
     def finished(self, item: Finished) -> None:
         """Say that a piece was computed or failed."""
 
 
-def take_inventory(plan: Plan, folder: Path) -> Inventory:
-    """Compare the plan with the store, reading every file to see whether it is whole."""
-    store, inventory = Store(folder), Inventory()
-    for piece in plan_pieces(plan, folder):
-        try:
-            (inventory.done if store.has(piece) else inventory.missing).append(piece)
-        except DamagedPieceError as error:
-            inventory.damaged[piece] = error.path
-    return inventory
-
-
 def run_pieces(
-    plan: Plan,
+    run: ResolvedRun,
     folder: Path,
     *,
     jobs: int,
     observer: Observer | None = None,
+    same_plan: bool = False,
     before_work: Callable[[], None] = lambda: None,
-    after_work: Callable[[], None] = lambda: None,
+    after_work: Callable[[ResolvedRun | None], None] = lambda part: None,
 ) -> None:
-    """Do what is left of a plan in a run directory.
+    """Do what is left of a run in a run directory.
 
-    `before_work` is called when there is something to do, `after_work` when all is done that
-    can be; both while the directory is held. When pieces have failed, `PieceFailedError` says so
-    after that.
+    `before_work` is called when there is something to do, `after_work` with the finished part
+    when all is done that can be; both while the directory is held. When pieces have failed,
+    `PieceFailedError` says so after that.
     """
     observer = observer if observer is not None else Observer()
     with claimed(folder):
-        inventory = take_inventory(plan, folder)
+        store = Store(folder)
+        write_record(folder, run, same_plan=same_plan)
+        store.clear_unfinished()
+        inventory = store.take_inventory(run.pieces)
         observer.planned(inventory)
-        write_plan(folder, plan)
-        Store(folder).clear_unfinished()
         if not inventory.complete:
             before_work()
             for path in inventory.damaged.values():
                 observer.damaged(path)
                 path.unlink()
-            log, failed = _run([*inventory.damaged, *inventory.missing], folder, jobs, observer)
-            if failed is not None and (possible := _possible_still(plan, folder)):
-                log_session(folder, _run(possible, folder, jobs, observer)[0])
+            left = [*inventory.damaged, *inventory.missing]
+            session, failed = _run_waves(left, run, folder, jobs, observer)
         began = time.perf_counter()
-        after_work()
+        after_work(finished_part(run, store))
         if not inventory.complete:
-            log_session(folder, replace(log, report_seconds=time.perf_counter() - began))
+            log_session(folder, replace(session, report_seconds=time.perf_counter() - began))
             if failed is not None:
                 raise failed
 
 
-def finished_part(plan: Plan, folder: Path) -> Plan | None:
-    """Return the plan with those methods and families only that are done everywhere.
+def finished_part(run: ResolvedRun, store: Store) -> ResolvedRun | None:
+    """Return the run with those methods and families only that are done everywhere.
 
     None if a base model is missing, or if there is no method or no family left.
     """
-    part = _with_families_done(plan, folder)
-    if part is None:
+    undone = [piece for piece in run.pieces if store.path(piece) is None]
+    if any(piece.kind is Kind.BASE for piece in undone):
         return None
-    lost = {piece.subject for piece in _undone(part, folder)}
-    methods = tuple(method for method in part.methods if method not in lost)
-    given = {name: path for name, path in part.counterfactuals.items() if name not in lost}
-    if not methods and not given:
-        return None
-    left_out = part.left_out | dict.fromkeys(sorted(lost), FAILED)
-    return part.model_copy(
-        update={"methods": methods, "counterfactuals": given, "left_out": left_out}
-    )
+    lost = {piece.family for piece in undone if piece.kind is Kind.BANK}
+    lost |= {piece.method for piece in undone if piece.family not in lost}
+    part = run.without(dict.fromkeys(sorted(lost - {""}), FAILED))
+    return part if part.methods and part.families else None
 
 
-def _with_families_done(plan: Plan, folder: Path) -> Plan | None:
-    undone = _undone(plan, folder)
-    lost = {piece.subject for piece in undone if piece.kind in (Kind.BANK, Kind.CHANGES)}
-    families = tuple(family for family in plan.families if family not in lost)
-    if not families or any(piece.kind is Kind.BASE for piece in undone):
-        return None
-    left_out = plan.left_out | dict.fromkeys(sorted(lost), FAILED)
-    return plan.model_copy(update={"families": families, "left_out": left_out})
-
-
-def _possible_still(plan: Plan, folder: Path) -> list[Piece]:
-    """Return the pieces of the plan without its failed families that can be computed."""
-    part, store = _with_families_done(plan, folder), Store(folder)
-    return [
-        piece
-        for piece in (_undone(part, folder) if part is not None else ())
-        if piece.kind is Kind.SURVIVAL
-        and all(store.path(needed) is not None for needed in piece.inputs)
-    ]
-
-
-def _undone(plan: Plan, folder: Path) -> list[Piece]:
-    store = Store(folder)
-    return [piece for piece in plan_pieces(plan, folder) if store.path(piece) is None]
-
-
-def _run(
-    pieces: list[Piece], folder: Path, jobs: int, observer: Observer
+def _run_waves(
+    pieces: list[Piece], run: ResolvedRun, folder: Path, jobs: int, observer: Observer
 ) -> tuple[Session, PieceFailedError | None]:
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    workers, compiling = 1, 0.0
-    left = list(pieces)
-    failures: list[Finished] = []
+    workers, compiling, store = 1, 0.0, Store(folder)
+    left, failures = list(pieces), list[Finished]()
     lost: set[Piece] = set()
-    for kinds in WAVES:
-        wave = [piece for piece in pieces if piece.kind in kinds]
-        ready = [piece for piece in wave if not lost.intersection(piece.inputs)]
+    for number in sorted({piece.wave for piece in pieces}):
+        wave = [piece for piece in pieces if piece.wave == number]
+        ready = [piece for piece in wave if not lost.intersection(piece.needed)]
         lost.update(set(wave).difference(ready))
         if not ready:
             continue
-        if workers < jobs and worth_workers(left, ready, folder):
+        if workers < jobs and worth_workers(run, left, ready, folder):
             observer.compiling()
             compiling = _warmed_up(left, jobs)
             workers = jobs
-        observer.started(kinds, ready)
-        for item in execute(ready, folder, jobs=workers):
-            observer.finished(item)
-            if item.failure is None:
+        observer.started(ready)
+        for item in compute_pieces(ready, run, store, workers=workers):
+            if item.content is not None:
+                store.save(item.piece, item.content)
                 log_piece(folder, item.piece, item.effort)
             else:
-                failures.append(item)
                 lost.add(item.piece)
+                failures += [item] if item.failure is not None else []
+            observer.finished(item)
         left = [piece for piece in left if piece not in wave]
     session = Session(
         started=started,
@@ -228,28 +164,26 @@ def _run(
     return session, failed
 
 
-def worth_workers(left: list[Piece], ready: list[Piece], folder: Path) -> bool:
+def worth_workers(
+    run: ResolvedRun, left: list[Piece], ready: list[Piece], folder: Path
+) -> bool:
     """Say whether what is left takes longer than worker processes take to start.
 
     What a model that is not ours takes to train is not known before the first one is.
     """
-    base = next((piece for piece in left if not piece.about.keeps_networks), None)
-    if base is None:
+    if run.learner.stores_models:
         return expected_seconds(left) > WORTH_WORKERS
-    if ready == [base] and base.kind is Kind.BASE:
+    if len(ready) == 1 and ready[0].kind is Kind.BASE:
         return False
-    fits = [
-        effort.seconds
-        for stem, effort in piece_efforts(folder).items()
-        if f"/{Kind.BASE.value}." in stem
-    ]
-    return expected_seconds(left, max(fits, default=None)) > WORTH_WORKERS
+    efforts = piece_efforts(folder).items()
+    fits = [effort.seconds for stem, effort in efforts if f"/{Kind.BASE.value}." in stem]
+    return expected_seconds(left, max(fits, default=OWN_FIT)) > WORTH_WORKERS
 
 
 def _warmed_up(pieces: list[Piece], jobs: int) -> float:
     """Start workers, have them compile what these pieces need, and return the seconds."""
     began = time.perf_counter()
-    warm_up({piece.subject for piece in pieces}, jobs=jobs, backend=BACKEND)
+    warm_up({piece.method for piece in pieces}, jobs=jobs)
     return time.perf_counter() - began
 
 

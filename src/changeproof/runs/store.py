@@ -1,24 +1,17 @@
 """The store of a run: one file per finished piece, named by fingerprint and checksum.
 
 Files appear by rename, whole or not at all. The checksum in the name is that of the bytes in
-the file, so a damaged file is known by reading it. Nothing is ever unpickled.
+the file, so a damaged file is known by reading it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-import safetensors.numpy
 
 from changeproof.files import TEMPORARY, write_whole
-from changeproof.networks.network import Network
-from changeproof.networks.stack import NetworkStack
 from changeproof.runs.piece import Piece
 
 PIECES = "pieces"
@@ -32,81 +25,81 @@ class DamagedPieceError(RuntimeError):
         self.path = path
 
 
+@dataclass(frozen=True)
+class Inventory:
+    """What of a run is done, what is damaged and what is missing."""
+
+    done: list[Piece] = field(default_factory=list)
+    damaged: dict[Piece, Path] = field(default_factory=dict)
+    missing: list[Piece] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self.damaged and not self.missing
+
+
 class Store:
     """Finished pieces in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / PIECES
+        self._listed: dict[Path, dict[str, Path]] = {}
 
     def path(self, piece: Piece) -> Path | None:
         """Return the file of a piece, if there is one."""
         stem = self.folder / piece.file_stem
-        if not stem.parent.is_dir():
-            return None
-        ending = f".{piece.suffix}"
-        found = [
-            entry
-            for entry in stem.parent.iterdir()
-            if entry.name.startswith(f"{stem.name}.") and entry.name.endswith(ending)
-        ]
-        return min(found) if found else None
+        found = self._listing(stem.parent).get(f"{stem.name}.{piece.suffix}")
+        if found is None or not found.exists():
+            self._listed.pop(stem.parent, None)
+            found = self._listing(stem.parent).get(f"{stem.name}.{piece.suffix}")
+        return found
 
-    def has(self, piece: Piece) -> bool:
-        """Return whether a piece is there and whole; raise `DamagedPieceError` if damaged."""
+    def take_inventory(self, pieces: Iterable[Piece]) -> Inventory:
+        """Compare pieces with the store, reading every file to see whether it is whole."""
+        inventory = Inventory()
+        for piece in pieces:
+            if (path := self.path(piece)) is None:
+                inventory.missing.append(piece)
+            elif _is_whole(path):
+                inventory.done.append(piece)
+            else:
+                inventory.damaged[piece] = path
+        return inventory
+
+    def load(self, piece: Piece) -> bytes:
+        """Return the content of a piece."""
         path = self.path(piece)
         if path is None:
-            return False
-        _read(path)
-        return True
+            raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
+        content = path.read_bytes()
+        if path.suffixes[-2] != f".{_checksum(content)}":
+            raise DamagedPieceError(path)
+        return content
 
-    def save_networks(self, piece: Piece, stack: NetworkStack, record: Mapping[str, Any]) -> None:
-        """Keep networks, with a record that JSON can hold."""
-        tensors = stack.to_tensors()
-        self._save(piece, safetensors.numpy.save(tensors, {"record": json.dumps(record)}))
-
-    def load_networks(self, piece: Piece) -> tuple[NetworkStack, dict[str, Any]]:
-        """Return the networks of a piece and their record."""
-        content = self._load(piece)
-        stack = NetworkStack.from_tensors(safetensors.numpy.load(content))
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        record: dict[str, Any] = json.loads(header["__metadata__"]["record"])
-        return stack, record
-
-    def load_network(self, piece: Piece) -> Network:
-        """Return the only network of a piece."""
-        return self.load_networks(piece)[0][0]
-
-    def save_table(self, piece: Piece, table: pd.DataFrame) -> None:
-        """Keep a table."""
-        buffer = io.BytesIO()
-        table.to_parquet(buffer, index=False)
-        self._save(piece, buffer.getvalue())
-
-    def load_table(self, piece: Piece) -> pd.DataFrame:
-        """Return the table of a piece."""
-        return pd.read_parquet(io.BytesIO(self._load(piece)))
+    def save(self, piece: Piece, content: bytes) -> None:
+        """Keep the content of a piece."""
+        name = f"{piece.file_stem}.{_checksum(content)}.{piece.suffix}"
+        write_whole(self.folder / name, content)
 
     def clear_unfinished(self) -> None:
         """Remove what a killed run left half-written."""
         for path in self.folder.rglob(f"{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
-    def _save(self, piece: Piece, content: bytes) -> None:
-        name = f"{piece.file_stem}.{_checksum(content)}.{piece.suffix}"
-        write_whole(self.folder / name, content)
+    def _listing(self, folder: Path) -> dict[str, Path]:
+        """Return the files of a folder by name without checksum, listed once."""
+        if folder not in self._listed:
+            self._listed[folder] = {}
+            paths = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []
+            for path in paths:
+                stem, _, suffix = path.name.rpartition(".")
+                self._listed[folder][f"{stem.rpartition('.')[0]}.{suffix}"] = path
+        return self._listed[folder]
 
-    def _load(self, piece: Piece) -> bytes:
-        path = self.path(piece)
-        if path is None:
-            raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
-        return _read(path)
 
-
-def _read(path: Path) -> bytes:
-    content = path.read_bytes()
-    if path.suffixes[-2] != f".{_checksum(content)}":
-        raise DamagedPieceError(path)
-    return content
+def _is_whole(path: Path) -> bool:
+    return path.suffixes[-2] == f".{_checksum(path.read_bytes())}"
 
 
 def _checksum(content: bytes) -> str:

@@ -27,7 +27,6 @@ NAMES = {
     Kind.BANK: "changed models",
     Kind.TUNING: "tuning",
     Kind.COUNTERFACTUALS: "counterfactuals",
-    Kind.CHANGES: "changed models",
     Kind.SURVIVAL: "survival",
 }
 
@@ -103,7 +102,7 @@ def timings_table(folder: Path, pieces: Sequence[Piece]) -> pd.DataFrame:
     rows = pd.DataFrame(
         {
             "stage": [NAMES[piece.kind] for piece, _ in known],
-            "subject": [piece.subject for piece, _ in known],
+            "subject": [piece.whose for piece, _ in known],
             "seconds": [effort.seconds for _, effort in known],
             "processor_seconds": [effort.processor_seconds for _, effort in known],
         }

@@ -1,130 +1,161 @@
-"""How each kind of piece is computed from its inputs and kept."""
+"""How each kind of piece is computed: the bytes of its inputs go in, its own come out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import balanced_accuracy_score
 
-from changeproof.changes import get_family
-from changeproof.changes.bank import build_bank
-from changeproof.changes.family import BaseModel
+from changeproof.changes.bank import Bank, build_bank, reserved_recipes
+from changeproof.changes.family import BaseModel, Family
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.changes.own import own_variants, train_variants
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
-from changeproof.evaluation.survival import pack_bits, survival
-from changeproof.methods import get_method
-from changeproof.methods.given import GivenCounterfactuals, read_counterfactuals
+from changeproof.evaluation.survival import survival
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
-from changeproof.methods.tuning import chosen_settings, tune
-from changeproof.model import Model
-from changeproof.models.learner import ModelStack
-from changeproof.models.network import NetworkLearner
-from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import TrainingData, TrainingRecipe, train
+from changeproof.methods.tuning import candidates, chosen, tune
+from changeproof.model import Model, Stack
+from changeproof.models.learner import Learner
+from changeproof.models.private import PrivateLearner
+from changeproof.networks.training import TrainingRecipe
+from changeproof.runs.content import (
+    arrays_to_bytes,
+    models_from_bytes,
+    models_to_bytes,
+    table_from_bytes,
+    table_to_bytes,
+)
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.store import Store
+
+# How far probabilities may be apart when the same model is trained twice.
+SAME_PROBABILITIES = 1e-6
 
 
-def compute(piece: Piece, store: Store) -> float | None:
-    """Compute a piece whose inputs are all in the store, and keep it there.
+@dataclass(frozen=True, eq=False)
+class Ingredients:
+    """What a piece is made with, besides its inputs; `families` are those of the whole run."""
 
-    Returns the seconds of the search alone, without fitting, where people were answered.
-    """
-    return _WORK[piece.kind](piece, store)
-
-
-def _base(piece: Piece, store: Store) -> None:
-    if not piece.about.keeps_networks:
-        return _own_base(piece, store)
-    task, learner = piece.about.task, piece.about.learner
-    assert isinstance(learner, NetworkLearner)
-    recipe = learner.adapted(TrainingRecipe(initialisation_seed=piece.base_seed))
-    trained = train([recipe], TrainingData.of(task))
-    predicted = trained.stack[0].favourable(task.rows("test"))
-    record = {
-        "best_epoch": int(trained.best_epochs[0]),
-        "epochs": int(trained.epochs[0]),
-        "balanced_accuracy": balanced_accuracy_score(task.labels_of("test"), predicted),
-    }
-    store.save_networks(piece, trained.stack, record)
+    task: Task
+    learner: Learner
+    method: Method | None
+    family: Family | None
+    families: tuple[Family, ...]
 
 
-def _own_base(piece: Piece, store: Store) -> None:
-    task = piece.about.task
-    model = _trained(piece)
-    probabilities = model.probabilities(task.rows("test"))
-    for what, none in (("favourable", probabilities < 0.5), ("adverse", probabilities >= 0.5)):
-        if none.all():
+class Made(NamedTuple):
+    """A computed piece: its bytes, and the seconds of the search where people were answered."""
+
+    content: bytes
+    search_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class _Base:
+    """A base model that is kept, as what is made from it finds it."""
+
+    fingerprint: str
+    seed: int
+    learner: Learner
+    task: Task = field(compare=False)
+    content: bytes = field(compare=False)
+
+
+def compute(piece: Piece, ingredients: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Compute a piece from its inputs, which are there by fingerprint."""
+    return _WORK[piece.kind](piece, ingredients, inputs)
+
+
+def _make_base(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Train a base model; keep it, and how it judges the test rows."""
+    task = using.task
+    stack = using.learner.train([TrainingRecipe(initialisation_seed=piece.base_seed)], task)
+    probabilities = stack[0].probabilities(task.rows("test"))
+    predicted = stack[0].favourable(task.rows("test"))
+    for what, there in (("favourable", predicted.any()), ("adverse", not predicted.all())):
+        if not there:
             raise InputError(
-                f"model {piece.about.learner.name} predicts no test row of {task.name!r} {what}"
+                f"model {using.learner.name} predicts no test row of {task.name!r} {what}"
             )
-    table = pd.DataFrame({"row_id": task.row_ids("test"), "probability": probabilities})
-    store.save_table(piece, table)
+    accuracy = balanced_accuracy_score(task.labels_of("test"), predicted)
+    record = {"balanced_accuracy": float(accuracy)}
+    return Made(models_to_bytes(stack, record, {"probabilities": probabilities}))
+
+
+def _base(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> _Base:
+    content = inputs[piece.fingerprint]
+    return _Base(piece.fingerprint, piece.base_seed, using.learner, using.task, content)
 
 
 @lru_cache(maxsize=2)
-def _trained(base: Piece) -> Model:
-    recipe = TrainingRecipe(initialisation_seed=base.base_seed)
-    return base.about.learner.train([recipe], base.about.task)[0]
-
-
-def _model(base: Piece, store: Store) -> Model:
-    """Return the base model: from the store, or trained again and held against the store."""
-    if base.about.keeps_networks:
-        return store.load_network(base)
-    model, table = _trained(base), store.load_table(base)
-    again = model.probabilities(base.about.task.rows("test"))
-    if not np.allclose(again, table["probability"], rtol=0.0, atol=1e-6):
-        difference = np.abs(again - table["probability"]).max()
+def _model(base: _Base) -> Model:
+    """Return a base model as it was kept, or trained again and held against what was kept."""
+    kept = models_from_bytes(base.content)
+    if kept.stack is not None:
+        return kept.stack[0]
+    recipe = TrainingRecipe(initialisation_seed=base.seed)
+    model = base.learner.train([recipe], base.task)[0]
+    again = model.probabilities(base.task.rows("test"))
+    difference = np.abs(again - kept.arrays["probabilities"]).max()
+    if difference > SAME_PROBABILITIES:
         raise InputError(
-            f"model {base.about.learner.name} is not the same when trained twice with the same "
+            f"model {base.learner.name} is not the same when trained twice with the same "
             f"seed (probabilities differ by up to {difference:.2g}); training must depend on "
             "nothing but rows, labels, weights and seed"
         )
     return model
 
 
-def _context(base: Piece, store: Store) -> Context:
-    about = base.about
-    return Context(about.task, _model(base, store), base.base_seed, about.learner)
-
-
-def _bank(piece: Piece, store: Store) -> None:
-    task, learner = piece.about.task, piece.about.learner
-    base = BaseModel(piece.base_seed, store.load_network(piece.inputs[0]))
-    assert isinstance(learner, NetworkLearner)
-    bank = build_bank(task, base, [get_family(piece.subject)], adapt=learner.adapted)
-    measured = change_magnitudes(task, base.network, bank.stack)
+def _make_bank(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Make a family's changed models; keep them, and how far they are from the base model."""
+    base = _base(piece.inputs[0], using, inputs)
+    bank = _bank(base, _family(using))
+    measured = change_magnitudes(using.task, _model(base), bank.stack)
     table = pd.concat([bank.table, measured], axis="columns")
-    store.save_networks(piece, bank.stack, {"table": table.to_dict(orient="list")})
+    return Made(models_to_bytes(bank.stack, {"table": table.to_dict(orient="list")}))
 
 
-def _tuning(piece: Piece, store: Store) -> None:
-    context = _context(piece.inputs[0], store)
+@lru_cache(maxsize=1)
+def _bank(base: _Base, family: Family) -> Bank:
+    """Make changed models; pieces that share them follow each other."""
+    return build_bank(base.task, BaseModel(base.seed, _model(base)), [family], base.learner)
+
+
+def _context(base: _Base, using: Ingredients) -> Context:
+    model = _model(base)
+    reserved = partial(_reserved, base, using.families)
+    learner = PrivateLearner(using.learner, reserved)
+    return Context(using.task, model, base.seed, learner)
+
+
+@lru_cache(maxsize=2)
+def _reserved(base: _Base, families: tuple[Family, ...]) -> frozenset[str]:
+    changing = BaseModel(base.seed, _model(base))
+    return frozenset(reserved_recipes(base.task, changing, base.learner, families))
+
+
+def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Score a method's candidate settings on validation rows."""
+    context = _context(_base(piece.inputs[0], using, inputs), using)
     factuals = tuning_factuals(context.task, context.model, piece.base_seed)
-    candidates = get_method(piece.subject).tuning_candidates()
-    store.save_table(piece, tune(candidates, context, factuals))
+    return Made(table_to_bytes(tune(candidates(_method(using)), context, factuals)))
 
 
-def _counterfactuals(piece: Piece, store: Store) -> float:
-    context = _context(piece.inputs[0], store)
-    tuned = [store.load_table(tuning) for tuning in piece.inputs[1:]]
-    method: Method
-    if piece.table:
-        table = read_counterfactuals(Path(piece.table), context.task)
-        method = GivenCounterfactuals(table=table)
-    else:
-        method = get_method(piece.subject)(**(chosen_settings(tuned[0]) if tuned else {}))
-    method.fit(context)
-    answers = method.generate(_factuals(piece, context))
-    store.save_table(piece, answers.to_frame(context.task.feature_names))
-    return float(answers.seconds.sum())
+def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Have a method answer the people of a base model."""
+    base, *tuned = piece.inputs
+    context = _context(_base(base, using, inputs), using)
+    method = candidates(_method(using))[0]
+    for tuning in tuned:
+        method = chosen(method, table_from_bytes(inputs[tuning.fingerprint]))
+    answers = method.fit(context).generate(_factuals(piece, context))
+    table = answers.to_frame(context.task.feature_names)
+    return Made(table_to_bytes(table), float(answers.seconds.sum()))
 
 
 def _factuals(piece: Piece, context: Context) -> Factuals:
@@ -133,48 +164,37 @@ def _factuals(piece: Piece, context: Context) -> Factuals:
     return evaluation_factuals(context.task, context.model, piece.base_seed, piece.factuals)
 
 
-def _survival(piece: Piece, store: Store) -> None:
-    if piece.family:
-        base = piece.inputs[1]
-        changed: NetworkStack | ModelStack = _changed(base, piece.family)[0]
-    else:
-        banks = piece.inputs[1:]
-        changed = NetworkStack.joined([store.load_networks(bank)[0] for bank in banks])
-    names = piece.about.task.feature_names
-    answers = Counterfactuals.from_frame(store.load_table(piece.inputs[0]), names)
-    bits = pack_bits(survival(answers, changed))
-    store.save_table(piece, pd.DataFrame({"row_id": answers.row_ids, "survived": bits}))
-
-
-def _changes(piece: Piece, store: Store) -> None:
-    (base,) = piece.inputs
-    stack, table = _changed(base, piece.family)
-    measured = change_magnitudes(piece.about.task, _model(base, store), stack)
-    store.save_table(piece, pd.concat([table, measured], axis="columns"))
+def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Put a method's answers to a family's changed models, kept or made again."""
+    asked, bank = piece.inputs
+    table = table_from_bytes(inputs[asked.fingerprint])
+    answers = Counterfactuals.from_frame(table, using.task.feature_names)
+    stack = _kept_stack(inputs[bank.fingerprint])
+    if stack is None:
+        stack = _bank(_base(bank.inputs[0], using, inputs), _family(using)).stack
+    survived = survival(answers, stack)
+    return Made(arrays_to_bytes({"row_id": answers.row_ids, "survived": survived}))
 
 
 @lru_cache(maxsize=1)
-def _changed(base: Piece, family: str) -> tuple[ModelStack, pd.DataFrame]:
-    """Make the changed models of a family; pieces that share them follow each other."""
-    about = base.about
-    variants = own_variants(
-        about.task, BaseModel(base.base_seed, _trained(base)), about.learner, get_family(family)
-    )
-    table = pd.DataFrame(
-        {
-            "family": family,
-            "level": [variant.level for variant in variants],
-            "replicate": [variant.replicate for variant in variants],
-        }
-    )
-    return train_variants(about.task, variants), table
+def _kept_stack(content: bytes) -> Stack | None:
+    return models_from_bytes(content).stack
 
 
-_WORK: dict[Kind, Callable[[Piece, Store], float | None]] = {
-    Kind.BASE: _base,
-    Kind.BANK: _bank,
-    Kind.TUNING: _tuning,
-    Kind.COUNTERFACTUALS: _counterfactuals,
-    Kind.CHANGES: _changes,
-    Kind.SURVIVAL: _survival,
+def _method(using: Ingredients) -> Method:
+    assert using.method is not None
+    return using.method
+
+
+def _family(using: Ingredients) -> Family:
+    assert using.family is not None
+    return using.family
+
+
+_WORK: dict[Kind, Callable[[Piece, Ingredients, Mapping[str, bytes]], Made]] = {
+    Kind.BASE: _make_base,
+    Kind.BANK: _make_bank,
+    Kind.TUNING: _make_tuning,
+    Kind.COUNTERFACTUALS: _make_answers,
+    Kind.SURVIVAL: _make_survival,
 }

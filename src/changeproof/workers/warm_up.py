@@ -6,9 +6,8 @@ would compile while the others wait for what it computes, or all would compile t
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Iterable
 
-import joblib
 import numpy as np
 import pandas as pd
 
@@ -17,21 +16,24 @@ from changeproof.methods import get_method
 from changeproof.methods.method import Context, Factuals
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
+from changeproof.references import parsed
+from changeproof.workers.execution import execute
 
 NETWORKS = "networks"
 # Methods with kernels of their own, those that take longest to compile first.
 COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce")
 
 
-def warm_up(methods: Container[str], *, jobs: int, backend: str) -> None:
+def warm_up(methods: Iterable[str], *, jobs: int) -> None:
     """Compile what networks and these methods need; next to nothing when that is cached."""
     if jobs == 1:
         return  # one process compiles what it needs when it needs it
-    chosen = [name for name in COMPILED_METHODS if name in methods]
+    names = {parsed(method)[0] for method in methods}
+    chosen = [name for name in COMPILED_METHODS if name in names]
     first = [name for name in chosen if name == COMPILED_METHODS[0]]
     work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
-    with joblib.parallel_config(backend=backend, n_jobs=jobs):
-        joblib.Parallel(batch_size=1)(joblib.delayed(compile_kernels)(name) for name in work)
+    for _ in execute(compile_kernels, work, workers=jobs):
+        pass
 
 
 def compile_kernels(name: str) -> None:

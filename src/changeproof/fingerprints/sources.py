@@ -1,8 +1,7 @@
-"""Fingerprints: everything that went into a piece, hashed.
+"""The code of modules as a hash, read from their files.
 
-Code is part of it. A piece depends on the module that makes it and on whatever that module
-imports of the same package, so editing one method recomputes that method's pieces and no other.
-What people bring is treated alike; `own_code.py` sees to code that is in no file.
+A piece depends on the module that makes it and on whatever that module imports of the same
+package, so editing one method recomputes that method's pieces and no other.
 """
 
 from __future__ import annotations
@@ -12,36 +11,9 @@ import hashlib
 import json
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from changeproof.fingerprints.modules import PACKAGE, source_of
-
-LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy")
-INSTALLED = ("site-packages", "dist-packages")
-
-
-@cache
-def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that results depend on."""
-    return {name: version(name) for name in LIBRARIES}
-
-
-@cache
-def pytorch_version() -> str:
-    """Return the version of PyTorch, which only what people bring depends on; "" without it."""
-    try:
-        return version("torch")
-    except PackageNotFoundError:
-        return ""
-
-
-def fingerprint(**ingredients: Any) -> str:
-    """Hash the ingredients of a piece and the libraries in use."""
-    content = {"libraries": library_versions(), **ingredients}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+from changeproof.fingerprints.modules import PACKAGE, is_installed, source_of
 
 
 @cache
@@ -94,7 +66,7 @@ def _belongs(found: str, name: str) -> bool:
     mine = source_of(package)
     if package == PACKAGE or mine is None or mine.name == "__init__.py":
         return False
-    if mine.parent.name in INSTALLED or (theirs := source_of(top)) is None:
+    if is_installed(package) or (theirs := source_of(top)) is None:
         return False
     return (theirs.parent.parent if theirs.name == "__init__.py" else theirs.parent) == mine.parent
 

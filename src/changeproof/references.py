@@ -1,0 +1,118 @@
+"""References with settings: "robx-balanced(quantile=0.7)", wherever a name is accepted."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from typing import Any, Self
+
+from changeproof.errors import InputError
+from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
+
+# The key of the name where a plan gives a reference as a table.
+NAME = "name"
+
+
+class Configurable:
+    """Something whose settings are the keyword arguments that made it.
+
+    Subclasses keep every argument under an attribute of the same name.
+    """
+
+    name: str
+    _given: Mapping[str, Any] | None = None
+
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        """Return the names of the settings, in the order of the signature."""
+        return list(inspect.signature(cls).parameters)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the keyword arguments that rebuild this."""
+        return {name: getattr(self, name) for name in self.setting_names()}
+
+    def given_settings(self) -> dict[str, Any]:
+        """Return the settings that were given by name or, made by hand, are not the defaults."""
+        if self._given is not None:
+            return dict(self._given)
+        defaults = {k: v.default for k, v in inspect.signature(type(self)).parameters.items()}
+        return {
+            name: value
+            for name, value in self.settings().items()
+            if thing_fingerprint(value) != thing_fingerprint(defaults[name])
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the code and of the settings."""
+        return f"{class_fingerprint(type(self))} {thing_fingerprint(self.settings())}"
+
+    def __repr__(self) -> str:
+        return spelled(type(self).__name__, self.settings())
+
+    @classmethod
+    def named(cls, name: str, settings: Mapping[str, Any]) -> Self:
+        """Return one with these settings, under the name by which it was asked for."""
+        unknown = [key for key in settings if key not in cls.setting_names()]
+        if unknown:
+            known = ", ".join(cls.setting_names())
+            expected = f"expected one of: {known}" if known else "it has none"
+            raise InputError(f"{name!r} has no setting {unknown[0]!r}; {expected}")
+        try:
+            made = cls(**settings)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name!r} cannot be made: {type(error).__name__}: {error}") from error
+        made.name, made._given = name, dict(settings)
+        return made
+
+
+def parsed(reference: str) -> tuple[str, dict[str, Any]]:
+    """Return name and settings of a reference; settings are Python literals.
+
+    >>> parsed("robx-balanced(quantile=0.7)")
+    ('robx-balanced', {'quantile': 0.7})
+    """
+    name, bracket, rest = reference.partition("(")
+    if not bracket:
+        return reference.strip(), {}
+    try:
+        call = ast.parse(f"_({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError
+        if any(word.arg is None for word in call.keywords):
+            raise ValueError
+        settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError):
+        raise InputError(
+            f"{reference!r}: expected a name, or name(setting=value) with plain values"
+        ) from None
+    return name.strip(), settings
+
+
+def spelled(name: str, settings: Mapping[str, Any]) -> str:
+    """Write a reference; a value that cannot be written plainly is told apart by its hash."""
+    if not settings:
+        return name
+    return f"{name}({', '.join(f'{key}={_written(value)}' for key, value in settings.items())})"
+
+
+def as_text(given: Any) -> Any:
+    """Return a reference that a plan gives as a table as text; anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    if not isinstance(given.get(NAME), str):
+        raise InputError(f"{dict(given)!r} has no {NAME!r}; expected a name and settings")
+    name, settings = parsed(given[NAME])
+    return spelled(name, settings | {k: v for k, v in given.items() if k != NAME})
+
+
+def _written(value: Any) -> str:
+    try:
+        if ast.literal_eval(repr(value)) == value:
+            return repr(value)
+    except (SyntaxError, ValueError):
+        pass
+    return repr(f"{type(value).__name__} {thing_fingerprint(value)[:8]}")

@@ -1,0 +1,70 @@
+"""What pieces hold, as bytes: models and arrays as safetensors, tables as Parquet.
+
+Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import safetensors.numpy
+
+from changeproof.model import Stack
+from changeproof.networks.stack import NetworkStack
+
+Arrays = dict[str, npt.NDArray[Any]]
+RECORD, EXTRA = "record", "extra."
+
+
+class Models(NamedTuple):
+    """Models as they are kept: the networks, or None; a record for JSON; arrays by name."""
+
+    stack: NetworkStack | None
+    record: dict[str, Any]
+    arrays: Arrays
+
+
+def models_to_bytes(stack: Stack, record: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
+    """Keep models with a record and arrays; of models that cannot be kept only these."""
+    tensors: Arrays = {EXTRA + name: array for name, array in (arrays or {}).items()}
+    tensors[RECORD] = np.frombuffer(json.dumps(record).encode(), np.uint8)
+    if isinstance(stack, NetworkStack):
+        tensors |= stack.to_tensors()
+    return safetensors.numpy.save(tensors)
+
+
+def models_from_bytes(content: bytes) -> Models:
+    """Undo `models_to_bytes`."""
+    tensors = safetensors.numpy.load(content)
+    record = json.loads(tensors.pop(RECORD).tobytes())
+    names = [name for name in tensors if name.startswith(EXTRA)]
+    arrays = {name.removeprefix(EXTRA): tensors.pop(name) for name in names}
+    return Models(NetworkStack.from_tensors(tensors) if tensors else None, record, arrays)
+
+
+def table_to_bytes(table: pd.DataFrame) -> bytes:
+    """Keep a table."""
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def table_from_bytes(content: bytes) -> pd.DataFrame:
+    """Undo `table_to_bytes`."""
+    return pd.read_parquet(io.BytesIO(content))
+
+
+def arrays_to_bytes(arrays: Arrays) -> bytes:
+    """Keep arrays by name."""
+    return safetensors.numpy.save({k: np.ascontiguousarray(v) for k, v in arrays.items()})
+
+
+def arrays_from_bytes(content: bytes) -> Arrays:
+    """Undo `arrays_to_bytes`."""
+    return safetensors.numpy.load(content)
