@@ -93,7 +93,7 @@ class Task:
         if features is None:
             features = numeric_features(frame)
         self.features = checked_features(name, features, self.feature_names)
-        self._given_ids = _checked_ids(name, ids, len(frame))
+        self.given_ids = _checked_ids(name, ids, len(frame))
 
     def __repr__(self) -> str:
         rows, features = self.frame.shape
@@ -112,7 +112,7 @@ class Task:
     @cached_property
     def ids(self) -> pd.Series[Any]:
         """What people call the rows, by row id."""
-        given = self.frame.index if self._given_ids is None else list(self._given_ids)
+        given = self.frame.index if self.given_ids is None else list(self.given_ids)
         return pd.Series(given, index=self.frame.index, name="id")
 
     @cached_property
@@ -228,8 +228,8 @@ class Task:
         # Whether a column of numbers is called whole changes no result: encodings do.
         if any(feature.categories for feature in self.features):
             digest.update(repr(self.features).encode())
-        if self._given_ids is not None:
-            digest.update(repr(self._given_ids).encode())
+        if self.given_ids is not None:
+            digest.update(repr(self.given_ids).encode())
         return digest.hexdigest()
 
 

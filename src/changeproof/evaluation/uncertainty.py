@@ -53,9 +53,8 @@ def share_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share, as of changed models under which advice holds."""
     if trials == 0:
         return np.nan, np.nan
-    z = 1.959963984540054
-    share = successes / trials
-    centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
-    spread = np.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
-    half = z * float(spread) / (1 + z**2 / trials)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Slow to import, and commands that only summarise need not wait for it.
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
+    return float(interval.low), float(interval.high)

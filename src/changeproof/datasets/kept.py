@@ -1,0 +1,162 @@
+"""A task as one Parquet file, and back, exactly; nothing is ever unpickled.
+
+The file has one row per row of the task: its row id, its label, the id that people gave it, and
+the encoded columns, called by their position and name. The four parts of the split are lists in
+the first row. Names, types and features are JSON in the schema's metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from changeproof.datasets.feature import Feature
+from changeproof.datasets.task import PARTS, Split, Task
+from changeproof.errors import InputError
+
+METADATA = b"changeproof:task"
+PLAIN = (str, bool, int, float, type(None))
+
+
+def task_to_bytes(task: Task) -> bytes:
+    """Return a task as a Parquet file; the same task always gives the same bytes."""
+    if not len(task.frame):
+        raise InputError(f"task {task.name!r} has no rows to keep")
+    series = [task.frame.iloc[:, position] for position in range(task.n_features)]
+    columns: dict[str, Any] = {
+        "row_id": _values(task, task.frame.index),
+        "label": pa.array(task.labels),
+        **{part: _in_first_row(getattr(task.split, part), len(task.frame)) for part in PARTS},
+    }
+    if task.given_ids is not None:
+        columns["id"] = pa.array([json.dumps(_to_json(value)) for value in task.given_ids])
+    for position, (name, values) in enumerate(zip(task.feature_names, series, strict=True)):
+        columns[f"{position}:{name}"] = _values(task, values)
+    described = {
+        "name": task.name,
+        "fingerprint": task.fingerprint,
+        "row_ids": {"name": _to_json(task.frame.index.name), "dtype": str(task.frame.index.dtype)},
+        "columns": [
+            {"name": _to_json(name), "dtype": str(values.dtype)}
+            for name, values in zip(task.frame.columns, series, strict=True)
+        ],
+        "features": [_feature_to_json(feature) for feature in task.features],
+    }
+    table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
+    sink = pa.BufferOutputStream()
+    # Without a dictionary no values are compared, and 0.0 and -0.0 stay two.
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def task_from_bytes(content: bytes) -> Task:
+    """Undo `task_to_bytes`."""
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"expected a kept task; got {len(content)} bytes that are no Parquet file: {error}"
+        ) from None
+    metadata = table.schema.metadata or {}
+    if METADATA not in metadata:
+        raise InputError("expected a kept task; got a Parquet file of something else")
+    try:
+        described = json.loads(metadata[METADATA])
+        task = _task(table, described)
+        intact = task.fingerprint == described["fingerprint"]
+    except Exception as error:  # Whatever goes wrong here, the file is not as it was written.
+        raise InputError(f"this kept task is damaged: {error!r}") from error
+    if not intact:
+        raise InputError(
+            f"this kept task is damaged: its fingerprint is {task.fingerprint}, "
+            f"expected {described['fingerprint']}"
+        )
+    return task
+
+
+def _task(table: Any, described: dict[str, Any]) -> Task:
+    row_ids = pd.Index(
+        table["row_id"].to_numpy(),
+        dtype=described["row_ids"]["dtype"],
+        name=_from_json(described["row_ids"]["name"]),
+    )
+    columns = described["columns"]
+    first = table.num_columns - len(columns)
+    frame = pd.DataFrame(
+        {
+            position: pd.Series(
+                table.column(first + position).to_numpy(), index=row_ids, dtype=column["dtype"]
+            )
+            for position, column in enumerate(columns)
+        },
+        index=row_ids,
+    )
+    frame.columns = pd.Index([_from_json(column["name"]) for column in columns])
+    ids = None
+    if "id" in table.column_names:
+        ids = [_from_json(json.loads(text)) for text in table["id"].to_pylist()]
+    return Task(
+        described["name"],
+        frame,
+        table["label"].to_numpy(),
+        Split(*(_from_first_row(table[part]) for part in PARTS)),
+        [_feature_from_json(feature) for feature in described["features"]],
+        ids,
+    )
+
+
+def _values(task: Task, values: pd.Series[Any] | pd.Index[Any]) -> Any:
+    try:
+        return pa.array(values.to_numpy())
+    except (pa.ArrowException, TypeError) as error:
+        raise InputError(
+            f"task {task.name!r}: {values.name!r} is {values.dtype}, which cannot be kept: {error}"
+        ) from None
+
+
+def _in_first_row(positions: npt.NDArray[Any], rows: int) -> Any:
+    given = np.asarray(positions)
+    return pa.array([given] + [None] * (rows - 1), pa.list_(pa.from_numpy_dtype(given.dtype)))
+
+
+def _from_first_row(column: Any) -> npt.NDArray[Any]:
+    (positions,) = column.slice(0, 1).to_numpy()
+    return np.array(positions)
+
+
+def _feature_to_json(feature: Feature) -> dict[str, Any]:
+    return {field.name: _to_json(getattr(feature, field.name)) for field in fields(feature)}
+
+
+def _feature_from_json(given: dict[str, Any]) -> Feature:
+    return Feature(**{name: _from_json(value) for name, value in given.items()})
+
+
+def _to_json(value: Any) -> Any:
+    """Return a value as JSON has it: a tuple as a list, a number or text of NumPy's by its type."""
+    if type(value) in PLAIN:
+        return value
+    if type(value) is tuple:
+        return [_to_json(each) for each in value]
+    if isinstance(value, np.generic) and type(value.item()) in PLAIN:
+        return {"dtype": value.dtype.str, "value": value.item()}
+    raise InputError(
+        f"{value!r} is of type {type(value).__name__}; a task can only be kept with text, "
+        "numbers, True, False and None"
+    )
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(each) for each in value)
+    if isinstance(value, dict):
+        return np.dtype(value["dtype"]).type(value["value"])
+    return value
