@@ -11,7 +11,7 @@ import numpy as np
 from changeproof.errors import InputError
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.report.recourse import Wording
-from changeproof.runs.results import Results
+from changeproof.runs.results import StoredResults
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Explanation:
         return asdict(self)
 
 
-def explain(results: Results, person: Any, method: str, dataset: str | None = None) -> Explanation:
+def explain(
+    results: StoredResults, person: Any, method: str, dataset: str | None = None
+) -> Explanation:
     """Read from a run what a method told one person, for the first base model.
 
     Parameters
@@ -69,7 +71,7 @@ def explain(results: Results, person: Any, method: str, dataset: str | None = No
     if not len(places):
         raise InputError(f"person {person!r} is not among those of the run in {results.folder}")
     place = int(places[0])
-    survived = results.survival(dataset, seed, method)[place]
+    survived = results.survived(dataset, seed, method)[place]
     family_of = results.variants(dataset, seed)["family"].to_numpy()
     found = bool(answers.found[place])
     factual, row = answers.factuals[place], answers.rows[place]

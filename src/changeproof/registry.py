@@ -103,6 +103,18 @@ class Registry(Generic[T]):
         ordered = {key: settings[key] for key in cls.setting_names() if key in settings}
         return cls.named(spelled(name, ordered | settings), settings)
 
+    def of(self, thing: Any) -> T:
+        """Return what was given by reference, as an object, as a class or as a function."""
+        if isinstance(thing, str):
+            return self.make(thing)
+        if isinstance(thing, Configurable):
+            given = thing.given_settings()
+            made: Any = type(thing).named(spelled(type(thing).name, given), given)
+            return made  # type: ignore[no-any-return]
+        name = getattr(thing, "name", None) or (name_of(thing) if callable(thing) else self.kind)
+        cls = self._accept(thing, name)
+        return cls.named(cls.name, {})
+
     def check(self, given: Sequence[str], *, resolve: bool = True) -> tuple[str, ...]:
         """Check references and put built-ins first, in their order; the others stay as given.
 
@@ -111,15 +123,15 @@ class Registry(Generic[T]):
         resolve
             Whether what people brought has to be there; its form is checked in any case.
         """
-        names = {}
+        names: dict[str, str] = {}
         for reference in given:
             name = parsed(reference)[0]
-            if resolve:
-                names[self.make(reference).name] = name
-            elif NAME.fullmatch(name) or ":" in name:
-                names[reference] = name
-            else:
+            if not (resolve or NAME.fullmatch(name) or ":" in name):
                 raise self._unknown(name)
+            known = self.make(reference).name if resolve else reference
+            if known in names:
+                raise InputError(f"{self.kind} {known!r} is given more than once")
+            names[known] = name
         order = [*self._builtin]
         return tuple(sorted(names, key=lambda reference: _place(names[reference], order)))
 

@@ -1,23 +1,122 @@
-"""From a plan to a finished run with its tables and report, in one call."""
+"""From a plan to a finished run with its tables and report, and what people read of it."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import overload
 
 import joblib
+import numpy as np
+import pandas as pd
 
-from changeproof.errors import InputError
+from changeproof.errors import InputError, unknown
+from changeproof.model import Booleans
+from changeproof.report.notebook import results_html
 from changeproof.report.page.write import FOLDER as REPORT
 from changeproof.report.page.write import write_report
-from changeproof.runs.fitting import fitted
-from changeproof.runs.pieces import plan_subjects
 from changeproof.runs.plan import Plan
-from changeproof.runs.readings import Readings
-from changeproof.runs.results import Results
-from changeproof.runs.runner import Observer, finished_part, run_pieces
+from changeproof.runs.resolved import ResolvedRun, resolve
+from changeproof.runs.results import StoredResults
+from changeproof.runs.runner import Observer, run_pieces
 from changeproof.runs.tables import FOLDER as TABLES
 from changeproof.runs.tables import build_tables, read_tables, write_tables
+
+
+class Results(StoredResults):
+    """What a run found.
+
+    Parameters
+    ----------
+    folder
+        The run directory.
+    run
+        The run, where it is at hand; it is read from the directory by default.
+
+    Examples
+    --------
+    >>> results = cp.Results("runs/paper")
+    >>> results.table()  # one row per dataset and method
+    >>> answers = results.counterfactuals("heloc", 2026, "wachter")
+    >>> survived = results.survival("heloc", 2026, "wachter")  # [requests, changed models]
+    """
+
+    temporary: TemporaryDirectory[str] | None = None
+
+    def table(self, name: str = "full_results") -> pd.DataFrame:
+        """Return a table: coverage, validity, robustness and distance by method, or another.
+
+        Parameters
+        ----------
+        name
+            For instance "family_results", "intervals", "seed_results", "variants", "tuning".
+        """
+        tables = self.tables()
+        if name not in tables:
+            raise unknown("table", name, tables)
+        return tables[name]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return all tables by name; those that the run has written are used as they are."""
+        return read_tables(self.folder) or build_tables(self)
+
+    @overload
+    def survival(self) -> pd.DataFrame: ...
+    @overload
+    def survival(self, dataset: str, base_seed: int, method: str) -> Booleans: ...
+    def survival(
+        self, dataset: str | None = None, base_seed: int | None = None, method: str | None = None
+    ) -> pd.DataFrame | Booleans:
+        """Return under which changed models answers still hold.
+
+        Returns
+        -------
+        Without arguments one row per answer and family: under how many of its `models` the answer
+        `held`. With all three an array [requests, changed models], in the order of
+        `counterfactuals` and `variants`.
+        """
+        if dataset is not None and base_seed is not None and method is not None:
+            return self.survived(dataset, base_seed, method)
+        if (dataset, base_seed, method) != (None, None, None):
+            raise InputError("survival takes dataset, base seed and method, or nothing")
+        return pd.concat([self._held(*key) for key in self.answered], ignore_index=True)
+
+    def _held(self, dataset: str, base_seed: int, method: str) -> pd.DataFrame:
+        answers = self.counterfactuals(dataset, base_seed, method)
+        survived = self.survived(dataset, base_seed, method)
+        family_of = self.variants(dataset, base_seed)["family"].to_numpy()
+        ids = self.task(dataset).ids.loc[answers.row_ids.tolist()].to_numpy()
+        who = {"dataset": dataset, "base_seed": base_seed, "method": method, "id": ids}
+        parts = [
+            pd.DataFrame(
+                {
+                    **who,
+                    "base_valid": answers.base_valid,
+                    "family": family,
+                    "held": survived[:, family_of == family].sum(axis=1),
+                    "models": np.sum(family_of == family),
+                }
+            )
+            for family in self.plan.families
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write the report, and return the page to open.
+
+        Parameters
+        ----------
+        out
+            A folder for it; the run directory's ``report`` by default.
+        """
+        page = write_everything(self)
+        if out is None:
+            return page
+        return Path(shutil.copytree(page.parent, out, dirs_exist_ok=True)) / page.name
+
+    def _repr_html_(self) -> str:
+        return results_html(self.tables())
 
 
 def run(
@@ -47,7 +146,19 @@ def run(
         Whether to write tables and report; without, those of another plan are removed.
     """
     folder = Path(out)
-    plan = fitted(plan, plan_subjects(plan, folder)[0].learner)
+    return run_resolved(resolve(plan, folder), folder, jobs, observer, publish=publish)
+
+
+def run_resolved(
+    resolved: ResolvedRun,
+    folder: Path,
+    jobs: int | None = None,
+    observer: Observer | None = None,
+    *,
+    publish: bool = True,
+    same_plan: bool = False,
+) -> Results:
+    """Do what is left of a run, and publish what is finished."""
     jobs = joblib.cpu_count() if jobs is None else jobs
     if jobs < 1:
         raise InputError(f"jobs must be at least 1; got {jobs}")
@@ -56,16 +167,21 @@ def run(
         for name in (TABLES, REPORT):
             shutil.rmtree(folder / name, ignore_errors=True)
 
-    def tell() -> None:
+    def tell(part: ResolvedRun | None) -> None:
         remove_outdated()
-        part = finished_part(plan, folder) if publish else None
-        if part is not None:
-            _report(Results(folder, part))
+        if publish and part is not None:
+            write_everything(Results(folder, part))
 
     run_pieces(
-        plan, folder, jobs=jobs, observer=observer, before_work=remove_outdated, after_work=tell
+        resolved,
+        folder,
+        jobs=jobs,
+        observer=observer,
+        same_plan=same_plan,
+        before_work=remove_outdated,
+        after_work=tell,
     )
-    return Results(folder)
+    return Results(folder, resolved)
 
 
 def report(out: str | Path) -> Path:
@@ -79,19 +195,19 @@ def report(out: str | Path) -> Path:
     out
         The run directory.
     """
-    return _report(Results(out))
+    return write_everything(Results(out))
 
 
-def _report(results: Results) -> Path:
-    readings = Readings(results)
+def write_everything(results: Results) -> Path:
+    """Write tables, print and page of a run, and return the page."""
     tables = read_tables(results.folder)
-    if not tables and readings.inventory.complete:
-        write_tables(results, readings)
+    if not tables and results.inventory.complete:
+        write_tables(results)
         # Read back, so that the page has the very numbers of the files.
         tables = read_tables(results.folder)
     if not tables:
-        tables = build_tables(results, readings)
+        tables = build_tables(results)
     from changeproof.report.printing import write_print  # matplotlib, when it is needed
 
     write_print(results.folder, tables)
-    return write_report(results, tables, readings)
+    return write_report(results, tables)

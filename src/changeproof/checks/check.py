@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from changeproof import changes, methods
-from changeproof.changes.extension import as_family
 from changeproof.changes.family import BaseModel, Family
 from changeproof.checks.families import FamilyBench
 from changeproof.checks.findings import Finding, examine
@@ -18,11 +17,10 @@ from changeproof.checks.methods import MethodBench
 from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
-from changeproof.methods.extension import as_method
 from changeproof.methods.method import Method
+from changeproof.models.network import NetworkLearner
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
-from changeproof.registry import name_of
 
 DATASET, BASE_SEED, PEOPLE = "diabetes", 2026, 12
 
@@ -33,7 +31,8 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
     Parameters
     ----------
     method
-        A subclass of `Method`, a function of (context, factuals), a name or an import path.
+        A subclass of `Method`, an object of one, a function of (context, factuals), a name or an
+        import path, with settings or without.
 
     Returns
     -------
@@ -41,14 +40,11 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
         One per check: `check`, `outcome` ("passed", "failed" or "told"), what was `seen`, and the
         `fix` where it failed.
     """
-    if isinstance(method, str):
-        cls = methods.get_method(method)
-    else:
-        cls = as_method(method, name_of(method) if hasattr(method, "__name__") else "method")
+    tried = methods.REGISTRY.of(method)
     task = _task()
     network = _base_network(task)
     people = evaluation_factuals(task, network, BASE_SEED, PEOPLE)
-    return examine(MethodBench(cls, task, network, BASE_SEED, people).checks())
+    return examine(MethodBench(tried, task, network, BASE_SEED, people).checks())
 
 
 def check_family(family: type[Family] | str | Any) -> list[Finding]:
@@ -57,21 +53,18 @@ def check_family(family: type[Family] | str | Any) -> list[Finding]:
     Parameters
     ----------
     family
-        A subclass of `Family`, a function of (task, base), a name or an import path.
+        A subclass of `Family`, an object of one, a function of (task, base), a name or an import
+        path, with settings or without.
 
     Returns
     -------
     list of Finding
         As for `check_method`.
     """
-    if isinstance(family, str):
-        cls = type(changes.get_family(family))
-    else:
-        cls = as_family(family, name_of(family) if hasattr(family, "__name__") else "family")
+    tried = changes.REGISTRY.of(family)
     task = _task()
     base = BaseModel(BASE_SEED, _base_network(task))
-    author = getattr(cls, "author", cls)
-    return examine(FamilyBench(cls, author, task, base).checks())
+    return examine(FamilyBench(tried, task, base, NetworkLearner()).checks())
 
 
 def _task() -> Task:

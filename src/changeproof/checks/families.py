@@ -2,63 +2,51 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
-import joblib
-import numpy as np
-
-from changeproof.changes import get_family
-from changeproof.changes.bank import build_bank
+from changeproof.changes.bank import checked_variants
 from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.changes.magnitude import change_magnitudes
 from changeproof.checks.findings import Check, demand, state_of
 from changeproof.datasets.task import Task
+from changeproof.fingerprints.things import thing_fingerprint
+from changeproof.models.learner import Learner, stacked
 from changeproof.networks.network import Network
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, recipe_identity
+from changeproof.references import parsed
 from changeproof.registry import NAME
-from changeproof.workers.extensions import Shipment, install, shipment_of
+from changeproof.workers.execution import execute
+from changeproof.workers.parcels import Parcel, packed
 
-UNDER_CHECK = "family-under-check"
 MOST_TRAINED = 5
-
-
-class Few(Family):
-    """The first variants of a family, already described."""
-
-    name = UNDER_CHECK
-    summary = "the first variants"
-
-    def __init__(self, few: Sequence[Variant]) -> None:
-        self.few = few
-
-    def variants(self, task: Task, base: BaseModel) -> Sequence[Variant]:
-        """Return them."""
-        return self.few
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyBench:
-    """A family and what it is tried on; `author` is the class as somebody wrote it."""
+    """A family and what it is tried on; every check begins with a new one like it."""
 
-    family: type[Family]
-    author: type[Family]
+    family: Family
     task: Task
     base: BaseModel
+    learner: Learner
 
     @cached_property
     def described(self) -> Sequence[Variant]:
         """The variants against which others are held."""
-        return self.family().variants(self.task, self.base)
+        return self._variants()
+
+    def _variants(self) -> list[Variant]:
+        again = type(self.family).named(self.family.name, self.family.given_settings())
+        return checked_variants(again, self.task, self.base, self.learner)
 
     @property
     def network(self) -> Network:
         """The base network."""
-        assert isinstance(self.base.network, Network)
-        return self.base.network
+        assert isinstance(self.base.model, Network)
+        return self.base.model
 
     def checks(self) -> list[Check]:
         """Return all checks; each says how to mend what it finds."""
@@ -84,28 +72,26 @@ class FamilyBench:
 
     def name(self) -> str:
         """A name that plans can use."""
-        name = getattr(self.author, "name", self.family.name)
+        name = parsed(self.family.name)[0]
         demand(NAME.fullmatch(name) or ":" in name, name)
         demand(self.family.summary, "no summary")
         return f"{name}: {self.family.summary}"
 
     def repetition(self) -> str:
         """The second time as the first."""
-        again = self.family().variants(self.task, self.base)
+        again = self._variants()
         return self._same(identities(again), "asked again")
 
     def process(self) -> str:
         """In another process as in this one."""
-        shipment = shipment_of("family", UNDER_CHECK, self.author)
-        work = joblib.delayed(_identities_elsewhere)(shipment, self.task, self.base)
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            (marks,) = joblib.Parallel()([work])
+        job = (packed(self.family.name, self.family), self.task, self.base, self.learner)
+        (marks,) = execute(_identities_elsewhere, [job], workers=2)
         return self._same(marks, "in another process")
 
     def left_alone(self) -> str:
         """Nothing that it was given is changed, no global generator used."""
         before = state_of(self.task, self.network)
-        self.family().variants(self.task, self.base)
+        self._variants()
         after = state_of(self.task, self.network)
         changed = [name for name, state in before.items() if after[name] != state]
         demand(not changed, f"changed: {', '.join(changed)}")
@@ -114,7 +100,7 @@ class FamilyBench:
     def a_change(self) -> str:
         """No variant is the base network, and no two are the same."""
         recipe = TrainingRecipe(initialisation_seed=self.base.seed)
-        unchanged = {identity(recipe), identity(self.base.network)}
+        unchanged = {identity(recipe), identity(self.base.model)}
         marks = identities(self.described)
         same = [position for position, mark in enumerate(marks) if mark in unchanged]
         demand(not same, f"variants {same} are the base network itself")
@@ -125,8 +111,11 @@ class FamilyBench:
     def training(self) -> str:
         """The first variants can be trained, and predict something else."""
         few = self.described[:MOST_TRAINED]
-        bank = build_bank(self.task, self.base, [Few(few)])
-        measured = change_magnitudes(self.task, self.network, bank.stack)
+        recipes = [v.change for v in few if isinstance(v.change, TrainingRecipe)]
+        finished = [v.change for v in few if not isinstance(v.change, TrainingRecipe)]
+        trained = self.learner.train(recipes, self.task)
+        stack = stacked([*finished, *(trained[place] for place in range(len(recipes)))])
+        measured = change_magnitudes(self.task, self.network, stack)
         share = 100.0 * measured["hard_disagreement"]
         return (
             f"{len(few)} trained; they disagree with the base network on "
@@ -135,15 +124,15 @@ class FamilyBench:
 
     def other_seeds(self) -> str:
         """Whether the changes of another base seed are others."""
-        other = BaseModel(self.base.seed + 1, self.base.network)
-        theirs = set(identities(self.family().variants(self.task, other)))
+        other = BaseModel(self.base.seed + 1, self.base.model)
+        theirs = set(identities(self.family.variants(self.task, other, self.learner)))
         common = len(theirs.intersection(identities(self.described)))
         return f"{common} of {len(self.described)} variants are the same for another base seed"
 
     def speed(self) -> str:
         """How long the description takes; training is not part of it."""
         started = time.perf_counter()
-        self.family().variants(self.task, self.base)
+        self._variants()
         return f"{1e3 * (time.perf_counter() - started):.3g} ms to describe all variants"
 
     def _same(self, marks: Sequence[str], how: str) -> str:
@@ -160,23 +149,15 @@ def identities(variants: Sequence[Variant]) -> list[str]:
 
 
 def identity(change: object) -> str:
-    """Hash a recipe or a finished network."""
-    digest = hashlib.sha256()
-    if isinstance(change, Network):
-        for array in (*change.weights, *change.biases):
-            digest.update(array.tobytes())
-    elif isinstance(change, TrainingRecipe):
-        for field in fields(change):
-            value = getattr(change, field.name)
-            plain = value is None or isinstance(value, int | float | str | tuple)
-            content = repr(value).encode() if plain else np.asarray(value, np.float32).tobytes()
-            digest.update(field.name.encode() + content)
-    return digest.hexdigest()
+    """Hash a recipe or a finished model."""
+    if isinstance(change, TrainingRecipe):
+        return recipe_identity(change)
+    return thing_fingerprint(change)
 
 
-def _identities_elsewhere(shipment: Shipment, task: Task, base: BaseModel) -> list[str]:
-    install(shipment)
-    return identities(get_family(UNDER_CHECK).variants(task, base))
+def _identities_elsewhere(job: tuple[Parcel, Task, BaseModel, Learner]) -> list[str]:
+    parcel, task, base, learner = job
+    return identities(checked_variants(parcel.unpacked(), task, base, learner))
 
 
 _VARIANTS = (

@@ -8,13 +8,12 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 
-import joblib
 import numpy as np
 import pandas as pd
 
 from changeproof.checks.findings import Check, demand, state_of
 from changeproof.datasets.task import Task
-from changeproof.methods import get_method
+from changeproof.methods.kdtree import KDTree
 from changeproof.methods.method import (
     ALREADY_FAVOURABLE,
     FACTUAL_NOT_FINITE,
@@ -29,12 +28,13 @@ from changeproof.methods.method import (
 )
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
+from changeproof.references import parsed
 from changeproof.registry import NAME
-from changeproof.workers.extensions import Shipment, install, shipment_of
+from changeproof.workers.execution import execute
+from changeproof.workers.parcels import Parcel, packed
 
 TOLERANCE = 1e-9
 OUT_OF_REACH = 1e6
-UNDER_CHECK = "method-under-check"
 
 
 class PredictionsOnly:
@@ -59,9 +59,9 @@ class GradientsToo(PredictionsOnly):
 
 @dataclass(frozen=True, eq=False)
 class MethodBench:
-    """A method and what it is tried on."""
+    """A method and what it is tried on; every check begins with a new one like it."""
 
-    method: type[Method]
+    method: Method
     task: Task
     network: Network
     base_seed: int
@@ -77,8 +77,11 @@ class MethodBench:
         """The answers to all people at once, against which the others are held."""
         return self._answers(self.people)
 
+    def _fresh(self) -> Method:
+        return type(self.method).named(self.method.name, self.method.given_settings())
+
     def _answers(self, people: Factuals) -> Counterfactuals:
-        return self.method().fit(self.context).generate(people)
+        return self._fresh().fit(self.context).generate(people)
 
     def checks(self) -> list[Check]:
         """Return all checks; each says how to mend what it finds."""
@@ -101,7 +104,7 @@ class MethodBench:
     def answers(self) -> str:
         """Candidates of the right shape, finite or NaN, and never the factual."""
         given = Factuals(self.people.row_ids.copy(), self.people.rows.copy())
-        raw = self.method().fit(self.context)._search(given)
+        raw = self._fresh().fit(self.context)._search(given)
         demand(np.array_equal(given.rows, self.people.rows), "the factuals were changed")
         demand(isinstance(raw, Candidates), f"_search returned {type(raw).__name__}")
         array = isinstance(raw.rows, np.ndarray)
@@ -116,13 +119,14 @@ class MethodBench:
 
     def settings(self) -> str:
         """A name that plans can use, and settings that rebuild the method."""
-        demand(NAME.fullmatch(self.method.name) or ":" in self.method.name, self.method.name)
+        name = parsed(self.method.name)[0]
+        demand(NAME.fullmatch(name) or ":" in name, name)
         demand(self.method.summary, "no summary")
-        for method in (self.method(), *self.method.tuning_candidates()):
-            again = self.method(**json.loads(json.dumps(method.settings())))
+        for method in (self.method, *self.method.tuning_candidates()):
+            again = type(self.method)(**json.loads(json.dumps(method.settings())))
             same = again.settings() == method.settings() and repr(again) == repr(method)
             demand(same, f"{method!r} is rebuilt as {again!r}")
-        return repr(self.method())
+        return repr(self.method)
 
     def batch(self) -> str:
         """One by one as together."""
@@ -136,16 +140,14 @@ class MethodBench:
 
     def repetition(self) -> str:
         """The second time as the first."""
-        method = self.method().fit(self.context)
+        method = self._fresh().fit(self.context)
         method.generate(self.people)
         return self._same(method.generate(self.people).rows, "asked again")
 
     def process(self) -> str:
         """In another process as in this one."""
-        shipment = shipment_of("method", UNDER_CHECK, self.method)
-        work = joblib.delayed(_answers_elsewhere)(shipment, self.context, self.people)
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            (rows,) = joblib.Parallel()([work])
+        job = (packed(self.method.name, self._fresh()), self.context, self.people)
+        (rows,) = execute(_answers_elsewhere, [job], workers=2)
         return self._same(rows, "in another process")
 
     def left_alone(self) -> str:
@@ -163,7 +165,7 @@ class MethodBench:
         *biases, last = self.network.biases
         never = Network(self.network.weights, (*biases, last - OUT_OF_REACH))
         context = Context(self.task, never, self.base_seed)
-        answers = self.method().fit(context).generate(self.people)
+        answers = self._fresh().fit(context).generate(self.people)
         for outcome in (UNCHANGED, NOT_FINITE):
             count = int((answers.outcomes == outcome).sum())
             demand(not count, f"{outcome} ({count} of {len(answers)})")
@@ -197,7 +199,7 @@ class MethodBench:
             return f"says {needs}: all there is"
         model = (PredictionsOnly if needs is Access.PREDICTIONS else GradientsToo)(self.network)
         context = Context(self.task, model, self.base_seed)
-        answers = self.method().fit(context).generate(self.people)
+        answers = self._fresh().fit(context).generate(self.people)
         demand(answers.found.any(), f"finds nothing with a model that offers {needs} only")
         return f"{needs} are enough"
 
@@ -213,8 +215,8 @@ class MethodBench:
     def speed(self) -> str:
         """How long a request takes, and kdtree's."""
         mine, kdtree = (
-            1e3 * _seconds(method().fit(self.context), self.people) / len(self.people)
-            for method in (self.method, get_method("kdtree"))
+            1e3 * _seconds(method.fit(self.context), self.people) / len(self.people)
+            for method in (self._fresh(), KDTree())
         )
         return f"{mine:.3g} ms per person; kdtree {kdtree:.3g} ms"
 
@@ -228,9 +230,10 @@ class MethodBench:
         return f"the same answers {how}"
 
 
-def _answers_elsewhere(shipment: Shipment, context: Context, people: Factuals) -> Floats:
-    install(shipment)
-    return get_method(UNDER_CHECK)().fit(context).generate(people).rows
+def _answers_elsewhere(job: tuple[Parcel, Context, Factuals]) -> Floats:
+    parcel, context, people = job
+    method: Method = parcel.unpacked()
+    return method.fit(context).generate(people).rows
 
 
 def _equal(rows: Floats, others: Floats) -> Booleans:

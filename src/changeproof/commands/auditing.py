@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from changeproof.commands.options import split as split_names
+from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
     from changeproof.explanation import Explanation
-    from changeproof.runs.results import Results
+    from changeproof.workflow import Results
 
 DATA = "Your data"
 MODEL = "Your model"
@@ -108,10 +109,12 @@ def audit(
     ] = None,
     families: Families = None,
     base_seeds: Annotated[
-        list[int] | None, _option(RUN, "Seeds of base models; 2026.", metavar="SEED")
+        list[str] | None,
+        _option(RUN, "Seeds of the base models. [default: 2026]", metavar="SEED,…"),
     ] = None,
     factuals: Annotated[
-        int | None, _option(RUN, "The most people per base model; 250.", metavar="N")
+        int | None,
+        _option(RUN, "The most people per base model. [default: 250]", metavar="N"),
     ] = None,
     jobs: Jobs = None,
     unpickle: Unpickle = False,
@@ -128,9 +131,9 @@ def audit(
     changeproof audit --data loans.csv --target approved --favourable yes
     --model sklearn:HistGradientBoostingClassifier --out audit
     """
-    from changeproof.auditing import audit as run_audit
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
+    from changeproof.front_door import audit as run_audit
 
     with ConsoleObserver() as observer, failures_told(out):
         results = run_audit(
@@ -152,7 +155,7 @@ def audit(
             observer=observer,
             methods=split_names(methods),
             families=split_names(families),
-            base_seeds=base_seeds,
+            base_seeds=whole_numbers("base seed", split_names(base_seeds)),
             factuals=factuals,
         )
     _say_what_was_left_out(results)
@@ -194,12 +197,12 @@ def explain(
     changeproof explain --data loans.csv --target approved --favourable yes
     --model mlp --method robx-balanced --row 17
     """
-    from changeproof.auditing import audit as run_audit
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.datasets.custom import own_task
     from changeproof.explanation import explain as explain_person
     from changeproof.explanation import row_of
+    from changeproof.front_door import audit as run_audit
 
     options: dict[str, Any] = {
         "target": target,
@@ -226,6 +229,7 @@ def explain(
             families=split_names(families),
             rows=(row_of(task.ids, row),),
             publish=False,
+            same_plan=False,
             **options,
         )
     answer = explain_person(results, row, method)

@@ -20,10 +20,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from changeproof.runs.execution import Finished
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.runner import Inventory, Observer
+from changeproof.runs.runner import Observer
+from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
-from changeproof.workers.execution import Finished
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -94,9 +95,10 @@ class ConsoleObserver(Observer):
         self._describe("compiling (first time only)")
         self._began = time.monotonic()
 
-    def started(self, kinds: tuple[Kind, ...], pieces: list[Piece]) -> None:
+    def started(self, pieces: list[Piece]) -> None:
         """Show what is being computed."""
-        present = [NAMES[kind] for kind in kinds if any(p.kind is kind for p in pieces)]
+        kinds = {piece.kind for piece in pieces}
+        present = [NAMES[kind] for kind in Kind if kind in kinds]
         self._describe(", ".join(present))
         if not self.console.is_terminal:
             self._say(f"{', '.join(present)}: {len(pieces)} pieces")

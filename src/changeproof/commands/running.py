@@ -108,11 +108,12 @@ def status(
     """
     from changeproof.report.terminal import print_inventory, print_timings
     from changeproof.runs.directory import read_plan
+    from changeproof.runs.resolved import resolve
     from changeproof.runs.runner import take_inventory
 
     plan = read_plan(directory)
     if timings:
-        print_timings(directory, plan)
+        print_timings(directory, resolve(plan, directory).pieces)
     else:
         print_inventory(directory, plan, take_inventory(plan, directory))
 

@@ -21,6 +21,7 @@ from changeproof.datasets.feature import Feature
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError
 
+SUFFIX = ".task.parquet"
 METADATA = b"changeproof:task"
 PLAIN = (str, bool, int, float, type(None))
 

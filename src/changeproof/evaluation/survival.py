@@ -18,4 +18,3 @@ def survival(answers: Counterfactuals, stack: Stack) -> Booleans:
     if found.any():
         result[found] = stack.favourable(answers.rows[found]).T
     return result
-

@@ -51,7 +51,7 @@ def class_fingerprint(author: type) -> str:
     if author not in _classes:
         bases = [base for base in author.__mro__ if base.__module__ not in ("builtins", "abc")]
         files = source_digest(sorted({base.__module__ for base in bases}))
-        _classes[author] = _hash([files, thing_fingerprint(bases), f"torch {_version('torch')}"])
+        _classes[author] = _hash([files, thing_fingerprint(bases), f"torch {package_version('torch')}"])
     return _classes[author]
 
 
@@ -59,7 +59,7 @@ def thing_fingerprint(thing: Any) -> str:
     """Hash a value, a function or an object: all that makes its results what they are."""
     walk = _Walk()
     lines = list(walk.lines(thing))
-    versions = [f"{name} {_version(name)}" for name in sorted(walk.libraries)]
+    versions = [f"{name} {package_version(name)}" for name in sorted(walk.libraries)]
     return _hash([*lines, source_digest(sorted(walk.modules)), *versions])
 
 
@@ -68,7 +68,7 @@ def _hash(lines: list[str]) -> str:
 
 
 @cache
-def _version(top: str) -> str:
+def package_version(top: str) -> str:
     """Return the version of the package that a top-level module belongs to; "" without any."""
     try:
         return version(top)
@@ -196,3 +196,7 @@ def _cells(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # a variable that has not been assigned yet
             continue
+
+
+def pytorch_version() -> str:
+    return package_version("torch")

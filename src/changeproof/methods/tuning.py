@@ -17,7 +17,7 @@ def candidates(method: Method) -> list[Method]:
     Settings that were given by hand are left as they are, the others are tuned.
     """
     given = method.given_settings()
-    found = {}
+    found: dict[str, Method] = {}
     for candidate in type(method).tuning_candidates():
         settings = {**candidate.settings(), **given}
         key = json.dumps(settings, sort_keys=True)

@@ -48,7 +48,7 @@ def training_cost(task: Task, networks: float) -> float:
 def bank_cost(task: Task, learner: Learner, family: str, fit: float = OWN_FIT) -> float:
     """Return what it takes to make a family's changed models."""
     name, settings = parsed(family)
-    scale = settings.get("replicates", REPLICATES) / REPLICATES
+    scale = float(settings.get("replicates", REPLICATES)) / REPLICATES
     if not learner.stores_models:
         return REPLICATES * scale * fit
     return training_cost(task, scale * NETWORKS_WORTH.get(name, float(REPLICATES)))
@@ -66,6 +66,4 @@ def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> flo
 
 def expected_seconds(pieces: Iterable[Piece], fit: float = OWN_FIT) -> float:
     """Return what pieces take together, knowing perhaps what it takes to train a model."""
-    return sum(
-        piece.cost * (fit / OWN_FIT if piece.kind is Kind.BANK else 1.0) for piece in pieces
-    )
+    return sum(piece.cost * (fit / OWN_FIT if piece.kind is Kind.BANK else 1.0) for piece in pieces)

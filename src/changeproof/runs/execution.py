@@ -106,9 +106,7 @@ def _group(pieces: Sequence[Piece], kits: _Kits, store: Store) -> Group:
     """Collect what pieces need that is in the store; the rest they make for each other."""
     ordered = sorted(pieces, key=lambda piece: list(Kind).index(piece.kind))
     needed = dict.fromkeys(part for piece in ordered for part in piece.needed)
-    inputs = {
-        part.fingerprint: store.load(part) for part in needed if store.path(part) is not None
-    }
+    inputs = {part.fingerprint: store.load(part) for part in needed if store.path(part) is not None}
     return Group(tuple((piece, kits.of(piece)) for piece in ordered), inputs)
 
 

@@ -19,8 +19,10 @@ from pydantic import (
 from changeproof import changes, methods
 from changeproof.changes import builtin_family_names
 from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
 from changeproof.methods import builtin_method_names
+from changeproof.references import as_text
 from changeproof.registry import Registry
 
 BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
@@ -48,7 +50,6 @@ def _referred(
     registry: Registry[Any], given: Sequence[str], info: ValidationInfo
 ) -> tuple[str, ...]:
     """Check references: what a plan asks for has to be there, what a record tells does not."""
-    _refuse_twice(registry.kind, given)
     return registry.check(given, resolve=info.context is not RECORD)
 
 
@@ -68,7 +69,9 @@ class Plan(BaseModel):
     ----------
     datasets, methods, families
         Names, as `changeproof list` prints them; everything that comes with the package by
-        default. Methods and families may be import paths ("my_package.module:MyMethod").
+        default. Datasets may be dataset files ("loans.toml"). Methods and families may be import
+        paths ("my_package.module:MyMethod"), and have settings: "robx-balanced(quantile=0.7)",
+        or in a file ``{name = "robx-balanced", quantile = 0.7}``.
     base_seeds
         Seeds of the base networks; the paper's five by default.
     factuals
@@ -104,7 +107,7 @@ class Plan(BaseModel):
     @field_validator("datasets")
     @classmethod
     def _known_datasets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        own = tuple(name for name in given if name.endswith(".toml"))
+        own = tuple(name for name in given if name.endswith(FILE_ENDINGS))
         _refuse_twice("dataset", given)
         return _named("dataset", [n for n in given if n not in own], dataset_names()) + own
 
@@ -133,6 +136,9 @@ class Plan(BaseModel):
         Of a `record` of what was run, people's own methods and families need not be there.
         """
         plain = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        for key in ("methods", "families"):
+            if isinstance(plain.get(key), tuple):
+                plain[key] = tuple(_named_in(where, key, item) for item in plain[key])
         if isinstance(grid := plain.get("grid"), dict):
             plain["grid"] = {k: tuple(v) if isinstance(v, list) else v for k, v in grid.items()}
         try:
@@ -171,6 +177,13 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     },
     "paper": dict,
 }
+
+
+def _named_in(where: str, key: str, item: Any) -> Any:
+    try:
+        return as_text(item)
+    except InputError as error:
+        raise InputError(f"{where}: {key}: {error}") from None
 
 
 def _one_line(error: ValidationError) -> str:

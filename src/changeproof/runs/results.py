@@ -1,166 +1,212 @@
-"""Reading a finished run."""
+"""Reading a run: everything that it has computed, or the finished part of an unfinished one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import balanced_accuracy_score
 
 from changeproof.changes.bank import Bank
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
-from changeproof.evaluation.survival import unpack_bits
 from changeproof.methods.method import Counterfactuals
 from changeproof.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
+from changeproof.runs.content import (
+    Models,
+    arrays_from_bytes,
+    models_from_bytes,
+    table_from_bytes,
+)
 from changeproof.runs.directory import read_plan
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.pieces import plan_pieces, plan_subjects
 from changeproof.runs.plan import Plan
-from changeproof.runs.store import Store
+from changeproof.runs.resolved import ResolvedRun, resolve
+from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
 
 
-class Results:
+class Answered(NamedTuple):
+    """Whose answers: a method's for the people of a base model."""
+
+    dataset: str
+    base_seed: int
+    method: str
+
+
+class StoredResults:
     """Everything that a run has computed, piece by piece.
 
     Parameters
     ----------
     folder
         The run directory.
-    plan
-        What of it to read; all of the directory's plan by default.
-
-    Examples
-    --------
-    >>> results = Results("runs/paper")
-    >>> answers = results.counterfactuals("heloc", 2026, "wachter")
-    >>> survived = results.survival("heloc", 2026, "wachter")  # [requests, changed networks]
+    run
+        The run, where it is at hand; it is read from the directory by default.
     """
 
-    def __init__(self, folder: str | Path, plan: Plan | None = None) -> None:
+    def __init__(self, folder: str | Path, run: ResolvedRun | None = None) -> None:
         self.folder = Path(folder)
-        self.plan: Plan = plan if plan is not None else read_plan(self.folder)
+        self.run = run if run is not None else resolve(read_plan(self.folder), self.folder)
         self._store = Store(self.folder)
-        self._about = {about.dataset: about for about in plan_subjects(self.plan, self.folder)}
         self._pieces = {
-            (piece.kind, piece.dataset, piece.base_seed, piece.subject, piece.family): piece
-            for piece in plan_pieces(self.plan, self.folder)
+            (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family): piece
+            for piece in self.run.pieces
         }
+        self._answers: dict[Answered, Counterfactuals] = {}
+        self._survived: dict[Answered, Booleans] = {}
         self._variants: dict[tuple[str, int], pd.DataFrame] = {}
 
     def __repr__(self) -> str:
-        return f"Results({str(self.folder)!r})"
+        return f"{type(self).__name__}({str(self.folder)!r})"
 
     @property
+    def plan(self) -> Plan:
+        """What was asked."""
+        return self.run.plan
+
+    @cached_property
     def shown(self) -> Plan:
         """The plan as people read it: tasks by name, given counterfactuals as methods."""
-        methods = (*self.plan.methods, *self.plan.counterfactuals)
-        return self.plan.model_copy(update={"datasets": tuple(self._about), "methods": methods})
+        names = {"datasets": tuple(self.run.tasks), "methods": tuple(self.run.methods)}
+        return self.plan.model_copy(update=names)
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """What of the run is done, damaged and missing, each file read once to see."""
+        return self._store.take_inventory(self.run.pieces)
+
+    @cached_property
+    def answered(self) -> list[Answered]:
+        """Whose answers are there and were put to every changed model, in the plan's order."""
+        asked = [(p.dataset, p.base_seed, p.method) for p in self._whole(Kind.SURVIVAL)]
+        counts = pd.Series(asked, dtype=object).value_counts()
+        plan = self.shown
+        return [
+            Answered(dataset, seed, method)
+            for dataset, seed in self._bases
+            for method in plan.methods
+            if counts.get((dataset, seed, method), 0) == len(plan.families)
+        ]
+
+    @cached_property
+    def banks(self) -> list[tuple[str, int]]:
+        """The base models, by dataset and seed, that have all their changed models."""
+        made = [(p.dataset, p.base_seed) for p in self._whole(Kind.BANK)]
+        counts = pd.Series(made, dtype=object).value_counts()
+        return [key for key in self._bases if counts.get(key, 0) == len(self.plan.families)]
+
+    @cached_property
+    def tunings(self) -> list[tuple[str, str]]:
+        """Datasets and methods with a table of tuning scores."""
+        done = {(piece.dataset, piece.method) for piece in self._whole(Kind.TUNING)}
+        methods = sorted({method for _, method in done})
+        return [(d, m) for d in self.run.tasks for m in methods if (d, m) in done]
 
     def task(self, dataset: str) -> Task:
         """Return a task."""
-        try:
-            return self._about[dataset].task
-        except KeyError:
-            raise unknown("dataset", dataset, tuple(self._about)) from None
+        if dataset not in self.run.tasks:
+            raise unknown("dataset", dataset, self.run.tasks)
+        return self.run.tasks[dataset]
 
     def base_network(self, dataset: str, base_seed: int) -> Network:
         """Return a base network."""
-        return self._store.load_network(self._piece(Kind.BASE, dataset, base_seed))
+        return self._networks(Kind.BASE, dataset, base_seed)[0]
 
     def balanced_accuracy(self, dataset: str, base_seed: int) -> float:
         """Return the balanced accuracy of a base model on the test rows."""
-        piece = self._piece(Kind.BASE, dataset, base_seed)
-        if self._about[dataset].keeps_networks:
-            return float(self._store.load_networks(piece)[1]["balanced_accuracy"])
-        predicted = self._store.load_table(piece)["probability"] >= 0.5
-        labels = self.task(dataset).labels_of("test")
-        return float(balanced_accuracy_score(labels, predicted))
+        kept = self._models(Kind.BASE, dataset, base_seed)
+        return float(kept.record["balanced_accuracy"])
 
     def bank(self, dataset: str, base_seed: int) -> Bank:
         """Return the changed networks of a base network, and their table with magnitudes."""
-        loaded = [
-            self._store.load_networks(self._piece(Kind.BANK, dataset, base_seed, family))
-            for family in self.plan.families
-        ]
-        tables = [pd.DataFrame(record["table"]) for _, record in loaded]
-        stack = NetworkStack.joined([stack for stack, _ in loaded])
-        return Bank(stack, pd.concat(tables, ignore_index=True))
+        where = (Kind.BANK, dataset, base_seed, "")
+        stacks = [self._networks(*where, family) for family in self.run.families]
+        return Bank(NetworkStack.joined(stacks), self.variants(dataset, base_seed))
 
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
         """Return what was changed in each changed model, and by how much."""
         key = (dataset, base_seed)
         if key not in self._variants:
-            tables = [self._changed(dataset, base_seed, family) for family in self.plan.families]
+            where = (Kind.BANK, dataset, base_seed, "")
+            kept = [self._models(*where, family).record for family in self.run.families]
+            tables = [pd.DataFrame(record["table"]) for record in kept]
             self._variants[key] = pd.concat(tables, ignore_index=True)
         return self._variants[key].copy()
 
-    def _changed(self, dataset: str, base_seed: int, family: str) -> pd.DataFrame:
-        if self._about[dataset].keeps_networks:
-            piece = self._piece(Kind.BANK, dataset, base_seed, family)
-            return pd.DataFrame(self._store.load_networks(piece)[1]["table"])
-        return self._store.load_table(self._piece(Kind.CHANGES, dataset, base_seed, family, family))
+    def counterfactuals(self, dataset: str, base_seed: int, method: str) -> Counterfactuals:
+        """Return a method's counterfactuals for the factuals of a base model.
+
+        Their `seconds` are NaN where the time was not recorded.
+        """
+        key = Answered(dataset, base_seed, method)
+        if key not in self._answers:
+            piece = self._piece(Kind.COUNTERFACTUALS, *key)
+            names = self.task(dataset).feature_names
+            seconds = self._search_seconds.get(piece.file_stem, np.nan)
+            table = table_from_bytes(self._store.load(piece))
+            self._answers[key] = Counterfactuals.from_frame(table, names, seconds)
+        return self._answers[key]
+
+    def tuning(self, dataset: str, method: str) -> pd.DataFrame:
+        """Return the scores of a tuned method's candidate settings."""
+        for piece in self.run.pieces:
+            if (piece.kind, piece.dataset, piece.method) == (Kind.TUNING, dataset, method):
+                return table_from_bytes(self._store.load(piece))
+        raise InputError(f"no tuning of {method!r} on {dataset!r} in {self.folder}")
+
+    def survived(self, dataset: str, base_seed: int, method: str) -> Booleans:
+        """Return [requests, changed models], models in the order of `variants`."""
+        key = Answered(dataset, base_seed, method)
+        if key not in self._survived:
+            pieces = [self._piece(Kind.SURVIVAL, *key, family) for family in self.run.families]
+            parts = [arrays_from_bytes(self._store.load(piece))["survived"] for piece in pieces]
+            self._survived[key] = np.concatenate(parts, axis=1)
+        return self._survived[key]
 
     @property
     def timings(self) -> pd.DataFrame:
-        """Seconds by stage and subject: how long the pieces took when they were computed."""
-        return timings_table(self.folder, list(self._pieces.values()))
+        """Seconds by stage and method or family: how long the pieces took when computed."""
+        return timings_table(self.folder, self.run.pieces)
+
+    @property
+    def _bases(self) -> list[tuple[str, int]]:
+        return [(dataset, seed) for dataset in self.run.tasks for seed in self.plan.base_seeds]
 
     @cached_property
     def _search_seconds(self) -> dict[str, float]:
         found = {stem: each.search_seconds for stem, each in piece_efforts(self.folder).items()}
         return {stem: seconds for stem, seconds in found.items() if seconds is not None}
 
-    @property
-    def tuned_methods(self) -> list[str]:
-        """The methods of the plan whose settings were tuned."""
-        tuned = {piece.subject for piece in self._pieces.values() if piece.kind is Kind.TUNING}
-        return sorted(tuned)
+    def _models(self, *where: Any) -> Models:
+        return models_from_bytes(self._store.load(self._piece(*where)))
 
-    def tuning(self, dataset: str, method: str) -> pd.DataFrame:
-        """Return the scores of a tuned method's candidate settings."""
-        for piece in self._pieces.values():
-            if (piece.kind, piece.dataset, piece.subject) == (Kind.TUNING, dataset, method):
-                return self._store.load_table(piece)
-        raise InputError(f"no tuning of {method!r} on {dataset!r} in {self.folder}")
+    def _networks(self, *where: Any) -> NetworkStack:
+        stack = self._models(*where).stack
+        if stack is None:
+            raise InputError(f"models of the kind {self.run.learner.name} are not kept")
+        return stack
 
-    def counterfactuals(self, dataset: str, base_seed: int, method: str) -> Counterfactuals:
-        """Return a method's counterfactuals for the factuals of a base network.
-
-        Their `seconds` are NaN where the time was not recorded.
-        """
-        piece = self._piece(Kind.COUNTERFACTUALS, dataset, base_seed, method)
-        names = self.task(dataset).feature_names
-        seconds = self._search_seconds.get(piece.file_stem, np.nan)
-        return Counterfactuals.from_frame(self._store.load_table(piece), names, seconds)
-
-    def survival(self, dataset: str, base_seed: int, method: str) -> Booleans:
-        """Return [requests, changed models], models in the order of `variants`."""
-        models = self.variants(dataset, base_seed)
-        if self._about[dataset].keeps_networks:
-            return self._survived(len(models), dataset, base_seed, method)
-        sizes = models.groupby("family").size()
-        parts = [
-            self._survived(sizes[family], dataset, base_seed, method, family)
-            for family in self.plan.families
-        ]
-        return np.concatenate(parts, axis=1)
-
-    def _survived(self, models: int, *where: Any) -> Booleans:
-        piece = self._piece(Kind.SURVIVAL, *where)
-        return unpack_bits(self._store.load_table(piece)["survived"].to_list(), models)
+    def _whole(self, kind: Kind) -> Iterator[Piece]:
+        """Yield the finished pieces of a kind whose inputs can all be read as well."""
+        done = frozenset(self.inventory.done)
+        for piece in self.inventory.done:
+            if piece.kind is kind and done.issuperset(piece.needed):
+                yield piece
 
     def _piece(
-        self, kind: Kind, dataset: str, base_seed: int, subject: str = "", family: str = ""
+        self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""
     ) -> Piece:
         try:
-            return self._pieces[kind, dataset, base_seed, subject, family]
+            return self._pieces[kind, dataset, base_seed, method, family]
         except KeyError:
-            asked = " ".join(filter(None, (dataset, str(base_seed), kind.value, subject, family)))
+            asked = " ".join(filter(None, (dataset, str(base_seed), kind.value, method, family)))
             raise InputError(f"{asked!r} is not part of the plan in {self.folder}") from None
+
+
+Results = StoredResults

@@ -13,8 +13,9 @@ from changeproof.runs.costs import OWN_FIT, expected_seconds
 from changeproof.runs.directory import claimed, write_record
 from changeproof.runs.execution import Finished, compute_pieces
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.resolved import ResolvedRun
-from changeproof.runs.store import Inventory, Store
+from changeproof.runs.plan import Plan
+from changeproof.runs.resolved import ResolvedRun, resolve
+from changeproof.runs.store import Inventory as Inventory, Store
 from changeproof.runs.timings import Session, log_piece, log_session, piece_efforts
 from changeproof.workers.warm_up import warm_up
 
@@ -111,6 +112,12 @@ def run_pieces(
                 raise failed
 
 
+def take_inventory(plan: Plan, folder: str | Path) -> Inventory:
+    """Compare a plan with the store of a run directory, reading every file to see it is whole."""
+    folder = Path(folder)
+    return Store(folder).take_inventory(resolve(plan, folder).pieces)
+
+
 def finished_part(run: ResolvedRun, store: Store) -> ResolvedRun | None:
     """Return the run with those methods and families only that are done everywhere.
 
@@ -164,9 +171,7 @@ def _run_waves(
     return session, failed
 
 
-def worth_workers(
-    run: ResolvedRun, left: list[Piece], ready: list[Piece], folder: Path
-) -> bool:
+def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folder: Path) -> bool:
     """Say whether what is left takes longer than worker processes take to start.
 
     What a model that is not ours takes to train is not known before the first one is.

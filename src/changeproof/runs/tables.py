@@ -12,8 +12,7 @@ from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
-from changeproof.runs.readings import Readings
-from changeproof.runs.results import Results
+from changeproof.runs.results import StoredResults
 
 FOLDER = "tables"
 ALL_FAMILIES = "all"
@@ -24,7 +23,7 @@ SUMMARY = [
 ]  # fmt: skip
 
 
-def build_tables(results: Results, readings: Readings | None = None) -> dict[str, pd.DataFrame]:
+def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return every table of a run by name.
 
     Parameters
@@ -32,16 +31,13 @@ def build_tables(results: Results, readings: Readings | None = None) -> dict[str
     results
         The run. Of an unfinished one the tables hold what is finished: the answers that were put
         to all changed models, and the base models that have all of theirs.
-    readings
-        What can be read of it, where that is known already.
     """
-    readings = readings if readings is not None else Readings(results)
-    requests = _requests(readings)
-    seeds = _seed_results(readings)
+    requests = _requests(results)
+    seeds = _seed_results(results)
     overall = seeds[seeds["family"] == ALL_FAMILIES]
-    variants = _variants(readings)
+    variants = _variants(results)
     return {
-        "dataset_summary": _dataset_summary(readings),
+        "dataset_summary": _dataset_summary(results),
         "change_magnitude": _change_magnitude(variants),
         "full_results": _mean_and_std(overall, ["dataset", "method"]),
         "family_results": _mean_and_std(
@@ -51,16 +47,16 @@ def build_tables(results: Results, readings: Readings | None = None) -> dict[str
         "seed_results": seeds,
         "variants": variants,
         "generation_seconds": _generation_seconds(requests),
-        "certified": _certified(readings),
-        "diagnostics": _diagnostics(readings),
-        "tuning": _tuning(readings),
+        "certified": _certified(results),
+        "diagnostics": _diagnostics(results),
+        "tuning": _tuning(results),
         "timings": results.timings,
     }
 
 
-def write_tables(results: Results, readings: Readings | None = None) -> dict[str, pd.DataFrame]:
+def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
-    tables = build_tables(results, readings)
+    tables = build_tables(results)
     for name, table in tables.items():
         text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_whole(results.folder / FOLDER / f"{name}.csv", text.encode())
@@ -72,24 +68,24 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {path.stem: pd.read_csv(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
 
 
-def _requests(readings: Readings) -> pd.DataFrame:
+def _requests(results: StoredResults) -> pd.DataFrame:
     """Return one row per request: dataset, base seed, method, outcome, seconds."""
     nobody = pd.DataFrame(columns=["dataset", "base_seed", "method", "outcome", "seconds"])
     parts = [nobody.astype({"seconds": float})]
-    for key in readings.answered:
-        answers = readings.counterfactuals(key)
+    for key in results.answered:
+        answers = results.counterfactuals(*key)
         columns = {"outcome": answers.outcomes, "seconds": answers.seconds}
         parts.append(pd.DataFrame({**key._asdict(), **columns}))
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def _seed_results(readings: Readings) -> pd.DataFrame:
+def _seed_results(results: StoredResults) -> pd.DataFrame:
     rows = []
-    families = (ALL_FAMILIES, *readings.results.plan.families)
-    for key in readings.answered:
-        task, answers = readings.results.task(key.dataset), readings.counterfactuals(key)
-        survived = readings.survival(key)
-        family_of = readings.variants(key.dataset, key.base_seed)["family"].to_numpy()
+    families = (ALL_FAMILIES, *results.plan.families)
+    for key in results.answered:
+        task, answers = results.task(key.dataset), results.counterfactuals(*key)
+        survived = results.survived(*key)
+        family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
         for family in families:
             chosen = (family_of == family) | (family == ALL_FAMILIES)
             metrics = measure(task, answers, survived[:, chosen])
@@ -128,12 +124,12 @@ def _in_given_order(column: pd.Series[str]) -> pd.Series[int]:
     return pd.Series(pd.factorize(column)[0], index=column.index)
 
 
-def _variants(readings: Readings) -> pd.DataFrame:
+def _variants(results: StoredResults) -> pd.DataFrame:
     columns = ["dataset", "base_seed", "family", "level", "replicate"]
     measures = ["hard_disagreement", "probability_mae", "balanced_accuracy"]
     parts = [pd.DataFrame(columns=columns + measures)]
-    for dataset, seed in readings.banks:
-        table = readings.variants(dataset, seed)
+    for dataset, seed in results.banks:
+        table = results.variants(dataset, seed)
         parts.append(table.assign(dataset=dataset, base_seed=seed)[columns + measures])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
@@ -148,14 +144,14 @@ def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("hard_disagreement_percent_mean", ascending=False).reset_index()
 
 
-def _dataset_summary(readings: Readings) -> pd.DataFrame:
+def _dataset_summary(results: StoredResults) -> pd.DataFrame:
     rows = []
-    asked = {key[:2]: len(readings.counterfactuals(key)) for key in readings.answered}
+    asked = {key[:2]: len(results.counterfactuals(*key)) for key in results.answered}
     for dataset in dict.fromkeys(dataset for dataset, _ in asked):
-        task = readings.results.task(dataset)
+        task = results.task(dataset)
         seeds = [seed for name, seed in asked if name == dataset]
         counts = pd.Series([asked[dataset, seed] for seed in seeds])
-        accuracy = [readings.results.balanced_accuracy(dataset, seed) for seed in seeds]
+        accuracy = [results.balanced_accuracy(dataset, seed) for seed in seeds]
         sizes: dict[str, int] = {part: len(task.row_ids(part)) for part in PARTS}
         rows.append(
             {
@@ -192,12 +188,12 @@ def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-def _diagnostics(readings: Readings) -> pd.DataFrame:
+def _diagnostics(results: StoredResults) -> pd.DataFrame:
     """Mean, least and largest value of every numeric diagnostic, per base model."""
     columns = ["dataset", "method", "base_seed", "name", "mean", "min", "max"]
     rows = []
-    for key in readings.answered:
-        for name, values in readings.counterfactuals(key).diagnostics.items():
+    for key in results.answered:
+        for name, values in results.counterfactuals(*key).diagnostics.items():
             numbers = pd.to_numeric(pd.Series(values), errors="coerce").dropna().astype(float)
             if len(numbers):
                 who = (key.dataset, key.method, key.base_seed, name)
@@ -205,14 +201,14 @@ def _diagnostics(readings: Readings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _certified(readings: Readings) -> pd.DataFrame:
+def _certified(results: StoredResults) -> pd.DataFrame:
     """Share of requests with a counterfactual that the method itself certified, in percent.
 
     A promise about the parameters that the certificate covers; never mixed with robustness.
     """
     rows = []
-    for key in readings.answered:
-        answers = readings.counterfactuals(key)
+    for key in results.answered:
+        answers = results.counterfactuals(*key)
         if "certified" in answers.diagnostics:
             certified = np.asarray(answers.diagnostics["certified"] == True)  # noqa: E712
             rows.append((*key, 100.0 * (certified & answers.found).mean()))
@@ -221,13 +217,13 @@ def _certified(readings: Readings) -> pd.DataFrame:
     return grouped.agg(certified_share_mean="mean", certified_share_std="std").reset_index()
 
 
-def _tuning(readings: Readings) -> pd.DataFrame:
+def _tuning(results: StoredResults) -> pd.DataFrame:
     columns = [
         "dataset", "method", "settings", "validation_rows", "valid_rows", "base_validity",
         "distance", "rows_behind", "distance_behind", "chosen",
     ]  # fmt: skip
     parts = [pd.DataFrame(columns=columns)]
-    for dataset, method in readings.tunings:
-        table = readings.results.tuning(dataset, method)
+    for dataset, method in results.tunings:
+        table = results.tuning(dataset, method)
         parts.append(table.assign(dataset=dataset, method=method)[columns])
     return pd.concat(parts[1:] or parts, ignore_index=True)

@@ -13,7 +13,7 @@ from typing import Any
 from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
-from changeproof.fingerprints.fingerprint import library_versions, pytorch_version
+from changeproof.fingerprints.things import library_versions, pytorch_version
 from changeproof.runs.pieces import plan_pieces
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.readings import Readings

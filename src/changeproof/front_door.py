@@ -1,0 +1,212 @@
+"""The front door: data, model and methods that people have at hand, evaluated in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
+from changeproof.changes import REGISTRY as FAMILIES
+from changeproof.changes import builtin_family_names
+from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.custom import own_task
+from changeproof.datasets.find import FILE_ENDINGS, find_task
+from changeproof.datasets.table_file import read_table
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.methods import REGISTRY as METHODS
+from changeproof.methods import method_names
+from changeproof.methods.given import GivenCounterfactuals
+from changeproof.methods.method import Method
+from changeproof.models.find import as_learner, find_learner, object_reference, with_alternatives
+from changeproof.runs.directory import check_free
+from changeproof.runs.plan import FACTUALS, Plan
+from changeproof.runs.resolved import Known, resolve
+from changeproof.runs.runner import Observer
+from changeproof.workflow import Results, run_resolved
+
+BASE_SEEDS = (2026,)
+
+Table = pd.DataFrame | str | Path
+
+
+def evaluate(
+    task: Task | Table,
+    model: Any = "mlp",
+    methods: Sequence[Any] | None = None,
+    families: Sequence[Any] | None = None,
+    *,
+    out: str | Path | None = None,
+    counterfactuals: Table | Mapping[str, Table] | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    replacements: Sequence[str] | None = None,
+    base_seeds: Sequence[int] = BASE_SEEDS,
+    factuals: int = FACTUALS,
+    rows: Sequence[int] | None = None,
+    jobs: int | None = None,
+    observer: Observer | None = None,
+    publish: bool | None = None,
+    same_plan: bool = False,
+    **data: Any,
+) -> Results:
+    """Put recourse on a model to the test: does it still hold after the model has changed?
+
+    Parameters
+    ----------
+    task
+        A task, the name of an embedded dataset, a dataset file, or a table (DataFrame, CSV or
+        Parquet file) with `target` and `favourable` and whatever else `own_task` takes.
+    model
+        "mlp", "sklearn:RandomForestClassifier(max_depth=8)", "python:module:name", a scikit-learn
+        classifier, a function ``fit(X, y, sample_weight, seed)`` that returns a function from
+        rows to probabilities, or a learner such as `ModuleLearner`.
+    methods
+        Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
+        (context, factuals). By default all methods that fit the model.
+    families
+        Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
+        By default all families that fit the model.
+    out
+        A run directory, which keeps everything, tables and report included. An interrupted call
+        goes on there. By default results live as long as they are held.
+    counterfactuals
+        A table of counterfactuals from elsewhere, or several by name. The people who are asked
+        about are then those in the tables.
+    grid, replacements
+        Training configurations of a scikit-learn model, and models that may replace this one.
+    base_seeds, factuals, rows
+        Seeds of the base models, the most people per base model, or their row ids.
+    jobs, observer
+        See `run`.
+    publish
+        Whether to write tables and report; by default if `out` is given.
+    same_plan
+        Whether to refuse a directory that holds a run of another plan.
+
+    Returns
+    -------
+    Results
+        With `table()`, `survival()` and `report()`.
+
+    Examples
+    --------
+    >>> import changeproof as cp
+    >>> results = cp.evaluate("diabetes", LogisticRegression(), ["kdtree", "robx-robust"])
+    >>> results.table()
+    """
+    known = _as_task(task, data)
+    learner = with_alternatives(
+        find_learner(model) if isinstance(model, str) else as_learner(model), grid, replacements
+    )
+    asked = _by_name(METHODS, method_names() if methods is None else methods)
+    changed = _by_name(FAMILIES, builtin_family_names() if families is None else families)
+    given = _given(counterfactuals, known, data.get("id_column"), observer)
+    if rows is None and given:
+        rows = _row_ids(given)
+    values = {
+        "datasets": (known.name if known.name in dataset_names() else f"{known.name}.toml",),
+        "methods": tuple(asked),
+        "families": tuple(changed),
+        "base_seeds": tuple(base_seeds),
+        "factuals": factuals,
+        "rows": None if rows is None else tuple(rows),
+        "model": model if isinstance(model, str) else object_reference(learner),
+        "grid": None if grid is None else dict(grid),
+        "replacements": None if replacements is None else tuple(replacements),
+        "counterfactuals": dict.fromkeys(given, ""),
+    }
+    plan = Plan.checked(values, where="evaluate", record=True)
+    run = resolve(plan, known=Known({known.name: known}, learner, asked | given, changed))
+    temporary = TemporaryDirectory(prefix="changeproof-") if out is None else None
+    folder = Path(temporary.name if temporary is not None else str(out))
+    check_free(folder)
+    wanted = out is not None if publish is None else publish
+    results = run_resolved(run, folder, jobs, observer, publish=wanted, same_plan=same_plan)
+    results.temporary = temporary
+    return results
+
+
+def audit(data: Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> Results:
+    """Audit recourse on one's own data and model; write tables and report into a directory.
+
+    The same as `evaluate`, but a directory with an audit of another plan is refused.
+
+    Parameters
+    ----------
+    data
+        A CSV or Parquet file, or a DataFrame; with `target` and `favourable`.
+    out
+        The run directory. It keeps a copy of the data, so that it can be read anywhere.
+    model, **more
+        See `evaluate` and, for the data, `own_task`.
+    """
+    more = {"same_plan": True} | {key: value for key, value in more.items() if value is not None}
+    return evaluate(data, model, out=out, **more)
+
+
+def _as_task(given: Task | Table, data: dict[str, Any]) -> Task:
+    if isinstance(given, Task):
+        task = given
+    elif isinstance(given, str) and (given in dataset_names() or given.endswith(FILE_ENDINGS)):
+        task = find_task(given)
+    elif "target" in data and "favourable" in data:
+        return own_task(given, **data)
+    else:
+        raise InputError(
+            "a table needs target and favourable: the column to predict, and what people want"
+        )
+    if data:
+        raise InputError(f"{', '.join(data)} describe a table; {task!r} is a task already")
+    return task
+
+
+def _by_name(registry: Any, given: Sequence[Any]) -> dict[str, Any]:
+    """Return methods or families by the names that tables show."""
+    if isinstance(given, str):
+        raise InputError(f"expected a list of {registry.kind} names or objects; got {given!r}")
+    found: dict[str, Any] = {}
+    for thing in given:
+        made = registry.of(thing)
+        if made.name in found:
+            raise InputError(f"{registry.kind} {made.name!r} is given more than once")
+        found[made.name] = made
+    return found
+
+
+def _given(
+    tables: Table | Mapping[str, Table] | None,
+    task: Task,
+    id_column: str | None,
+    observer: Observer | None,
+) -> dict[str, Method]:
+    """Return counterfactuals from elsewhere as methods, and say what is to be known of them."""
+    if tables is None:
+        return {}
+    found: dict[str, Method] = {}
+    for name, table in (tables if isinstance(tables, Mapping) else {"given": tables}).items():
+        if name in method_names():
+            raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
+        answers = read_counterfactuals(_with_id(table, id_column), task)
+        for note in answers.attrs.get("notes", ()):
+            (observer or Observer()).told(f"{name}: {note}")
+        found[name] = GivenCounterfactuals.named(name, {"table": answers})
+    return found
+
+
+def _with_id(table: Table, id_column: str | None) -> Table:
+    """Take the id column of the data for that of the counterfactuals, if they have it."""
+    if id_column is None:
+        return table
+    frame = read_table(table, text_columns=[id_column])
+    if id_column not in frame.columns:
+        return table
+    return frame.rename(columns={id_column: ID_COLUMNS[0]})
+
+
+def _row_ids(given: Mapping[str, Any]) -> tuple[int, ...]:
+    ids = pd.concat([method.table["row_id"] for method in given.values()])
+    return tuple(int(row) for row in ids.drop_duplicates())
