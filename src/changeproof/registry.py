@@ -301,11 +301,6 @@ def described(thing: Any) -> str:
     return "None" if thing is None else f"an object of type {type(thing).__name__}"
 
 
-def file_name(reference: str) -> str:
-    """Return a reference as a part of a file's name on any system."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", reference)
-
-
 def imported_module(module: str) -> Any:
     """Import a module, also one in the working directory, as `python -m` would."""
     here = str(Path.cwd())

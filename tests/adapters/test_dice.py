@@ -11,12 +11,8 @@ import pytest
 
 from changeproof import Context, Factuals, InputError
 from changeproof.adapters.dice import from_dice
-from changeproof.methods.given import (
-    EMPTY_IN_TABLE,
-    GivenCounterfactuals,
-    people_in,
-    read_counterfactuals,
-)
+from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_counterfactuals
+from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import FOUND
 
 NOTE = "DiCE gave {} more counterfactuals: one per person was kept, the first of the desired class"

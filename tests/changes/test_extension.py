@@ -12,7 +12,9 @@ from changeproof import (
     BaseModel,
     Family,
     InputError,
+    Learner,
     Network,
+    NetworkLearner,
     Task,
     TrainingRecipe,
     Variant,
@@ -20,11 +22,12 @@ from changeproof import (
     get_family,
 )
 from changeproof.changes import REGISTRY
+from changeproof.changes.bank import checked_variants
 
 
 @pytest.fixture(autouse=True)
 def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("_registered", "_accepted", "_unusable"):
+    for name in ("_registered", "_found"):
         monkeypatch.setattr(REGISTRY, name, {})
     yield
 
@@ -34,10 +37,14 @@ def base(small_network: Network) -> BaseModel:
     return BaseModel(2026, small_network)
 
 
+def variants(family: Family, task: Task, base: BaseModel) -> list[Variant]:
+    return checked_variants(family, task, base, NetworkLearner())
+
+
 class Wider(Family):
     name, summary = "wider", "more units"
 
-    def variants(self, task: Task, base: BaseModel) -> list[Variant]:
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         recipe = TrainingRecipe(initialisation_seed=base.seed, max_epochs=2)
         return [Variant(f"{w}", 0, replace(recipe, hidden=(w,))) for w in (8, 9)]
 
@@ -53,7 +60,7 @@ def test_a_function_is_a_family(small_task: Task, base: BaseModel) -> None:
     assert "wider" not in changeproof.builtin_family_names()
     found = get_family("wider")
     assert (found.name, found.summary) == ("wider", "Train wider networks.")
-    described = [(v.level, v.replicate) for v in found.variants(small_task, base)]
+    described = [(v.level, v.replicate) for v in variants(found, small_task, base)]
     assert described == [("all", 0), ("all", 1)]
     bank = build_bank(small_task, base, [found])
     assert [network.hidden for network in bank.stack] == [(8,), (9,)]
@@ -65,7 +72,7 @@ def test_a_class_goes_by_the_name_it_is_asked_for(small_task: Task, base: BaseMo
     changeproof.register_family(Wider, name="much-wider")
     for name in ("wider", "much-wider"):
         assert get_family(name).name == name
-        assert len(get_family(name).variants(small_task, base)) == 2
+        assert len(variants(get_family(name), small_task, base)) == 2
 
 
 RECIPE = TrainingRecipe(initialisation_seed=1)
@@ -79,7 +86,7 @@ RECIPE = TrainingRecipe(initialisation_seed=1)
         (lambda task, base: [3], "variant 0 is an object of type int; expected a Variant"),
         (
             lambda task, base: [RECIPE, Variant("a", 0, "b")],
-            "variant 1 changes to an object of type str; expected a TrainingRecipe or a Network",
+            "variant 1 changes to an object of type str; expected a TrainingRecipe or a model",
         ),
         (
             lambda task, base: [Variant("a", 0, Network.initialised(3, (2,), 0))],
@@ -104,7 +111,7 @@ def test_wrong_descriptions_are_refused(
 ) -> None:
     changeproof.register_family(describe, name="wrong")
     with pytest.raises(InputError, match=message):
-        get_family("wrong").variants(small_task, base)
+        variants(get_family("wrong"), small_task, base)
 
 
 class Abstract(Family):
@@ -127,7 +134,7 @@ class Demanding(Wider):
         (Mute, "Mute sets no 'summary'"),
         (Demanding, r"Demanding\(\) failed with TypeError: .*every setting needs a default"),
         (Wider(), "is an object of type Wider; expected a subclass of changeproof.Family"),
-        (lambda task: [], r"<lambda>\(task\) cannot be called with \(task, base\)"),
+        (lambda task: [], r"<lambda>\(task\) cannot be called with \(task, base, learner\)"),
     ],
 )
 def test_what_cannot_be_a_family(given: Any, message: str) -> None:

@@ -8,6 +8,8 @@ from changeproof import (
     BaseModel,
     InputError,
     Network,
+    NetworkLearner,
+    NetworkStack,
     Task,
     TrainingRecipe,
     Variant,
@@ -20,12 +22,17 @@ SEED = 2028
 
 
 @pytest.fixture(scope="module")
-def base(cancer: Task) -> BaseModel:
-    return BaseModel(SEED, Network.initialised(cancer.n_features, (32, 32), SEED))
+def start(cancer: Task) -> Network:
+    return Network.initialised(cancer.n_features, (32, 32), SEED)
+
+
+@pytest.fixture(scope="module")
+def base(start: Network) -> BaseModel:
+    return BaseModel(SEED, start)
 
 
 def variants(task: Task, base: BaseModel, family: str) -> list[Variant]:
-    return list(get_family(family).variants(task, base))
+    return list(get_family(family).variants(task, base, NetworkLearner()))
 
 
 def recipes(task: Task, base: BaseModel, family: str) -> list[TrainingRecipe]:
@@ -51,7 +58,7 @@ def test_contract(family: str, cancer: Task, base: BaseModel) -> None:
     assert [described(v) for v in first] == [described(v) for v in second]
     assert len({(v.level, v.replicate) for v in first}) == 25
     assert len({str(described(v)[2:]) for v in first}) == 25, "every variant is another change"
-    other = variants(cancer, BaseModel(SEED + 1, base.network), family)
+    other = variants(cancer, BaseModel(SEED + 1, base.model), family)
     assert [str(described(v)[2:]) for v in other] != [str(described(v)[2:]) for v in first]
     for variant in first:
         if isinstance(variant.change, TrainingRecipe) and family != "new-initialization":
@@ -116,7 +123,9 @@ def test_architectures_are_25_others(cancer: Task, base: BaseModel) -> None:
     assert {len(h) for h in hidden} == {1, 2, 3}
 
 
-def test_perturbations_reach_their_radius_and_no_further(cancer: Task, base: BaseModel) -> None:
+def test_perturbations_reach_their_radius_and_no_further(
+    cancer: Task, base: BaseModel, start: Network
+) -> None:
     for variant in variants(cancer, base, "parameter-perturbation"):
         network = variant.change
         assert isinstance(network, Network)
@@ -125,7 +134,7 @@ def test_perturbations_reach_their_radius_and_no_further(cancer: Task, base: Bas
                 (moved - original).ravel()
                 for moved, original in zip(
                     (*network.weights, *network.biases),
-                    (*base.network.weights, *base.network.biases),
+                    (*start.weights, *start.biases),
                     strict=True,
                 )
             ]
@@ -135,28 +144,29 @@ def test_perturbations_reach_their_radius_and_no_further(cancer: Task, base: Bas
         assert moves.std() == pytest.approx(float(variant.level) / np.sqrt(3), rel=0.05)
 
 
-def test_perturbation_is_one_draw_over_all_parameters(cancer: Task, base: BaseModel) -> None:
+def test_perturbation_is_one_draw_over_all_parameters(
+    cancer: Task, base: BaseModel, start: Network
+) -> None:
     network = variants(cancer, base, "parameter-perturbation")[7].change
     assert isinstance(network, Network)
     generator = torch.Generator().manual_seed(SEED + 80_000 + 5_000 + 2)
     draw = torch.rand(30 * 32 + 32 + 32 * 32 + 32 + 32 + 1, generator=generator) * 2 - 1
     noise = (draw * 0.005 / draw.abs().max()).numpy()
-    first = (network.weights[0] - base.network.weights[0]).ravel()
+    first = (network.weights[0] - start.weights[0]).ravel()
     np.testing.assert_allclose(first, noise[: 30 * 32], atol=1e-7)
-    np.testing.assert_allclose(network.biases[-1] - base.network.biases[-1], noise[-1], atol=1e-7)
+    np.testing.assert_allclose(network.biases[-1] - start.biases[-1], noise[-1], atol=1e-7)
 
 
 def test_bank_holds_what_the_families_describe(small_task: Task, small_network: Network) -> None:
     base = BaseModel(2026, small_network)
     names = ["parameter-perturbation", "architecture"]
-    bank = build_bank(small_task, base, [get_family(name) for name in names], threads=2)
+    bank = build_bank(small_task, base, [get_family(name) for name in names])
     assert len(bank) == 50
     assert bank.table["family"].tolist() == [name for name in names for _ in range(25)]
-    assert (bank.table["epochs"][:25] == 0).all()
-    assert (bank.table["best_epoch"][25:] > 0).all()
+    assert isinstance(bank.stack, NetworkStack)
     layers = ["-".join(map(str, bank.stack[i].hidden)) for i in range(25, 50)]
     assert bank.table["level"][25:].tolist() == layers
-    described_first = get_family(names[0]).variants(small_task, base)[3].change
+    described_first = get_family(names[0]).variants(small_task, base, NetworkLearner())[3].change
     assert isinstance(described_first, Network)
     np.testing.assert_array_equal(bank.stack[3].weights[0], described_first.weights[0])
 

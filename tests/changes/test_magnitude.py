@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
-from changeproof import Network, NetworkStack, Task, change_magnitudes
-from changeproof.changes.parameter_perturbation import perturbed
+from changeproof import Network, NetworkLearner, NetworkStack, Task, change_magnitudes
 
 
 def test_magnitudes_are_the_slow_obvious_ones(small_task: Task, small_network: Network) -> None:
-    changed = [perturbed(small_network, radius, 3) for radius in (0.01, 0.1, 0.5)]
+    learner = NetworkLearner()
+    changed = [learner.perturbed(small_network, radius, 3) for radius in (0.01, 0.1, 0.5)]
     table = change_magnitudes(small_task, small_network, NetworkStack.of(changed))
     rows, labels = small_task.rows("test"), small_task.labels_of("test")
     before = small_network.probabilities(rows)

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from changeproof import InputError, find_task, load_dataset, load_task, own_task
-from changeproof.datasets.find import task_name
+from changeproof.datasets.kept import task_to_bytes
 from loans import loans
 
 GOOD = 'data = "table.csv"\ntarget = "approved"\nfavourable = "yes"\n'
@@ -69,30 +68,14 @@ def test_references_are_names_or_dataset_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_task("diabetes") is load_task("diabetes")
-    assert task_name("diabetes") == "diabetes"
-    assert find_task(str(folder / "loans.toml")).name == task_name(str(folder / "loans.toml"))
     monkeypatch.chdir(folder)
-    assert task_name("loans.toml") == "loans"
+    task = find_task("loans.toml")
+    assert task.name == "loans"
+    (folder / "kept.task.parquet").write_bytes(task_to_bytes(task))
+    assert find_task("kept.task.parquet").fingerprint == task.fingerprint
+    with pytest.raises(InputError, match=r"cannot read task file x\.task\.parquet: No such file"):
+        find_task("x.task.parquet")
     with pytest.raises(InputError, match=r"unknown dataset 'loans'.*heloc, or the path of a data"):
         find_task("loans")
     with pytest.raises(InputError, match=r"cannot read dataset file .*x\.toml: No such file"):
         find_task("x.toml")
-
-
-def test_a_task_is_made_again_only_when_a_file_has_changed(folder: Path) -> None:
-    reference, table = str(folder / "loans.toml"), folder / "table.csv"
-    task = find_task(reference)
-    assert find_task(reference) is task
-    loans(100).to_csv(table, index=False)
-    shorter = find_task(reference)
-    assert len(shorter.frame) == 100
-    same_size = table.read_text().replace("car", "bus")
-    before = table.stat()
-    table.write_text(same_size)
-    os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000))
-    assert "bus" in find_task(reference).features[2].categories
-    (folder / "loans.toml").write_text(GOOD + 'id = "applicant"\ndrop = ["owner"]\n')
-    assert "owner" not in find_task(reference).feature_names
-    table.unlink()
-    with pytest.raises(InputError, match="there is no such file"):
-        find_task(reference)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changeproof import Counterfactuals, Network, NetworkStack, Task, measure, survival
-from changeproof.evaluation.survival import pack_bits, unpack_bits
 from changeproof.methods.method import FOUND, NOT_FOUND
 
 SCALE = np.array([0.5, 2.0, 1.0])
@@ -85,10 +84,3 @@ def test_survival_is_each_model_asked_about_each_answer() -> None:
         for j, network in enumerate(networks):
             expected = found[i] and network.probabilities(answers.rows[[i]])[0] >= 0.5
             assert survived[i, j] == expected
-
-
-@given(st.integers(0, 20), st.integers(1, 210), st.integers(0, 1000))
-def test_bits_survive_storage(n: int, models: int, seed: int) -> None:
-    survived = np.random.default_rng(seed).random((n, models)) < 0.5
-    np.testing.assert_array_equal(unpack_bits(pack_bits(survived), models), survived)
-    assert all(len(row) == -(-models // 8) for row in pack_bits(survived))

@@ -9,7 +9,7 @@ import torch
 
 from changeproof import Context, Factuals, Network, Task, get_method, tune
 from changeproof.methods.kdtree import KDTree
-from changeproof.methods.tuning import chosen_settings
+from changeproof.methods.tuning import chosen
 from changeproof.methods.wachter import Wachter
 
 
@@ -102,7 +102,8 @@ def test_tuning_prefers_validity_then_distance(
     for i, candidate in enumerate(candidates):
         answers = candidate.fit(small_context).generate(small_factuals)
         assert table["base_validity"][i] == answers.base_valid.mean()
-    assert chosen_settings(table) == candidates[int(best)].settings()
+    picked = chosen(candidates[0], table)
+    assert picked.settings() == candidates[int(best)].settings()
     assert json.loads(table["settings"][1])["learning_rate"] == 0.3
 
 

@@ -14,7 +14,7 @@ from changeproof.methods.extension import as_method
 
 @pytest.fixture(autouse=True)
 def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("_registered", "_accepted", "_unusable"):
+    for name in ("_registered", "_found"):
         monkeypatch.setattr(REGISTRY, name, {})
     yield
 

@@ -12,13 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import Context, Factuals, InputError, Task, get_method, own_task
-from changeproof.methods.given import (
-    EMPTY_IN_TABLE,
-    NOT_IN_TABLE,
-    GivenCounterfactuals,
-    people_in,
-    read_counterfactuals,
-)
+from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_counterfactuals
+from changeproof.methods.given import NOT_IN_TABLE, GivenCounterfactuals
 from changeproof.methods.method import ALREADY_FAVOURABLE, FOUND, UNCHANGED
 from loans import loans
 

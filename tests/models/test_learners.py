@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from torch import nn
 
-from changeproof import Access, InputError, Network, Task, TrainingRecipe
+from changeproof import Access, InputError, Network, Task, TrainingRecipe, load_task
 from changeproof.models.estimator import EstimatorLearner, seeded
-from changeproof.models.find import as_learner, find_learner, live_learners, object_reference
+from changeproof.models.find import AbsentLearner, as_learner, find_learner, object_reference
 from changeproof.models.function import FunctionLearner
 from changeproof.models.learner import Learner
 from changeproof.models.module import ModuleLearner
@@ -180,8 +180,12 @@ def test_live_models_get_a_reference_by_what_they_are() -> None:
     first = object_reference(as_learner(LogisticRegression(C=2.0)))
     assert first == object_reference(as_learner(LogisticRegression(C=2.0)))
     assert first != object_reference(as_learner(LogisticRegression(C=3.0)))
-    assert first in live_learners()
-    assert find_learner(first).name == "LogisticRegression"
+    absent = find_learner(first)
+    assert isinstance(absent, AbsentLearner)
+    assert absent.name == "LogisticRegression"
+    assert object_reference(absent) == first
+    with pytest.raises(InputError, match="lived in another session; pass the model again"):
+        absent.train([], load_task("diabetes"))
     assert as_learner(fit_logistic).fingerprint != as_learner(build).fingerprint
 
 
@@ -199,7 +203,6 @@ def test_live_models_get_a_reference_by_what_they_are() -> None:
         ("python:math:nothing", "math has no 'nothing'"),
         ("python:math:pi", "cannot use float as a model"),
         ("pickle:model.pkl", "--unpickle-and-run-its-code"),
-        ("object:Gone@123", "lived in another session"),
     ],
 )
 def test_references_that_lead_nowhere(reference: str, message: str) -> None:

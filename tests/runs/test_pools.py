@@ -7,6 +7,7 @@ import numpy as np
 from changeproof import (
     BaseModel,
     Network,
+    NetworkLearner,
     Task,
     TrainingRecipe,
     evaluation_factuals,
@@ -35,7 +36,9 @@ def test_the_ensemble_and_the_bank_have_no_network_in_common(
         bank = [
             variant.change
             for family in family_names()
-            for variant in get_family(family).variants(cancer, BaseModel(seed, cancer_network))
+            for variant in get_family(family).variants(
+                cancer, BaseModel(seed, cancer_network), NetworkLearner()
+            )
         ]
         evaluated = {identity(r) for r in bank if isinstance(r, TrainingRecipe)}
         ensemble = {identity(r) for r in ensemble_recipes(cancer, seed, 32)}
@@ -52,7 +55,9 @@ def test_bootstrap_samples_of_ensembles_and_evaluation_differ_across_all_base_se
     evaluated = {
         np.asarray(variant.change.row_weights).tobytes()
         for seed in SEEDS
-        for variant in get_family("bootstrap").variants(cancer, BaseModel(seed, cancer_network))
+        for variant in get_family("bootstrap").variants(
+            cancer, BaseModel(seed, cancer_network), NetworkLearner()
+        )
         if isinstance(variant.change, TrainingRecipe)
     }
     generated = {

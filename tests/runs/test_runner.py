@@ -25,11 +25,12 @@ from changeproof import (
 from changeproof.errors import BusyError
 from changeproof.methods.kdtree import KDTree
 from changeproof.runs.directory import claimed
+from changeproof.runs.execution import Finished
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.pieces import plan_pieces
-from changeproof.runs.runner import Inventory, PieceFailedError, worth_workers
+from changeproof.runs.resolved import resolve
+from changeproof.runs.runner import PieceFailedError, worth_workers
+from changeproof.runs.store import Inventory
 from changeproof.runs.timings import Effort, log_piece
-from changeproof.workers.execution import Finished
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -68,7 +69,7 @@ def test_two_processes_give_the_same_pieces(quick_run: Results, tmp_path: Path) 
     run(Plan.preset("quick", methods=["wachter", "apds", "kdtree"]), tmp_path, jobs=2)
     run(Plan.preset("quick", methods=backwards), tmp_path, jobs=2)
     assert pieces(tmp_path) == pieces(quick_run.folder)
-    assert len(pieces(tmp_path)) == len(plan_pieces(quick_run.plan))
+    assert len(pieces(tmp_path)) == len(quick_run.run.pieces)
     assert tables(tmp_path) == tables(quick_run.folder)
 
 
@@ -78,25 +79,26 @@ def test_equal_runs_with_own_models_have_equal_pieces(tmp_path: Path) -> None:
         run(Plan.preset("quick", **asked, model="sklearn:GaussianNB"), tmp_path / name, jobs=1)
     found = pieces(tmp_path / "one")
     assert {name.split("/")[-1].split(".")[0].split("-")[0] for name in found} == {
-        "base", "tuning", "counterfactuals", "changes", "survival",
+        "base", "tuning", "counterfactuals", "bank", "survival",
     }  # fmt: skip
     assert pieces(tmp_path / "other") == found
 
 
 def test_workers_are_called_when_there_is_enough_to_do(tmp_path: Path) -> None:
-    small, large = plan_pieces(Plan.preset("quick", **SMALL)), plan_pieces(Plan.preset("quick"))
-    assert not worth_workers(small, small[:1], tmp_path)
-    assert worth_workers(large, large[:2], tmp_path)
+    small, large = resolve(Plan.preset("quick", **SMALL)), resolve(Plan.preset("quick"))
+    assert not worth_workers(small, list(small.pieces), list(small.pieces[:1]), tmp_path)
+    assert worth_workers(large, list(large.pieces), list(large.pieces[:2]), tmp_path)
 
 
 def test_training_one_model_tells_whether_others_need_workers(tmp_path: Path) -> None:
-    base, *others = plan_pieces(Plan.preset("quick", **SMALL, model="sklearn:LogisticRegression"))
-    assert not worth_workers([base, *others], [base], tmp_path)
+    own = resolve(Plan.preset("quick", **FEWER, model="sklearn:LogisticRegression"))
+    base, *others = own.pieces
+    assert not worth_workers(own, [base, *others], [base], tmp_path)
     log_piece(tmp_path, base, Effort(0.01, 0.01, 100.0))
     log_piece(tmp_path, others[-1], Effort(100.0, 100.0, 100.0))
-    assert not worth_workers(others, others, tmp_path)
+    assert not worth_workers(own, others, others, tmp_path)
     log_piece(tmp_path, base, Effort(0.5, 0.5, 100.0))
-    assert worth_workers(others, others, tmp_path)
+    assert worth_workers(own, others, others, tmp_path)
 
 
 def test_nothing_of_ours_needs_pytorch(tmp_path: Path) -> None:
@@ -141,6 +143,7 @@ SMALL = {
     "factuals": 5,
     "families": ["bootstrap", "parameter-perturbation"],
 }
+FEWER = {**SMALL, "families": ["bootstrap"]}
 
 
 def test_a_damaged_file_is_named_and_computed_again(tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_a_failing_piece_is_reported_and_the_rest_is_kept(
         with pytest.raises(PieceFailedError, match="the tree fell over") as caught:
             run(plan, tmp_path, jobs=1)
     assert "diabetes 2026 counterfactuals kdtree" in str(caught.value)
-    assert "(1 pieces that need them were not tried)" in str(caught.value)
+    assert "(2 pieces that need them were not tried)" in str(caught.value)
     assert caught.value.summary == [
         "counterfactuals of kdtree failed: RuntimeError: the tree fell over"
     ]
@@ -253,7 +256,8 @@ def test_a_failing_piece_is_reported_and_the_rest_is_kept(
     inventory = take_inventory(plan, tmp_path)
     assert {piece.label for piece in inventory.missing} == {
         "diabetes 2026 counterfactuals kdtree",
-        "diabetes 2026 survival kdtree",
+        "diabetes 2026 survival kdtree under bootstrap",
+        "diabetes 2026 survival kdtree under parameter-perturbation",
     }
     run(plan, tmp_path, jobs=1)
     assert take_inventory(plan, tmp_path).complete

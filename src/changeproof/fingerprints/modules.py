@@ -24,8 +24,8 @@ def is_installed(module: str) -> bool:
     """Return whether a module comes with Python or with a package that pip has installed."""
     top = module.split(".")[0]
     path = source_of(top)
-    if path is None:
-        return top in sys.stdlib_module_names or source_of(module) is None
+    if path is None:  # with Python, compiled, or in no file at all
+        return top in sys.stdlib_module_names or spec_on_disk(top) is not None
     folder = path.parent.parent if path.name == "__init__.py" else path.parent
     return folder.name in INSTALLED or top in sys.stdlib_module_names
 

@@ -32,7 +32,10 @@ class Models(NamedTuple):
 
 def models_to_bytes(stack: Stack, record: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
     """Keep models with a record and arrays; of models that cannot be kept only these."""
-    tensors: Arrays = {EXTRA + name: array for name, array in (arrays or {}).items()}
+    # Of an array that is not contiguous safetensors would keep other numbers.
+    tensors: Arrays = {
+        EXTRA + name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()
+    }
     tensors[RECORD] = np.frombuffer(json.dumps(record).encode(), np.uint8)
     if isinstance(stack, NetworkStack):
         tensors |= stack.to_tensors()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,8 +81,12 @@ def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
             write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
-    tasks = {name: task.fingerprint for name, task in run.tasks.items()}
-    content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": tasks}
+    write_plan(folder, plan, {name: task.fingerprint for name, task in run.tasks.items()})
+
+
+def write_plan(folder: Path, plan: Plan, tasks: Mapping[str, str] | None = None) -> None:
+    """Record a plan and the fingerprints of its tasks."""
+    content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": dict(tasks or {})}
     write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode())
 
 

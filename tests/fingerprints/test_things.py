@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from changeproof import Method
-from changeproof.fingerprints.fingerprint import code_digest, source_digest
-from changeproof.fingerprints.own_code import own_code
+from changeproof.fingerprints.sources import code_digest, source_digest
+from changeproof.fingerprints.things import class_fingerprint
 from changeproof.methods.extension import function_method
 
 METHOD = """
@@ -59,17 +59,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_edits_of_what_is_imported_of_the_same_package_count(
     package: Path, file: str, old: str, new: str, recomputed: bool
 ) -> None:
-    before = own_code(load(package).Mine)
-    assert own_code(load(package).Mine) == before
+    before = class_fingerprint(load(package).Mine)
+    assert class_fingerprint(load(package).Mine) == before
     (package / file).write_text((package / file).read_text().replace(old, new))
-    assert (own_code(load(package).Mine) != before) == recomputed
+    assert (class_fingerprint(load(package).Mine) != before) == recomputed
 
 
 def test_a_file_that_was_edited_but_not_imported_again_is_not_what_runs(package: Path) -> None:
     mine = load(package).Mine
-    before = own_code(mine)
+    before = class_fingerprint(mine)
     (package / "steps.py").write_text("STEP = 2\n")
-    assert own_code(mine) == before
+    assert class_fingerprint(mine) == before
 
 
 def test_files_beside_a_file_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,9 +78,9 @@ def test_files_beside_a_file_count(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "own_file.py").write_text(
         METHOD.format(imports="from aid import STEP", step="STEP")
     )
-    before = own_code(load(tmp_path, "own_file").Mine)
+    before = class_fingerprint(load(tmp_path, "own_file").Mine)
     (tmp_path / "aid.py").write_text("STEP = 2\n")
-    assert own_code(load(tmp_path, "own_file").Mine) != before
+    assert class_fingerprint(load(tmp_path, "own_file").Mine) != before
 
 
 def test_code_of_ours_that_is_built_upon_counts(package: Path) -> None:
@@ -100,22 +100,22 @@ def carrying(value: object) -> type[Method]:
 
 
 def test_what_a_function_closes_over_counts() -> None:
-    assert own_code(carrying(1)) == own_code(carrying(1))
-    assert own_code(carrying(1)) != own_code(carrying(2))
-    assert own_code(carrying([1, 2])) != own_code(carrying([2, 1]))
-    assert own_code(carrying(open)) == own_code(carrying(open))
+    assert class_fingerprint(carrying(1)) == class_fingerprint(carrying(1))
+    assert class_fingerprint(carrying(1)) != class_fingerprint(carrying(2))
+    assert class_fingerprint(carrying([1, 2])) != class_fingerprint(carrying([2, 1]))
+    assert class_fingerprint(carrying(open)) == class_fingerprint(carrying(open))
 
 
 NOTEBOOK = """
 from changeproof.methods.extension import function_method
-from changeproof.fingerprints.own_code import own_code
+from changeproof.fingerprints.things import class_fingerprint
 FACTOR = {factor}
 NOTE = {note!r}
 def helper(rows):
     return [part for part in rows if part in {{"a", "b", "c"}}] and rows * FACTOR {more}
 def mine(context, factuals):
     return helper(factuals.rows)
-print(own_code(function_method(mine, "mine")))
+print(class_fingerprint(function_method(mine, "mine")))
 """
 
 

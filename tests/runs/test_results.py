@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from changeproof import Results, build_tables
-from changeproof.runs.readings import Answered, Readings
+from changeproof.runs.results import Answered
 from changeproof.runs.tables import read_tables
 
 
@@ -24,30 +24,30 @@ def remove(folder: Path, pattern: str) -> int:
 
 
 def test_a_finished_run_is_read_whole(quick_run: Results) -> None:
-    readings = Readings(quick_run)
+    results = Results(quick_run.folder)
     plan = quick_run.plan
-    assert readings.inventory.complete
-    assert len(readings.answered) == len(plan.datasets) * len(plan.methods)
-    assert readings.banks == [(dataset, 2026) for dataset in plan.datasets]
-    assert len(readings.tunings) == 2 * len(quick_run.tuned_methods)
+    assert results.inventory.complete
+    assert len(results.answered) == len(plan.datasets) * len(plan.methods)
+    assert results.banks == [(dataset, 2026) for dataset in plan.datasets]
+    assert results.tunings == [(d, m) for d in plan.datasets for m in ("roar-lime", "wachter")]
 
 
 def test_answers_count_when_all_that_they_rest_on_is_there(copy: Path) -> None:
-    assert remove(copy, "diabetes/2026/survival-kdtree.*") == 1
+    assert remove(copy, "diabetes/2026/survival-kdtree-bootstrap.*") == 1
     assert remove(copy, "breast-cancer/2026/counterfactuals-wachter.*") == 1
-    readings = Readings(Results(copy))
-    assert Answered("diabetes", 2026, "kdtree") not in readings.answered
-    assert Answered("diabetes", 2026, "wachter") in readings.answered
-    assert Answered("breast-cancer", 2026, "wachter") not in readings.answered
+    results = Results(copy)
+    assert Answered("diabetes", 2026, "kdtree") not in results.answered
+    assert Answered("diabetes", 2026, "wachter") in results.answered
+    assert Answered("breast-cancer", 2026, "wachter") not in results.answered
     remove(copy, "diabetes/2026/bank-bootstrap.*")
-    readings = Readings(Results(copy))
-    assert readings.banks == [("breast-cancer", 2026)]
-    assert {key.dataset for key in readings.answered} == {"breast-cancer"}
+    results = Results(copy)
+    assert results.banks == [("breast-cancer", 2026)]
+    assert {key.dataset for key in results.answered} == {"breast-cancer"}
 
 
 def test_tables_of_an_unfinished_run_hold_what_is_finished(copy: Path) -> None:
     whole = read_tables(copy)
-    remove(copy, "diabetes/2026/survival-kdtree.*")
+    remove(copy, "diabetes/2026/survival-kdtree-bootstrap.*")
     tables = build_tables(Results(copy))
     left = whole["full_results"].query("dataset != 'diabetes' or method != 'kdtree'")
     ours = tables["full_results"]
@@ -68,8 +68,8 @@ def test_tables_of_a_run_that_has_nothing_are_empty_and_have_their_columns(copy:
 
 
 def test_damaged_pieces_are_not_read(copy: Path) -> None:
-    path = next((copy / "pieces").rglob("diabetes/2026/survival-rbr.*"))
+    path = next((copy / "pieces").rglob("diabetes/2026/survival-rbr-bootstrap.*"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    readings = Readings(Results(copy))
-    assert not readings.inventory.complete
-    assert Answered("diabetes", 2026, "rbr") not in readings.answered
+    results = Results(copy)
+    assert not results.inventory.complete
+    assert Answered("diabetes", 2026, "rbr") not in results.answered

@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from changeproof import InputError, Observer, Plan, Results, run
-from changeproof.auditing import audit
 from changeproof.cli import app
 from changeproof.explanation import explain
+from changeproof.front_door import audit
 from changeproof.models.function import FunctionLearner
 from changeproof.runs.runner import PieceFailedError, take_inventory
 from loans import loans
@@ -293,7 +293,7 @@ def test_a_model_that_fails_later_takes_down_what_needs_it(
 def test_training_that_is_not_deterministic_is_found_out(
     table: pd.DataFrame, tmp_path: Path
 ) -> None:
-    from changeproof.protocol import work
+    from changeproof.runs import work
 
     calls = []
 
@@ -304,11 +304,11 @@ def test_training_that_is_not_deterministic_is_found_out(
 
     plan = {**FEW, "methods": ["kdtree"], "families": ["bootstrap"]}
     learner = FunctionLearner(drifting)
-    work._trained.cache_clear()
+    work._model.cache_clear()
     audit(table, tmp_path / "first", model=learner, jobs=1, **LOANS, **plan)
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     for path in (tmp_path / "second" / "pieces").rglob("counterfactuals-*"):
         path.unlink()
-    work._trained.cache_clear()
+    work._model.cache_clear()
     with pytest.raises(PieceFailedError, match="not the same when trained twice"):
         audit(table, tmp_path / "second", model=learner, jobs=1, **LOANS, **plan)
