@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answered import Answered, answered
@@ -179,6 +179,7 @@ units = st.tuples(st.floats(1e-3, 1e3), st.floats(-100, 100))
 
 
 @given(answered(fewest=1, fewest_models=1), st.lists(units, min_size=3, max_size=3))
+@settings(deadline=None, max_examples=30)
 def test_the_unit_of_a_feature_does_not_change_distance(
     case: Answered, conversions: list[tuple[float, float]]
 ) -> None:
@@ -196,6 +197,7 @@ def test_the_unit_of_a_feature_does_not_change_distance(
 
 
 @given(answered(fewest=1, fewest_models=1), st.permutations(range(3)))
+@settings(deadline=None, max_examples=30)
 def test_the_order_of_features_does_not_change_distance(case: Answered, order: list[int]) -> None:
     frame, labels = original_rows()
     task = Task("t", frame, labels)

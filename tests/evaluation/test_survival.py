@@ -42,7 +42,7 @@ some_seeds = st.lists(st.integers(0, 40), max_size=6)
 
 @kinds
 @given(case=answered(), seeds=some_seeds)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_survival_is_each_model_asked_about_each_answer(
     kind: str, case: Answered, seeds: list[int]
 ) -> None:
@@ -58,7 +58,7 @@ def test_survival_is_each_model_asked_about_each_answer(
 
 @kinds
 @given(case=answered(fewest=1), seeds=some_seeds)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_requests_without_an_answer_survive_nothing(
     kind: str, case: Answered, seeds: list[int]
 ) -> None:
