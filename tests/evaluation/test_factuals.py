@@ -36,7 +36,7 @@ seeds, limits = st.integers(0, 100_000), st.integers(0, 150)
 
 
 @given(tasks, models, seeds, limits)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_factuals_are_a_sample_of_the_adverse_test_rows(
     task: Task, model: Model, seed: int, limit: int
 ) -> None:
@@ -56,7 +56,7 @@ def test_factuals_are_a_sample_of_the_adverse_test_rows(
 
 
 @given(tasks, models, seeds, limits)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_everyone_gets_the_same_factuals(task: Task, model: Model, seed: int, limit: int) -> None:
     np.random.seed(1)  # noqa: NPY002 (what others draw must not matter)
     first = evaluation_factuals(task, model, seed, limit)
@@ -67,7 +67,7 @@ def test_everyone_gets_the_same_factuals(task: Task, model: Model, seed: int, li
 
 
 @given(tasks, models, seeds, limits, limits)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_fewer_factuals_are_the_first_of_more(
     task: Task, model: Model, seed: int, fewer: int, more: int
 ) -> None:
@@ -79,7 +79,7 @@ def test_fewer_factuals_are_the_first_of_more(
 
 
 @given(tasks, models, seeds)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_tuning_rows_are_adverse_validation_rows(task: Task, model: Model, seed: int) -> None:
     ids = task.row_ids("validation")
     people = pd.Series(ids[~model.favourable(task.rows("validation"))], dtype=np.int64)
@@ -90,7 +90,7 @@ def test_tuning_rows_are_adverse_validation_rows(task: Task, model: Model, seed:
 
 
 @given(tasks, st.lists(st.integers(0, 399), max_size=10))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_people_are_found_by_their_row_ids(task: Task, positions: list[int]) -> None:
     row_ids = task.frame.index[positions].tolist()
     factuals = named_factuals(task, row_ids)

@@ -4,16 +4,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import share_interval, summarise
 
 Z = 1.959963984540054
+few = settings(deadline=None, max_examples=40)
 rates = st.lists(st.floats(0, 100), min_size=2, max_size=6)
 
 
 @given(rates)
+@few
 def test_mean_sd_and_interval_are_where_they_belong(values: list[float]) -> None:
     summary = summarise(values)
     mean = sum(values) / len(values)
@@ -40,6 +42,7 @@ def test_interval_is_that_of_all_resamples() -> None:
 
 
 @given(st.lists(st.integers(0, 100), min_size=2, max_size=5), st.sampled_from([0.5, 0.8, 0.95]))
+@few
 def test_interval_lies_between_the_exact_ones_of_nearby_levels(
     values: list[int], level: float
 ) -> None:
@@ -54,6 +57,7 @@ def test_interval_lies_between_the_exact_ones_of_nearby_levels(
 
 
 @given(st.floats(0, 100), st.floats(0, 100))
+@few
 def test_two_base_models_span_their_interval(first: float, second: float) -> None:
     """A quarter of the draws takes the one twice, a quarter the other: more than either tail."""
     summary = summarise([first, second])
@@ -63,6 +67,7 @@ def test_two_base_models_span_their_interval(first: float, second: float) -> Non
 
 
 @given(st.floats(-1e6, 1e6), st.integers(2, 8))
+@few
 def test_base_models_that_agree_leave_no_doubt(value: float, count: int) -> None:
     summary = summarise([value] * count)
     assert (summary.mean, summary.low, summary.high) == pytest.approx((value,) * 3)
@@ -70,6 +75,7 @@ def test_base_models_that_agree_leave_no_doubt(value: float, count: int) -> None
 
 
 @given(rates, st.floats(-1000, 1000), st.floats(0.01, 100))
+@few
 def test_other_units_give_the_same_summary(values: list[float], shift: float, unit: float) -> None:
     before, after = summarise(values), summarise([unit * value + shift for value in values])
     tolerance = 1e-9 * (1 + abs(shift) + 100 * unit)
@@ -80,17 +86,20 @@ def test_other_units_give_the_same_summary(values: list[float], shift: float, un
 
 
 @given(rates.flatmap(lambda values: st.tuples(st.just(values), st.permutations(values))))
+@few
 def test_the_order_of_base_models_does_not_matter(both: tuple[list[float], list[float]]) -> None:
     assert summarise(both[0]) == summarise(both[1])
 
 
 @given(rates)
+@few
 def test_a_higher_level_has_a_wider_interval(values: list[float]) -> None:
     narrow, wide = summarise(values, level=0.5), summarise(values, level=0.95)
     assert wide.low <= narrow.low <= narrow.high <= wide.high
 
 
 @given(st.lists(st.floats(0, 100), max_size=5), st.lists(st.integers(0, 5), max_size=4))
+@few
 def test_undefined_values_are_left_out(values: list[float], gaps: list[int]) -> None:
     with_gaps = list(values)
     for gap in gaps:
@@ -99,6 +108,7 @@ def test_undefined_values_are_left_out(values: list[float], gaps: list[int]) -> 
 
 
 @given(st.floats(0, 100))
+@few
 def test_one_base_model_has_no_spread_and_none_has_nothing(value: float) -> None:
     one = summarise([value])
     assert (one.mean, one.base_models) == (value, 1)
@@ -115,6 +125,7 @@ def successes(draw: st.DrawFn) -> tuple[int, int]:
 
 
 @given(successes())
+@few
 def test_the_share_lies_as_many_deviations_from_both_ends(given_share: tuple[int, int]) -> None:
     """Wilson's interval: all shares p with (share - p)^2 <= z^2 p (1 - p) / n."""
     held, trials = given_share
@@ -127,6 +138,7 @@ def test_the_share_lies_as_many_deviations_from_both_ends(given_share: tuple[int
 
 
 @given(successes())
+@few
 def test_what_fails_is_the_mirror_image(given_share: tuple[int, int]) -> None:
     held, trials = given_share
     low, high = share_interval(held, trials)
@@ -135,6 +147,7 @@ def test_what_fails_is_the_mirror_image(given_share: tuple[int, int]) -> None:
 
 
 @given(successes())
+@few
 def test_more_successes_move_it_up_and_more_trials_close_it(given_share: tuple[int, int]) -> None:
     held, trials = given_share
     low, high = share_interval(held, trials)
@@ -147,6 +160,7 @@ def test_more_successes_move_it_up_and_more_trials_close_it(given_share: tuple[i
 
 
 @given(st.integers(1, 10_000))
+@few
 def test_none_and_all_have_closed_forms(trials: int) -> None:
     low, high = share_interval(0, trials)
     assert low == 0.0
