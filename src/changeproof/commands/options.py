@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,16 +13,42 @@ from changeproof.errors import InputError
 RunDirectory = Annotated[Path, typer.Argument(help="The run directory (--out of a run).")]
 
 
+CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
+# Quoted text, a bracket or a comma; the apostrophe in a word quotes nothing.
+MARK = re.compile(r"""(?<![^\s(\[{,=:])(?:"[^"]*"|'[^']*')|[(\[{)\]},]""")
+
+
 def names(help_text: str) -> Any:
     """Return an option that takes names, with commas or repeated."""
     return typer.Option(help=help_text, show_default=False, metavar="NAME,…")
 
 
 def split(values: list[str] | None) -> list[str] | None:
-    """Return the names in repeated options with commas."""
+    """Return the names in repeated options with commas.
+
+    Commas in brackets or quotes separate nothing: ``rbr(samples=5, delta=0.1),kdtree`` are two.
+    """
     if values is None:
         return None
-    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+    return [name.strip() for value in values for name in _parts(value) if name.strip()]
+
+
+def _parts(text: str) -> list[str]:
+    parts, start = [], 0
+    awaited: list[str] = []
+    for found in MARK.finditer(text):
+        mark = found.group()
+        if mark in CLOSED_BY:
+            awaited.append(CLOSED_BY[mark])
+        elif mark in CLOSED_BY.values():
+            if not awaited or awaited.pop() != mark:
+                raise InputError(f"{text!r} has a {mark!r} that closes nothing")
+        elif mark == "," and not awaited:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    if awaited:
+        raise InputError(f"{text!r} lacks a {awaited[-1]!r}")
+    return [*parts, text[start:]]
 
 
 def whole_numbers(what: str, values: list[str] | None) -> list[int] | None:

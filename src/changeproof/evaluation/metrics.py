@@ -20,7 +20,8 @@ class Metrics:
 
     `base_validity` is undefined (NaN) where nothing was found; `empirical_robustness` and
     `distance` where nothing is base-valid. `end_to_end_robustness` is then 0: none of the
-    requests got recourse that holds.
+    requests got recourse that holds. Without requests all is undefined; without changed models
+    the robustness of what is base-valid.
     """
 
     coverage: float
@@ -39,7 +40,7 @@ def measure(task: Task, answers: Counterfactuals, survived: Booleans) -> Metrics
     requests, found, valid = len(answers), answers.found, answers.base_valid
     coverage = found.mean() if requests else np.nan
     validity = valid[found].mean() if found.any() else np.nan
-    robustness = survived[valid].mean() if valid.any() else np.nan
+    robustness = survived[valid].mean() if survived[valid].size else np.nan
     end_to_end = coverage * validity * robustness if valid.any() else 0.0 * coverage
     change = task.distances(answers.factuals[valid], answers.rows[valid])
     distance = change.mean() if valid.any() else np.nan
