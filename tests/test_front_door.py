@@ -290,25 +290,28 @@ def test_a_model_that_fails_later_takes_down_what_needs_it(
         audit(table, tmp_path / "out", model=Moody(), jobs=1, **LOANS, **FEW)
 
 
+CALLS: list[int] = []
+
+
+def drifting(X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
+    CALLS.append(seed)
+    return LogisticRegression(C=float(len(CALLS))).fit(X, y).predict_proba
+
+
 def test_training_that_is_not_deterministic_is_found_out(
     table: pd.DataFrame, tmp_path: Path
 ) -> None:
     from changeproof.runs import work
 
-    calls = []
-
-    def drifting(X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
-        calls.append(seed)
-        model = LogisticRegression(C=float(len(calls))).fit(X, y)
-        return model.predict_proba
-
     plan = {**FEW, "methods": ["kdtree"], "families": ["bootstrap"]}
     learner = FunctionLearner(drifting)
     work._model.cache_clear()
+    work._trained.cache_clear()
     audit(table, tmp_path / "first", model=learner, jobs=1, **LOANS, **plan)
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     for path in (tmp_path / "second" / "pieces").rglob("counterfactuals-*"):
         path.unlink()
     work._model.cache_clear()
+    work._trained.cache_clear()
     with pytest.raises(PieceFailedError, match="not the same when trained twice"):
         audit(table, tmp_path / "second", model=learner, jobs=1, **LOANS, **plan)

@@ -23,7 +23,7 @@ from changeproof.methods import method_names
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import as_learner, find_learner, object_reference, with_alternatives
-from changeproof.runs.directory import check_free
+from changeproof.runs.directory import check_free, table_file, task_file
 from changeproof.runs.plan import FACTUALS, Plan
 from changeproof.runs.resolved import Known, resolve
 from changeproof.runs.runner import Observer
@@ -108,7 +108,7 @@ def evaluate(
     if rows is None and given:
         rows = _row_ids(given)
     values = {
-        "datasets": (known.name if known.name in dataset_names() else f"{known.name}.toml",),
+        "datasets": (known.name if known.name in dataset_names() else task_file(known.name),),
         "methods": tuple(asked),
         "families": tuple(changed),
         "base_seeds": tuple(base_seeds),
@@ -117,7 +117,7 @@ def evaluate(
         "model": model if isinstance(model, str) else object_reference(learner),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else tuple(replacements),
-        "counterfactuals": dict.fromkeys(given, ""),
+        "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)
     run = resolve(plan, known=Known({known.name: known}, learner, asked | given, changed))

@@ -49,7 +49,8 @@ class Configurable:
         return f"{class_fingerprint(type(self))} {thing_fingerprint(self.settings())}"
 
     def __repr__(self) -> str:
-        return spelled(type(self).__name__, self.settings())
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({settings})"
 
     @classmethod
     def named(cls, name: str, settings: Mapping[str, Any]) -> Self:

@@ -85,12 +85,6 @@ def test_other_units_give_the_same_summary(values: list[float], shift: float, un
     assert after.std == pytest.approx(unit * before.std, abs=10 * tolerance)
 
 
-@given(rates.flatmap(lambda values: st.tuples(st.just(values), st.permutations(values))))
-@few
-def test_the_order_of_base_models_does_not_matter(both: tuple[list[float], list[float]]) -> None:
-    assert summarise(both[0]) == summarise(both[1])
-
-
 @given(rates)
 @few
 def test_a_higher_level_has_a_wider_interval(values: list[float]) -> None:

@@ -108,7 +108,7 @@ class BadTuning(Shift):
     [
         (Abstract, "does not define _search"),
         (Nameless, "Nameless sets no 'name'"),
-        (Demanding, r"Demanding\(\) or its tuning_candidates\(\) failed with TypeError: .*default"),
+        (Demanding, r"Demanding\(\) failed with TypeError: .*default"),
         (BadTuning, r"failed with RuntimeError: no grid"),
         (BadNeeds, "needs is 'weights'; expected an Access"),
         (Shift(), "is an object of type Shift; expected a subclass of changeproof.Method"),

@@ -38,9 +38,9 @@ class FamilyBench:
         """The variants against which others are held."""
         return self._variants()
 
-    def _variants(self) -> list[Variant]:
+    def _variants(self, base: BaseModel | None = None) -> list[Variant]:
         again = type(self.family).named(self.family.name, self.family.given_settings())
-        return checked_variants(again, self.task, self.base, self.learner)
+        return checked_variants(again, self.task, base or self.base, self.learner)
 
     @property
     def network(self) -> Network:
@@ -125,7 +125,7 @@ class FamilyBench:
     def other_seeds(self) -> str:
         """Whether the changes of another base seed are others."""
         other = BaseModel(self.base.seed + 1, self.base.model)
-        theirs = set(identities(self.family.variants(self.task, other, self.learner)))
+        theirs = set(identities(self._variants(other)))
         common = len(theirs.intersection(identities(self.described)))
         return f"{common} of {len(self.described)} variants are the same for another base seed"
 

@@ -27,12 +27,11 @@ class Summary(NamedTuple):
 def summarise(values: npt.ArrayLike, *, draws: int = DRAWS, level: float = LEVEL) -> Summary:
     """Return mean, sample standard deviation and bootstrap interval of the mean.
 
-    The interval resamples base models; their order does not matter. With one base model there
-    is no spread to speak of: standard deviation and interval are NaN.
+    The interval resamples base models. With one base model there is no spread to speak of:
+    standard deviation and interval are NaN.
     """
     array = np.asarray(values, dtype=np.float64)
-    # Draws take base models by their place: sorted, so that no order of theirs changes anything.
-    array = np.sort(array[np.isfinite(array)])
+    array = array[np.isfinite(array)]
     count = len(array)
     if count == 0:
         return Summary(np.nan, np.nan, np.nan, np.nan, 0)

@@ -23,11 +23,13 @@ def source_of(module: str) -> Path | None:
 def is_installed(module: str) -> bool:
     """Return whether a module comes with Python or with a package that pip has installed."""
     top = module.split(".")[0]
-    path = source_of(top)
-    if path is None:  # with Python, compiled, or in no file at all
-        return top in sys.stdlib_module_names or spec_on_disk(top) is not None
-    folder = path.parent.parent if path.name == "__init__.py" else path.parent
-    return folder.name in INSTALLED or top in sys.stdlib_module_names
+    if top in sys.stdlib_module_names:
+        return True
+    path = source_of(module) or source_of(top)
+    if path is None:  # compiled, or in no file at all
+        spec = spec_on_disk(top)
+        return spec is not None and spec.origin is not None
+    return not set(INSTALLED).isdisjoint(path.parts)
 
 
 def spec_on_disk(module: str) -> ModuleSpec | None:

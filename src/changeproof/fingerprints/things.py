@@ -51,7 +51,9 @@ def class_fingerprint(author: type) -> str:
     if author not in _classes:
         bases = [base for base in author.__mro__ if base.__module__ not in ("builtins", "abc")]
         files = source_digest(sorted({base.__module__ for base in bases}))
-        _classes[author] = _hash([files, thing_fingerprint(bases), f"torch {package_version('torch')}"])
+        _classes[author] = _hash(
+            [files, thing_fingerprint(bases), f"torch {package_version('torch')}"]
+        )
     return _classes[author]
 
 

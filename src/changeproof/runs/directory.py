@@ -17,7 +17,7 @@ from changeproof.files import write_whole
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import ResolvedRun
+from changeproof.runs.resolved import KEPT_TABLE, ResolvedRun
 
 PLAN, DATA, LOCK = "plan.json", "data", ".lock"
 FORMAT = 2
@@ -76,8 +76,8 @@ def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
     if (folder / PLAN).exists():
         _refuse_others(folder, run, plan if same_plan else None)
     for name, task in run.tasks.items():
-        if not (folder / _task_file(name)).exists() and name not in dataset_names():
-            write_whole(folder / _task_file(name), task_to_bytes(task))
+        if not (folder / task_file(name)).exists() and name not in dataset_names():
+            write_whole(folder / task_file(name), task_to_bytes(task))
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
             write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
@@ -113,13 +113,19 @@ def read_plan(folder: Path) -> Plan:
 def _recorded(run: ResolvedRun) -> Plan:
     """Return the plan with the files of the directory instead of those that were named."""
     names = dataset_names()
-    datasets = tuple(name if name in names else _task_file(name) for name in run.tasks)
-    tables = {name: f"{DATA}/{name}.counterfactuals.parquet" for name in run.plan.counterfactuals}
+    datasets = tuple(name if name in names else task_file(name) for name in run.tasks)
+    tables = {name: table_file(name) for name in run.plan.counterfactuals}
     return run.plan.model_copy(update={"datasets": datasets, "counterfactuals": tables})
 
 
-def _task_file(name: str) -> str:
+def task_file(name: str) -> str:
+    """Return where a run directory keeps a task that is not embedded."""
     return f"{DATA}/{name}{SUFFIX}"
+
+
+def table_file(name: str) -> str:
+    """Return where a run directory keeps counterfactuals from elsewhere."""
+    return f"{DATA}/{name}{KEPT_TABLE}"
 
 
 def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:

@@ -1,4 +1,6 @@
 from changeproof.runs.results import Answered as Answered, Results
+
+
 class Readings:
     def __init__(self, results):
         self.results = results

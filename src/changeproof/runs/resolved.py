@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
 from changeproof.changes.family import Family
@@ -26,6 +28,9 @@ from changeproof.models.learner import Learner
 from changeproof.runs.costs import answering_cost, bank_cost, training_cost
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import TUNING_SEED, Plan
+
+# Counterfactuals from elsewhere, as run directories keep them.
+KEPT_TABLE = ".counterfactuals.parquet"
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,9 @@ def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
             f"counterfactuals {name!r} belong to one dataset; the plan has {', '.join(tasks)}"
         )
     (task,) = tasks.values()
-    return GivenCounterfactuals.named(name, {"table": read_counterfactuals(path, task)})
+    kept = path.endswith(KEPT_TABLE)
+    table = read_counterfactuals(pd.read_parquet(path) if kept else path, task)
+    return GivenCounterfactuals.named(name, {"table": table})
 
 
 def _fitting(run: ResolvedRun) -> ResolvedRun:

@@ -63,7 +63,7 @@ class _Base:
     seed: int
     learner: Learner
     task: Task = field(compare=False)
-    content: bytes = field(compare=False)
+    content: bytes = field(default=b"", compare=False)
 
 
 def compute(piece: Piece, ingredients: Ingredients, inputs: Mapping[str, bytes]) -> Made:
@@ -74,7 +74,7 @@ def compute(piece: Piece, ingredients: Ingredients, inputs: Mapping[str, bytes])
 def _make_base(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Train a base model; keep it, and how it judges the test rows."""
     task = using.task
-    stack = using.learner.train([TrainingRecipe(initialisation_seed=piece.base_seed)], task)
+    stack = _trained(_Base(piece.fingerprint, piece.base_seed, using.learner, task))
     probabilities = stack[0].probabilities(task.rows("test"))
     predicted = stack[0].favourable(task.rows("test"))
     for what, there in (("favourable", predicted.any()), ("adverse", not predicted.all())):
@@ -93,13 +93,17 @@ def _base(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> _Bas
 
 
 @lru_cache(maxsize=2)
+def _trained(base: _Base) -> Stack:
+    return base.learner.train([TrainingRecipe(initialisation_seed=base.seed)], base.task)
+
+
+@lru_cache(maxsize=2)
 def _model(base: _Base) -> Model:
     """Return a base model as it was kept, or trained again and held against what was kept."""
     kept = models_from_bytes(base.content)
     if kept.stack is not None:
         return kept.stack[0]
-    recipe = TrainingRecipe(initialisation_seed=base.seed)
-    model = base.learner.train([recipe], base.task)[0]
+    model = _trained(base)[0]
     again = model.probabilities(base.task.rows("test"))
     difference = np.abs(again - kept.arrays["probabilities"]).max()
     if difference > SAME_PROBABILITIES:
