@@ -200,9 +200,15 @@ def command(data: Path, out: Path, *more: str, **changed: str) -> Any:
 
 def test_the_commands(loans_file: Path, tmp_path: Path) -> None:
     few = ["--methods", "kdtree", "--families", "bootstrap", "--factuals", "5"]
+    few += ["--base-seeds", "2026,2027"]
     done = command(loans_file, tmp_path / "out", "--model", LOGISTIC, *few)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out" / "report" / "index.html").exists()
+    assert Results(tmp_path / "out").plan.base_seeds == (2026, 2027)
+    for more in ([], ["--timings"]):
+        status = CliRunner().invoke(app, ["status", str(tmp_path / "out"), *more])
+        assert status.exit_code == 0, status.output
+    assert "survival" in status.output
     options = ["--target", "approved", "--favourable", "yes", "--id-column", "applicant"]
     person = loans(300).query("approved == 'no'")["applicant"].iloc[0]
     explained = CliRunner().invoke(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,21 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from torch import nn
 
-from changeproof import Access, InputError, Network, Task, TrainingRecipe, load_task
+from changeproof import (
+    Access,
+    InputError,
+    Network,
+    Task,
+    TrainingRecipe,
+    evaluate,
+    get_family,
+    load_task,
+)
+from changeproof.fingerprints import things
 from changeproof.models.estimator import EstimatorLearner, seeded
 from changeproof.models.find import AbsentLearner, as_learner, find_learner, object_reference
 from changeproof.models.function import FunctionLearner
@@ -247,3 +258,88 @@ def test_what_models_may_not_do(cancer: Task) -> None:
         find_learner("sklearn:LogisticRegression", grid={"depth": [1, 2]})
     with pytest.raises(InputError, match="needs a scikit-learn model"):
         find_learner("mlp", grid={"C": [1]})
+
+
+def make(C: float) -> Any:
+    """Return a training function, as a factory does."""
+
+    def fit(X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
+        return LogisticRegression(C=C).fit(X, y, sample_weight=sample_weight).predict_proba
+
+    return fit
+
+
+class Trainer:
+    def __init__(self, C: float) -> None:
+        self.C = C
+
+    def fit(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
+        return LogisticRegression(C=self.C).fit(X, y, sample_weight=sample_weight).predict_proba
+
+    def __call__(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
+        return self.fit(X, y, sample_weight, seed)
+
+
+def with_default(C: float) -> Any:
+    return lambda X, y, sample_weight, seed, C=C: make(C)(X, y, sample_weight, seed)
+
+
+def partly(C: float, X: Any, y: Any, sample_weight: Any, seed: int) -> Any:
+    return make(C)(X, y, sample_weight, seed)
+
+
+def transformed(power: float) -> Any:
+    return make_pipeline(FunctionTransformer(lambda rows: rows * power), LogisticRegression())
+
+
+FACTORIES: dict[str, Any] = {
+    "closure": make,
+    "default": with_default,
+    "partial": lambda C: functools.partial(partly, C),
+    "bound method": lambda C: Trainer(C).fit,
+    "object": Trainer,
+    "parameter": lambda C: LogisticRegression(C=C),
+    "function in a pipeline": transformed,
+    "module": lambda C: ModuleLearner(lambda n: build(int(C) * n), fit_module, name="net"),
+    "training of a module": lambda C: ModuleLearner(
+        build, lambda module, X, y, w: fit_module(module, X, y, w * C), name="net"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FACTORIES)
+def test_what_a_model_carries_along_is_part_of_its_fingerprint(kind: str) -> None:
+    first, again, other = (as_learner(FACTORIES[kind](C)).fingerprint for C in (1.0, 1.0, 100.0))
+    assert first == again
+    assert first != other
+
+
+def test_two_training_functions_of_one_factory_are_two_models(tmp_path: Path) -> None:
+    found = [
+        evaluate(
+            "diabetes", make(C), ["kdtree"], ["bootstrap(replicates=2)"], out=tmp_path / name,
+            factuals=5, jobs=1, publish=False,
+        )
+        for C, name in ((0.01, "one"), (100.0, "other"))
+    ]  # fmt: skip
+    accuracies = [results.balanced_accuracy("diabetes", 2026) for results in found]
+    assert accuracies[0] != accuracies[1]
+
+
+def test_versions_of_the_packages_of_a_model_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = as_learner(LogisticRegression()).fingerprint
+    known = things.package_version
+
+    def newer(top: str) -> str:
+        return "99.0" if top == "sklearn" else known(top)
+
+    monkeypatch.setattr(things, "package_version", newer)
+    assert as_learner(LogisticRegression()).fingerprint != before
+
+
+def test_a_model_without_a_seed_says_so() -> None:
+    assert not EstimatorLearner(KNeighborsClassifier()).has_seeds
+    assert EstimatorLearner(make_pipeline(StandardScaler(), RandomForestClassifier())).has_seeds
+    reason = get_family("new-initialization").reason_against(find_learner("sklearn:GaussianNB"))
+    assert reason == "GaussianNB takes no seed; it stays the same"
+    assert get_family("new-initialization").reason_against(find_learner("mlp")) is None

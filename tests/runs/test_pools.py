@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from changeproof import (
     BaseModel,
+    Context,
+    Factuals,
+    InputError,
     Network,
     NetworkLearner,
+    Plan,
     Task,
     TrainingRecipe,
     evaluation_factuals,
     family_names,
     get_family,
+    method,
+    methods,
+    run,
 )
 from changeproof.evaluation.factuals import tuning_factuals
 from changeproof.methods.apds import CALIBRATION_OFFSET, CERTIFICATE_OFFSET
 from changeproof.methods.betarce import ensemble_recipes
+from changeproof.networks.training import bootstrap_weights
 
 SEEDS = range(2026, 2031)
 
@@ -93,3 +104,34 @@ def test_people_who_tune_are_not_people_who_are_evaluated(
     evaluated = evaluation_factuals(cancer, cancer_network, 2026, 250).row_ids
     assert not set(tuning) & set(evaluated)
     assert not set(tuning) & set(cancer.row_ids("train"))
+
+
+def test_a_method_cannot_train_a_changed_model_of_the_evaluation(tmp_path: Path) -> None:
+    """The learner that methods see refuses the bank's recipes, and trains others."""
+    seen: list[str] = []
+
+    @method("copycat")
+    def copycat(context: Context, factuals: Factuals) -> Any:
+        weights = np.pad(
+            bootstrap_weights(len(context.task.split.train), context.base_seed + 10_003),
+            (0, len(context.task.split.update)),
+        )
+        theirs = TrainingRecipe(initialisation_seed=context.base_seed, row_weights=weights)
+        mine = ensemble_recipes(context.task, context.base_seed, 1)
+        assert len(context.learner.train(mine, context.task)) == 1
+        for what in ("perturbed", "replacement_learners", "configurations"):
+            assert not hasattr(context.learner, what)
+        try:
+            context.learner.train([*mine, theirs], context.task)
+        except InputError as error:
+            seen.append(str(error))
+        return factuals.rows + 1
+
+    families = ["new-initialization", "bootstrap"]
+    asked = {"datasets": ["diabetes"], "factuals": 2, "families": families}
+    try:
+        run(Plan.preset("quick", methods=["copycat"], **asked), tmp_path, jobs=1)
+    finally:
+        del methods.REGISTRY._registered["copycat"]
+    assert len(seen) == 1
+    assert "recipe 1 is that of a changed model of the evaluation" in seen[0]
