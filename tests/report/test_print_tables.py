@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from changeproof.paper.tables import PUBLISHED
 from changeproof.report.print_formats import PrintTable, as_csv, as_latex, as_markdown
 from changeproof.report.print_tables import print_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED = ROOT / "src" / "changeproof" / "report" / "published"
 NAMES = [
     "dataset_summary", "change_magnitude", "full_results", "family_results",
     "generation_seconds", "certified",

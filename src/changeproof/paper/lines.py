@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 
-import pandas as pd
-
-PUBLISHED = Path(__file__).parent / "published"
 TEXT = "text"
 ALL_DATASETS = "all"
-# What the published times were measured on (section Evaluation of the paper).
-PAPER_MACHINE = "Apple M4 Pro"
 # Decimal fractions are not exact: 62.2 - 60.2 must count as 2.
 SLACK = 1e-9
-
-
-@cache
-def published_table(name: str) -> pd.DataFrame:
-    """Return a table of the paper, as it was published."""
-    return pd.read_csv(PUBLISHED / f"{name}.csv")
-
-
-def published_families() -> set[str]:
-    """Return the families of change of the paper."""
-    return set(published_table("change_magnitude")["family"])
 
 
 class Rule(StrEnum):
@@ -100,45 +80,3 @@ class Line:
         if self.within:
             return Verdict.WITHIN
         return Verdict.EXPLAINED if self.explanation else Verdict.OUTSIDE
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """A documented difference from the paper: where, how far, and why."""
-
-    table: str
-    dataset: str
-    method_or_family: str
-    metrics: list[str]
-    allowance: float
-    reason: str
-    expected: float | None = None
-
-    def names(self, line: Line) -> bool:
-        """Whether this is about that number."""
-        mine = (self.table, self.dataset, self.method_or_family)
-        return mine == (line.table, line.dataset, line.method_or_family) and (
-            line.metric in self.metrics
-        )
-
-    def explains(self, line: Line) -> bool:
-        """Whether the run's number is the one that was expected instead."""
-        if line.ours is None or not self.names(line):
-            return False
-        expected = line.published if self.expected is None else self.expected
-        return abs(line.ours - expected) <= self.allowance + SLACK
-
-
-def read_deviations(path: Path = PUBLISHED / "deviations.toml") -> list[Deviation]:
-    """Return the documented deviations."""
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]
-    return [Deviation(**entry) for entry in entries]
-
-
-def with_explanations(lines: Iterable[Line], deviations: Iterable[Deviation]) -> list[Line]:
-    """Return the lines, each with the reasons of the deviations that explain it."""
-    known = list(deviations)
-    return [
-        replace(line, explanation=" ".join(d.reason for d in known if d.explains(line)))
-        for line in lines
-    ]

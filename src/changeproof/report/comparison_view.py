@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from changeproof.paper.comparison import PaperComparison
-from changeproof.paper.lines import ALL_DATASETS, PAPER_MACHINE, Line, Rule, Verdict
+from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
+from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.reading import SHORT_FAMILIES, SHORT_METRICS
 from changeproof.report.terminal import print_table
 

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from changeproof.paper.comparison import compare_tables
-from changeproof.paper.lines import PAPER_MACHINE, Line, Verdict
+from changeproof.paper.lines import Line, Verdict
+from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.page.packing import number
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 
