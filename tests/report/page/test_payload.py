@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from changeproof import Plan, Results, build_tables, load_task
+from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
-from changeproof.report.page.packing import number
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages

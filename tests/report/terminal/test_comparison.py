@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from changeproof import compare_with_paper
-from changeproof.report.comparison_view import print_comparison
+from changeproof.report.terminal.comparison import print_comparison
 from published_run import Tables, setting, write_run
 
 
@@ -29,11 +29,12 @@ def test_the_terminal_shows_what_differs_in_80_columns(tmp_path: Path) -> None:
             line.startswith(" " * 20) for line in shown[everything].splitlines() if line.strip()
         )
     brief = shown[False]
-    assert "robx-balanced  end-to-end" in brief
+    assert "RobX balanced  end-to-end" in brief
     assert "-87.56  outside" in brief
     assert "+8.10  explained" in brief
     assert "share near" in brief
-    assert "kdtree" not in brief
-    assert "1 of 303 judged numbers are outside their tolerance, unexplained." in brief
+    assert "KD-tree" not in brief
+    assert "KD-tree" in shown[True]
+    assert "1 of 303 judged numbers are outside their tolerance, without an explanation." in brief
     assert "Seconds per request (published: Apple M4 Pro)" in shown[True]
     assert len(shown[True].splitlines()) > 300

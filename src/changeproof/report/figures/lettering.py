@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
@@ -61,18 +61,18 @@ def shortened(text: str, size: float, room: float) -> str:
 
 
 def labels(
-    names: Sequence[str], shown: Mapping[str, str], *, size: float, room: float
+    references: Sequence[str], name_of: Callable[[str], str], *, size: float, room: float
 ) -> dict[str, str]:
-    """Return a label for each name that fits into the room, and no label twice."""
+    """Return a label for each reference that fits into the room, and no label twice."""
     found: dict[str, str] = {}
-    for name in names:
-        text = literal(shown.get(name, name))
+    for reference in references:
+        text = literal(name_of(reference))
         label, number = shortened(text, size, room), 1
         while label in found.values():
             number += 1
             suffix = f" ({number})"
             label = shortened(text, size, room - text_width(suffix, size)) + suffix
-        found[name] = label
+        found[reference] = label
     return found
 
 

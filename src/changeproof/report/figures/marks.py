@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from changeproof.report.print_names import METHODS
+from changeproof.report.names import METHODS
 
 # Okabe and Ito's eight colours, and a grey.
 COLOURS = (
@@ -48,8 +48,9 @@ class Mark:
 def method_marks(methods: Iterable[str]) -> dict[str, Mark]:
     """Return a mark for each method.
 
-    The paper's methods always have the same mark, whichever of them there are; all others take
-    the next ones in alphabetical order. No two of up to 180 methods share one.
+    The paper's methods always have the same mark, whichever of them there are. All others, and
+    the paper's with settings, take the next ones in alphabetical order. No two of up to 180
+    methods share one.
     """
     named = set(methods)
     order = [*METHODS, *sorted(named - METHODS.keys())]

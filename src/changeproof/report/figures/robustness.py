@@ -14,18 +14,19 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from changeproof.report.figures.lettering import SMALL, TEXT, labels, text_width, widest
+from changeproof.report.figures.lettering import SMALL, labels, text_width, widest
 from changeproof.report.figures.sheet import (
     COLUMN_HEIGHT,
     COLUMN_WIDTH,
     EDGE,
     GAP,
     TITLE,
+    Grid,
     Sheet,
     for_print,
     note_height,
 )
-from changeproof.report.print_names import DATASETS, FAMILIES, METHODS, in_order
+from changeproof.report.names import family_name, in_order, method_name
 
 ROW = 0.148
 WIDEST_CELL = 0.5
@@ -65,36 +66,27 @@ def robustness_heat_map(
     methods, families = in_order(family_results["method"]), in_order(family_results["family"])
     names = list(datasets) if datasets is not None else in_order(family_results["dataset"])
     columns = min(columns, len(names))
-    beside = labels(methods, METHODS, size=SMALL, room=LONGEST_NAME)
-    below = labels(families, FAMILIES, size=SMALL, room=LONGEST_FAMILY)
+    beside = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
+    below = labels(families, family_name, size=SMALL, room=LONGEST_FAMILY)
     left = _left_margin(list(beside.values()), list(below.values()))
     room = (width - left - EDGE - (columns - 1) * GAP) / columns
     panel_width = min(room, WIDEST_CELL * len(families))
-    panel_height = ROW * len(methods)
-    step = TITLE + panel_height + 0.05
-    lines = -(-len(names) // columns)
+    grid = Grid(names, columns, left, GAP, panel_width, ROW * len(methods), 0.05)
     foot = _foot(list(below.values()))
 
     numbers = panel_width / len(families) >= text_width("100", SMALL) + 0.02
-    panels = {name: _values(family_results, name, methods, families) for name in names}
-    notes = _notes(list(panels.values()))
-    bar = 0.0 if numbers else BAR
-    height = lines * step + foot + bar + note_height(notes, width)
-    sheet = Sheet(width, height)
-    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
-    for number, name in enumerate(names):
-        line, column = divmod(number, columns)
-        place = (left + column * (panel_width + GAP), line * step + TITLE)
-        axes = sheet.axes(*place, panel_width, panel_height)
-        sheet.title(axes, titles[name])
-        _draw_panel(axes, *panels[name], numbers=numbers)
-        last = number + columns >= len(names)
-        axes.set_yticks(range(len(methods)), beside.values() if column == 0 else [])
+    values = {name: _values(family_results, name, methods, families) for name in names}
+    notes = _notes(list(values.values()))
+    notes_top = grid.depth + foot + (0.0 if numbers else BAR)
+    sheet = Sheet(width, notes_top + note_height(notes, width))
+    for name, axes, first, last in sheet.panels(grid):
+        _draw_panel(axes, *values[name], numbers=numbers)
+        axes.set_yticks(range(len(methods)), beside.values() if first else [])
         axes.set_xticks(range(len(families)), below.values() if last else [])
         _tilt(axes)
     if not numbers:
-        _draw_bar(sheet, left, lines * step + foot, panel_width)
-    sheet.notes(notes, height - note_height(notes, width) + 0.03)
+        _draw_bar(sheet, left, grid.depth + foot, panel_width)
+    sheet.notes(notes, notes_top + 0.03)
     return sheet.figure
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from changeproof.methods import get_method
-from changeproof.report.page.packing import number
-from changeproof.report.page.words import listed
+from changeproof.report.names import dataset_name, family_name, method_name, without_settings
+from changeproof.report.numbers import number, percent
+from changeproof.report.words import listed
 from changeproof.runs.plan import Plan
 from changeproof.runs.readings import Readings
 
@@ -37,7 +38,7 @@ class Promise:
 def _box(settings: Mapping[str, Any]) -> Promise:
     words = (
         f"holds for every network whose weights and biases differ by at most "
-        f"{settings['radius']:g} from today's (proven exactly)"
+        f"{settings['radius']:g} from today's. This is proven exactly"
     )
     return Promise(words, 100.0, PARAMETERS, float(settings["radius"]))
 
@@ -45,8 +46,8 @@ def _box(settings: Mapping[str, Any]) -> Promise:
 def _sampled_box(settings: Mapping[str, Any]) -> Promise:
     words = (
         f"holds for at least {100 * settings['robustness']:g} % of the networks in a box around "
-        f"today's parameters, with {100 * settings['confidence']:g} % confidence (sampled); the "
-        f"box is as wide as an incremental update moves them"
+        f"today's parameters, with {100 * settings['confidence']:g} % confidence (by sampling). "
+        f"The box is as wide as an incremental update moves the parameters"
     )
     return Promise(words, 100.0 * settings["robustness"], PARAMETERS, "radius")
 
@@ -54,7 +55,7 @@ def _sampled_box(settings: Mapping[str, Any]) -> Promise:
 def _ensemble(settings: Mapping[str, Any]) -> Promise:
     words = (
         f"holds for at least {100 * settings['robustness']:g} % of networks like the "
-        f"{settings['ensemble_size']} bootstrap networks that it asked, with "
+        f"{settings['ensemble_size']} bootstrap networks that the method trained, with "
         f"{100 * settings['confidence']:g} % confidence"
     )
     return Promise(words, 100.0 * settings["robustness"], "bootstrap", always=True)
@@ -73,8 +74,8 @@ def promises(certified: pd.DataFrame, plan: Plan) -> dict[str, Promise]:
     certifying = set(certified["method"])
     found = {}
     for method in plan.methods:
-        if method in PROMISES:
-            found[method] = PROMISES[method](get_method(method)().settings())
+        if (name := without_settings(method)) in PROMISES:
+            found[method] = PROMISES[name](get_method(method)().settings())
         elif method in certifying:
             found[method] = Promise("certifies its counterfactuals by a test of its own")
     return found
@@ -86,7 +87,7 @@ def guarantees(
     """Return every promise with the certified share and what happened on its own ground."""
     made = promises(tables["certified"], plan)
     if not made:
-        return {"nothing": "None of the methods in this run promises anything."}
+        return {"nothing": "No method of this run promises anything."}
     if tables["full_results"].empty:
         return {"nothing": "No method with a certificate is finished yet."}
     shares = {
@@ -158,6 +159,7 @@ def _words(family_results: pd.DataFrame, made: Mapping[str, Promise]) -> str:
         mine = mine.dropna(subset=["empirical_robustness_mean"])
         if not mine.empty:
             low = mine.iloc[int(mine["empirical_robustness_mean"].to_numpy().argmin())]
-            value = low["empirical_robustness_mean"]
-            parts.append(f"{method} {value:.1f} % ({low['dataset']}, {low['family']})")
-    return f"The lowest that happened in any family: {listed(parts)}." if parts else ""
+            where = f"{dataset_name(low['dataset'])}, {family_name(low['family'])}"
+            value = percent(low["empirical_robustness_mean"])
+            parts.append(f"{method_name(method)} {value} ({where})")
+    return f"The lowest values in any family: {listed(parts)}." if parts else ""

@@ -11,22 +11,30 @@ from changeproof.changes import get_family
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
 from changeproof.methods import get_method
+from changeproof.report.names import (
+    dataset_name,
+    different_names,
+    family_name,
+    method_name,
+    short_family,
+)
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import DIRECTIONS, people
 from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
-from changeproof.report.page.scores import (
-    answers,
+from changeproof.report.page.times import generation, published, stages
+from changeproof.report.recourse import TEMPLATES
+from changeproof.report.scores import Scores, frontier_of, ranked, scores
+from changeproof.report.words import (
+    after,
     heat_map_words,
     hidden_words,
-    price,
+    listed,
     price_words,
-    scores,
+    sentence,
 )
-from changeproof.report.page.times import generation, published, stages
-from changeproof.report.page.words import listed, short_family
-from changeproof.report.recourse import TEMPLATES
+from changeproof.runs.plan import Plan
 from changeproof.runs.readings import Readings
 
 MOST_MISSING = 200
@@ -40,13 +48,18 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
         "datasets": list(plan.datasets),
         "methods": [_method(name, name in plan.counterfactuals) for name in plan.methods],
         "families": [_family(name) for name in plan.families],
+        "shown": {
+            "datasets": different_names(plan.datasets, dataset_name),
+            "methods": different_names(plan.methods, method_name),
+            "families": different_names(plan.families, family_name),
+        },
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
         "state": state(readings, tables),
         "scores": table,
         "answers": answers(table, plan),
         "finished": _finished(tables["seed_results"], plan.datasets, plan.methods),
-        "price": price(table),
+        "price": [frontier_of(families[0], "empirical_robustness") for families in table],
         "words": {
             "heat": heat_map_words(table, plan),
             "hidden": hidden_words(table, plan),
@@ -80,6 +93,25 @@ def build_bulk(readings: Readings) -> list[dict[str, Any]]:
     return bulk
 
 
+def answers(table: Scores, plan: Plan) -> list[list[dict[str, Any]]]:
+    """Return for every dataset and family the methods in order, the frontier and sentences."""
+    changes = [after(None, len(plan.families)), *(after(family) for family in plan.families)]
+    return [
+        [
+            {
+                "order": ranked(row),
+                "frontier": frontier_of(row, "end_to_end_robustness"),
+                "sentences": [
+                    "" if score is None else sentence(change, method, score)
+                    for method, score in zip(plan.methods, row, strict=True)
+                ],
+            }
+            for change, row in zip(changes, families, strict=True)
+        ]
+        for families in table
+    ]
+
+
 def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Say what is missing, in sentences, and name the pieces."""
     inventory, plan = readings.inventory, readings.results.shown
@@ -90,24 +122,24 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
     notes = []
     if missing:
         notes.append(
-            f"{len(missing)} of {total} pieces are missing or damaged. Numbers are there for "
+            f"{len(missing)} of {total} pieces are missing or damaged. There are numbers for "
             f"{there} of {wanted} combinations of dataset, base model and method."
         )
         if there > len(readings.answered):
             notes.append(
-                "The numbers are those of the folder tables, written when the run was finished; "
-                "what needs the missing pieces (people, single changed models) is left out. Pieces "
-                "also count as missing when the code that makes them has changed since."
+                "The numbers come from the folder tables, written when the run was finished. What "
+                "needs the missing pieces (people, single changed models) is left out. A piece "
+                "also counts as missing when the code that makes it has changed since."
             )
         notes.append(f"Go on with: changeproof run --out {readings.results.folder}")
     if len(plan.base_seeds) == 1:
         notes.append(
-            "There is one base model per dataset, so there is no spread over base models: "
-            "standard deviations and intervals are left out."
+            "There is one base model per dataset, so standard deviations and intervals over base "
+            "models are left out."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
     if silent := _silent(tables["full_results"]):
-        notes.append(f"No CFE that the base models accept: {listed(silent)}.")
+        notes.append(f"The base models accept no CFE of {listed(silent)}.")
     return {
         "complete": inventory.complete,
         "notes": notes,
@@ -118,7 +150,8 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
 
 def _silent(full_results: pd.DataFrame) -> list[str]:
     nothing = full_results[full_results["empirical_robustness_mean"].isna()]
-    return [f"{row.method} on {row.dataset}" for row in nothing.itertuples(index=False)]
+    pairs = zip(nothing["method"], nothing["dataset"], strict=True)
+    return [f"{method_name(method)} on {dataset_name(dataset)}" for method, dataset in pairs]
 
 
 def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[list[int]]:
@@ -128,7 +161,7 @@ def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[l
 
 
 def _method(name: str, given: bool) -> dict[str, str]:
-    summary = "counterfactuals that came from elsewhere" if given else get_method(name).summary
+    summary = "counterfactuals from elsewhere" if given else get_method(name).summary
     return {"name": name, "summary": summary}
 
 

@@ -7,7 +7,7 @@ page.drawn = new Map();
 
 page.colour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-page.series = (place) => page.colour(`series-${place % 10}`);
+page.series = (place) => page.colour(`series-${page.hue(place)}`);
 
 // Room is made below and to the left only: labels at the right edge would come and go with it.
 page.axis = (changes = {}) => ({
@@ -93,7 +93,7 @@ page.queue = (plot, draw) => {
 };
 
 // content: {words, columns, rows, texts, panels: [{title, height, draw}]}; `show` changes it.
-page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
+page.figure = (parent, name, title, caption, { extra = null, single = false } = {}) => {
   const words = page.make("p", { id: `${name}-words`, class: "words" });
   const panels = page.make("div", {
     class: single ? "panels single" : "panels", role: "img", "aria-label": title,
@@ -138,8 +138,17 @@ page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
     });
     fill();
   };
+  parent.append(element);
   return { element, show };
 };
+
+// A panel for each dataset; `draw` is given its position.
+page.panels = (datasets, height, draw) => datasets.map((dataset) =>
+  ({ title: page.datasets[dataset], height, draw: draw(dataset) }));
+
+// Points, and what is told of each when it is pointed at.
+page.points = (x, y, marker, text, more = {}) =>
+  ({ type: "scatter", mode: "markers", x, y, marker, text, hoverinfo: "text", ...more });
 
 // Cells with numbers on colour-blind safe colours. `cells` are {value, text, hover}.
 page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } = {}) => {

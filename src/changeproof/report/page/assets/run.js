@@ -10,52 +10,49 @@ page.section("time", (body) => {
 });
 
 page.generationFigure = (body, generation) => {
-  const figure = page.figure("generation", "Milliseconds per request",
-    "◆ median, ○ mean, | 90 % quantile, on a logarithmic scale, over all datasets.",
+  const figure = page.figure(body, "generation", "Milliseconds per request",
+    "◆ median, ○ mean, | 90 % quantile, over all datasets, on a logarithmic scale.",
     { single: true });
-  body.append(figure.element);
-  const names = generation.methods.map(page.plain);
+  const shown = generation.methods.map((method) => page.name("methods", method));
+  const names = shown.map(page.plain);
   const kinds = [["median", "diamond", 0], ["mean", "circle-open", 1], ["90 % quantile",
     "line-ns-open", 2]];
   const height = page.tall(names.length, 30, 70);
   const draw = () => ({
-    data: kinds.map(([title, symbol, place]) => ({
-      type: "scatter", mode: "markers", y: names,
-      x: generation.milliseconds.map((row) => row[place]),
-      marker: { symbol, size: place === 2 ? 14 : 10, color: page.series(place),
+    data: kinds.map(([title, symbol, place]) => page.points(
+      generation.milliseconds.map((row) => row[place]), names,
+      { symbol, size: place === 2 ? 14 : 10, color: page.series(place),
         line: { width: 2, color: page.series(place) } },
-      text: generation.milliseconds.map((row, method) =>
-        `<b>${names[method]}</b><br>${title} ${Number(row[place].toPrecision(3))} ms`),
-      hoverinfo: "text",
-    })),
+      generation.milliseconds.map((row, method) =>
+        `<b>${names[method]}</b><br>${title} ${Number(row[place].toPrecision(3))} ms`))),
     layout: page.layout(height, {
       xaxis: page.axis({ type: "log", ticksuffix: " ms", dtick: 1 }),
-      yaxis: page.categories(generation.methods, { autorange: "reversed" }),
+      yaxis: page.categories(shown, { autorange: "reversed" }),
     }),
   });
   figure.show({
     words: generation.words, texts: 1,
-    columns: ["method", "median_ms", "mean_ms", "p90_ms", "budget_used_up"],
+    columns: ["method", "median_ms", "mean_ms", "p90_ms", "budget_exhausted"],
     rows: () => generation.methods.map((method, place) =>
-      [method, ...generation.milliseconds[place], generation.exhausted[place]]),
+      [method, ...generation.milliseconds[place], generation.budget_exhausted[place]]),
     panels: [{ height, draw }],
   });
 };
 
 page.stagesFigure = (body, stages) => {
-  const at = (name) => stages.columns.indexOf(name);
-  const order = [...stages.rows].sort((a, b) => b[at("seconds")] - a[at("seconds")]);
-  const label = (row) => [row[at("stage")], row[at("subject")]].filter(Boolean).join(" ");
-  const figure = page.figure("stages", "Where the time of the run went",
+  const seconds = stages.columns.indexOf("seconds");
+  const order = [...stages.rows].sort((a, b) => b[seconds] - a[seconds]);
+  // The first two columns: the stage, and the method or family, if any.
+  const label = (row) => row.slice(0, 2).filter(Boolean).join(" ");
+  const figure = page.figure(body, "stages", "Where the time of the run went",
     "Seconds of work, summed over pieces.", { single: true });
-  body.append(figure.element);
   const height = page.tall(order.length, 22, 60);
   figure.show({
     words: stages.words, texts: 2, columns: stages.columns, rows: () => stages.rows,
     panels: [{ height, draw: () => ({
       data: [{ type: "bar", orientation: "h", y: order.map(label).map(page.plain),
-        x: order.map((row) => row[at("seconds")]), marker: { color: page.colour("bar") },
-        text: order.map((row) => `${page.plain(label(row))}<br>${row[at("seconds")]} s`),
+        x: order.map((row) => row[seconds]), marker: { color: page.colour("bar") },
+        text: order.map((row) => `${page.plain(label(row))}<br>${row[seconds]} s`),
         hoverinfo: "text", textposition: "none" }],
       layout: page.layout(height, {
         xaxis: page.axis({ ticksuffix: " s" }),
@@ -118,17 +115,17 @@ page.section("run", (body) => {
       run.datasets.map((each) => [each.name, each.title ?? "", each.favourable ?? "",
         each.licence ?? "", each.fingerprint]), { texts: 5 }),
     ...(fragile.length ? [page.make("h3", {}, "What tuning hung on"),
-      page.make("p", {}, "Settings are chosen on validation rows of the first base model: highest " +
-        "base validity, ties by lower distance. These picks hang on one row, or on none, and may " +
-        "be others on other rows:"),
+      page.make("p", {}, "Settings are chosen on validation rows of the first base model: the " +
+        "highest base validity wins, and of equals the lower distance. These picks hang on one " +
+        "row, or on none. Other rows may lead to other picks:"),
       page.make("ul", { id: "fragile" }, ...fragile.map((text) => page.make("li", {}, text)))] : []),
     page.make("h3", {}, "Versions and machine"),
     facts([["versions", joined(run.versions)], ["this page was written on", joined(run.machine)],
       ["and at", run.written], ["fingerprint of the run", run.fingerprint]]),
     page.make("p", { class: "muted" },
       "Fingerprints are hashes of data, settings, code and library versions. Equal fingerprints " +
-      "mean the same bytes on every x86-64-v3 processor (those of the last ten years), whatever " +
-      "the number of workers. Models from other libraries are as exact as these are."),
+      "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +
+      "number of workers. Models from other libraries are only as exact as those libraries."),
     page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
       page.table("Fingerprints", ["piece", "fingerprint", "state"], run.pieces,
         { texts: 3, tall: true })),

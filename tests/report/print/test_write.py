@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from changeproof import Results
-from changeproof.report.printing import write_print
+from changeproof.report.print.write import write_print
 from changeproof.runs.tables import read_tables
 
 FIGURES = ("robustness", "decomposition", "tradeoff", "magnitude")

@@ -9,11 +9,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from changeproof.files import write_whole
-from changeproof.report.figures import FORMATS, decomposition, encoded, robustness, tradeoff
-from changeproof.report.figures.magnitude import change_magnitude_chart
-from changeproof.report.print_formats import as_csv, as_latex, as_markdown
-from changeproof.report.print_names import in_order
-from changeproof.report.print_tables import print_tables
+from changeproof.report.figures import (
+    FORMATS,
+    change_magnitude_chart,
+    decomposition,
+    distance_tradeoff,
+    encoded,
+    robustness,
+    robustness_heat_map,
+    score_decomposition,
+    tradeoff,
+)
+from changeproof.report.names import in_order
+from changeproof.report.print.formats import as_csv, as_latex, as_markdown
+from changeproof.report.tables import print_tables
 
 FIGURES = Path("report", "figures")
 TABLES = Path("report", "tables")
@@ -21,19 +30,9 @@ WRITERS = {"tex": as_latex, "md": as_markdown, "csv": as_csv}
 
 # Name of the figure, its table, how to draw it, and for how many datasets there is room.
 PANELS: tuple[tuple[str, str, Callable[..., Figure], Callable[[int], int]], ...] = (
-    (
-        "robustness",
-        "family_results",
-        robustness.robustness_heat_map,
-        robustness.datasets_per_column,
-    ),
-    (
-        "decomposition",
-        "full_results",
-        decomposition.score_decomposition,
-        decomposition.datasets_per_column,
-    ),
-    ("tradeoff", "full_results", tradeoff.distance_tradeoff, tradeoff.datasets_per_column),
+    ("robustness", "family_results", robustness_heat_map, robustness.datasets_per_column),
+    ("decomposition", "full_results", score_decomposition, decomposition.datasets_per_column),
+    ("tradeoff", "full_results", distance_tradeoff, tradeoff.datasets_per_column),
 )
 
 
