@@ -22,7 +22,7 @@ def results_html(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _html(table: Table) -> str:
-    rows = [_row("th", table.headings, [each.short or each.name for each in table.headings])]
+    rows = [_row("th", table.headings, [each.on_screen for each in table.headings])]
     for title, section in table.sections:
         if table.section_heading:
             head = f'<th colspan="{len(table.headings)}" style="text-align: left">'

@@ -17,7 +17,7 @@ from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.names import SHORT_FAMILIES, dataset_name, method_name, short_family
 from changeproof.report.numbers import UNDEFINED, Measured
-from changeproof.report.tables import RESULTS
+from changeproof.report.tables import METRICS
 from changeproof.report.terminal.tables import print_table, say
 
 TITLES = {
@@ -28,7 +28,7 @@ TITLES = {
     "text": "Claims of the text",
 }
 SHORT_NAMES = {
-    **{metric: (head.short or head.name).lower() for metric, (head, _) in RESULTS.items()},
+    **{metric: head.on_screen.lower() for metric, (head, _) in METRICS.items()},
     "hard_disagreement_percent": "disagree (%)",
     "probability_mae": "prob. MAE",
 }

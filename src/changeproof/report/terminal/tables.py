@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import pandas as pd
 from rich import box
@@ -19,9 +20,8 @@ def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = N
     for table in screen_tables(tables):
         grid = _grid(table.title)
         for heading in table.headings:
-            grid.add_column(
-                escape(heading.short or heading.name), justify="left" if heading.left else "right"
-            )
+            justify: Literal["left", "right"] = "left" if heading.left else "right"
+            grid.add_column(escape(heading.on_screen), justify=justify, no_wrap=not heading.left)
         for title, rows in table.sections:
             if table.section_heading:
                 grid.add_row(escape(title), style="bold")
@@ -56,6 +56,7 @@ def _grid(title: str) -> Grid:
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,
+        show_edge=False,
     )
 
 
