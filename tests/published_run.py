@@ -9,8 +9,7 @@ import pandas as pd
 
 from changeproof import Plan, family_names
 from changeproof.paper.comparison import PaperComparison
-from changeproof.paper.lines import Verdict
-from changeproof.paper.tables import PUBLISHED
+from changeproof.paper.lines import PUBLISHED, Verdict
 from changeproof.runs.directory import write_plan
 
 Tables = dict[str, pd.DataFrame]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from changeproof.paper.lines import TEXT, Line, Rule
-from changeproof.paper.tables import PUBLISHED, published_families
+from changeproof.paper.lines import PUBLISHED, TEXT, Line, Rule
+from changeproof.paper.tables import published_families
 
 Tables = Mapping[str, pd.DataFrame]
 # What is compared: metric, rule, published value, ours (None where the run has none), our sd.

@@ -12,9 +12,8 @@ import pandas as pd
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.files import write_whole
 from changeproof.paper.claims import claim_lines
-from changeproof.paper.deviations import read_deviations, with_explanations
-from changeproof.paper.lines import TEXT, Line, Verdict
-from changeproof.paper.tables import TABLES, published_families, published_table
+from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
+from changeproof.paper.tables import published_families, published_table, table_lines
 from changeproof.runs.finished import read_finished
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.tables import FOLDER
@@ -101,12 +100,7 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
 def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
     """Put the published numbers beside those in the tables of a finished run."""
     partial = _partial_averages(tables)
-    lines = [
-        line
-        for table in TABLES
-        for line in table.lines(tables[table.name], partial.get(table.name, ()))
-    ]
-    lines += claim_lines(tables)
+    lines = [*table_lines(tables, partial), *claim_lines(tables)]
     warnings = [*plan_warnings(plan), *_partial_warnings(partial)]
     return PaperComparison(
         tuple(with_explanations(lines, read_deviations())),

@@ -1,11 +1,15 @@
-"""One published number beside ours: the difference, and what to think of it."""
+"""One published number beside ours: the difference, what to think of it, and known reasons."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
+PUBLISHED = Path(__file__).parent / "published"
 TEXT = "text"
 ALL_DATASETS = "all"
 # Decimal fractions are not exact: 62.2 - 60.2 must count as 2.
@@ -80,3 +84,45 @@ class Line:
         if self.within:
             return Verdict.WITHIN
         return Verdict.EXPLAINED if self.explanation else Verdict.OUTSIDE
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A documented difference from the paper: where, how far, and why."""
+
+    table: str
+    dataset: str
+    method_or_family: str
+    metrics: list[str]
+    allowance: float
+    reason: str
+    expected: float | None = None
+
+    def names(self, line: Line) -> bool:
+        """Whether the deviation is one of that number."""
+        mine = (self.table, self.dataset, self.method_or_family)
+        return mine == (line.table, line.dataset, line.method_or_family) and (
+            line.metric in self.metrics
+        )
+
+    def explains(self, line: Line) -> bool:
+        """Whether the run's number is the one that was expected instead."""
+        if line.ours is None or not self.names(line):
+            return False
+        expected = line.published if self.expected is None else self.expected
+        return abs(line.ours - expected) <= self.allowance + SLACK
+
+
+def read_deviations(path: Path = PUBLISHED / "deviations.toml") -> list[Deviation]:
+    """Return the documented deviations."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]
+    return [Deviation(**entry) for entry in entries]
+
+
+def with_explanations(lines: Iterable[Line], deviations: Iterable[Deviation]) -> list[Line]:
+    """Return the lines, each with the reasons of the deviations that explain it."""
+    known = list(deviations)
+    return [
+        replace(line, explanation=" ".join(d.reason for d in known if d.explains(line)))
+        for line in lines
+    ]

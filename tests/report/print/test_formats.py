@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.paper.tables import PUBLISHED
+from changeproof.paper.lines import PUBLISHED
 from changeproof.report.print.formats import as_csv, as_latex, as_markdown
 from changeproof.report.tables import Table, print_tables
 

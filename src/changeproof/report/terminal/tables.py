@@ -28,7 +28,7 @@ def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = N
             for row in rows:
                 grid.add_row(*(escape(table.on_screen(cell)) for cell in row))
             grid.add_section()
-        console.print(grid)
+        console.print(grid, "")
 
 
 def print_table(title: str, table: pd.DataFrame, console: Console | None = None) -> None:
@@ -40,7 +40,7 @@ def print_table(title: str, table: pd.DataFrame, console: Console | None = None)
         grid.add_column(escape(str(column)), justify="right" if numeric else "left")
     for row in table.itertuples(index=False):
         grid.add_row(*(escape(_cell(value)) for value in row))
-    console.print(grid)
+    console.print(grid, "")
 
 
 def say(console: Console, text: str) -> None:
