@@ -21,7 +21,7 @@ from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.names import method_name
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.report.recourse import recourse
+from changeproof.report.recourse import Wording
 from changeproof.runs.readings import Readings
 from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
@@ -205,7 +205,7 @@ def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: R
     page.wait_for_function(f"document.querySelector('#person-shown').textContent.includes('{row}')")
     card = page.locator(".card[data-method='kdtree']")
     task = load_task("diabetes")
-    expected = [str(each) for each in recourse(task, answers.factuals[3], answers.rows[3])]
+    expected = [str(each) for each in Wording(task).changes(answers.factuals[3], answers.rows[3])]
     if card.locator("summary").count():
         card.locator("summary").click()
     # The rest of a long list is built when its "toggle" event comes, after the click returned.

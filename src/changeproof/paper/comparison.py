@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -25,7 +25,12 @@ COLUMNS = (
 )  # fmt: skip
 # Tables that only the claims of the text need.
 CLAIM_TABLES = ("certified", "diagnostics")
-OVER_FAMILIES = ("empirical_robustness", "end_to_end_robustness")
+# What is said of averages over other families or datasets than the paper's.
+PARTIAL = {
+    "full_results": "robustness over all families is not judged: the run has other families",
+    "change_magnitude": "sizes of changes are means over datasets and are not judged: the run has "
+    "other datasets",
+}
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperCompa
     """Put the published numbers beside those in the tables of a finished run."""
     partial = _partial_averages(tables)
     lines = [*table_lines(tables, partial), *claim_lines(tables)]
-    warnings = [*plan_warnings(plan), *_partial_warnings(partial)]
+    warnings = [*plan_warnings(plan), *(PARTIAL[table] for table in partial)]
     return PaperComparison(
         tuple(with_explanations(lines, read_deviations())),
         tuple(warnings),
@@ -133,18 +138,11 @@ def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str
     """Return the metrics by table that average over other families or datasets than the paper."""
     partial: dict[str, tuple[str, ...]] = {}
     if set(tables["family_results"]["family"]) != published_families():
-        partial["full_results"] = OVER_FAMILIES
+        partial["full_results"] = ("empirical_robustness", "end_to_end_robustness")
     datasets = published_table("dataset_summary")["dataset"]
     if set(tables["dataset_summary"]["dataset"]) != set(datasets):
         partial["change_magnitude"] = ("hard_disagreement_percent", "probability_mae")
     return partial
-
-
-def _partial_warnings(partial: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    if "full_results" in partial:
-        yield "robustness over all families is not judged: the run has other families"
-    if "change_magnitude" in partial:
-        yield "change magnitudes, means over datasets, are not judged: the run has other datasets"
 
 
 def _missing(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:

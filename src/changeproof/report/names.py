@@ -15,11 +15,11 @@ REFERENCE = re.compile(r"(?P<name>[\w.:-]+)\((?P<settings>.*)\)", re.DOTALL)
 
 
 class FamilyName(NamedTuple):
-    """A family in full, in a narrow column, and as the heading of one, line by line."""
+    """A family in full, in a narrow column, and as a heading with a word on each line."""
 
     full: str
     short: str
-    heading: tuple[str, ...]
+    heading: str
 
 
 DATASETS = {
@@ -40,16 +40,14 @@ METHODS = {
     "wachter": "Wachter",
 }
 FAMILIES = {
-    "new-initialization": FamilyName("New initialization", "init", ("New", "init.")),
-    "bootstrap": FamilyName("Bootstrap", "boot", ("Boot-", "strap")),
-    "data-deletion": FamilyName("Data deletion", "delete", ("Data", "deletion")),
-    "data-addition": FamilyName("Data addition", "add", ("Data", "addition")),
-    "label-update": FamilyName("Label update", "labels", ("Label", "update")),
-    "training-configuration": FamilyName(
-        "Training configuration", "train", ("Training", "config.")
-    ),
-    "architecture": FamilyName("Architecture", "arch", ("Archi-", "tecture")),
-    "parameter-perturbation": FamilyName("Parameter perturbation", "param", ("Param.", "perturb.")),
+    "new-initialization": FamilyName("New initialization", "init", "New init."),
+    "bootstrap": FamilyName("Bootstrap", "boot", "Boot- strap"),
+    "data-deletion": FamilyName("Data deletion", "delete", "Data deletion"),
+    "data-addition": FamilyName("Data addition", "add", "Data addition"),
+    "label-update": FamilyName("Label update", "labels", "Label update"),
+    "training-configuration": FamilyName("Training configuration", "train", "Training config."),
+    "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
+    "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
 }
 FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
 SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape
 
 import pandas as pd
 
-from changeproof.report.tables import Heading, Table, screen_tables
+from changeproof.report.tables import Table, screen_tables
 
 
 def results_html(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -22,19 +22,10 @@ def results_html(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _html(table: Table) -> str:
-    rows = [_row("th", table.headings, [each.on_screen for each in table.headings])]
-    for title, section in table.sections:
-        if table.section_heading:
-            head = f'<th colspan="{len(table.headings)}" style="text-align: left">'
-            rows.append(f"<tr>{head}{escape(title)}</th></tr>")
-        rows += [_row("td", table.headings, map(table.on_screen, row)) for row in section]
-    caption = f'<caption style="text-align: left"><b>{escape(table.title)}</b></caption>'
-    return "\n".join(["<table>", caption, *rows, "</table>"])
-
-
-def _row(tag: str, headings: tuple[Heading, ...], texts: Iterable[str]) -> str:
-    cells = (
-        f'<{tag} style="text-align: {"left" if heading.left else "right"}">{escape(text)}</{tag}>'
-        for heading, text in zip(headings, texts, strict=True)
+    frame = pd.DataFrame(
+        [[title, *map(table.on_screen, row)] for title, row in table.rows],
+        columns=[table.section_heading, *(heading.on_screen for heading in table.headings)],
     )
-    return f"<tr>{''.join(cells)}</tr>"
+    shown = frame if table.section_heading else frame.iloc[:, 1:]
+    with pd.option_context("display.max_colwidth", None):
+        return f"<b>{escape(table.title)}</b>\n{shown.to_html(index=False, border=0)}"

@@ -156,10 +156,11 @@ def _wide(rows: list[dict[Hashable, Any]]) -> list[dict[Hashable, Any]]:
 
 def _family_column(family: str) -> Column:
     """Return a family's column, its heading in the paper's short lines or wrapped."""
-    lines = tuple(textwrap.wrap(family.replace("-", " "), WIDEST_HEADING))
+    lines = textwrap.wrap(family.replace("-", " "), WIDEST_HEADING)
     if family in names.FAMILIES:
-        lines = names.FAMILIES[family].heading
-    heading = Heading(names.family_name(family), short=names.short_family(family), lines=lines)
+        lines = names.FAMILIES[family].heading.split()
+    full, short = names.family_name(family), names.short_family(family)
+    heading = Heading(full, short=short, lines=tuple(lines))
     return heading, lambda row: row.get(("family", family), "")
 
 

@@ -35,6 +35,6 @@ def test_the_terminal_shows_what_differs_in_80_columns(tmp_path: Path) -> None:
     assert "share near" in brief
     assert "KD-tree" not in brief
     assert "KD-tree" in shown[True]
-    assert "1 of 303 judged numbers are outside their tolerance, without an explanation." in brief
+    assert "1 of 303 judged numbers are outside their tolerance, unexplained." in brief
     assert "Seconds per request (published: Apple M4 Pro)" in shown[True]
     assert len(shown[True].splitlines()) > 300

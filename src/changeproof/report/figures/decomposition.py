@@ -13,10 +13,8 @@ from matplotlib.figure import Figure
 from changeproof.report.figures.lettering import SMALL, labels, widest
 from changeproof.report.figures.marks import Mark
 from changeproof.report.figures.sheet import (
-    COLUMN_HEIGHT,
     COLUMN_WIDTH,
     EDGE,
-    TITLE,
     Grid,
     Sheet,
     axis_start,
@@ -82,11 +80,6 @@ def score_decomposition(
         if last:
             axes.set_xlabel("%")
     return sheet.figure
-
-
-def datasets_per_column(methods: int) -> int:
-    """Return how many panels, two to a line, a column has room for."""
-    return 2 * max(1, int((COLUMN_HEIGHT - 0.8) / (TITLE + ROW * methods + TICKS)))
 
 
 def _draw_row(axes: Axes, row: int, result: Mapping[Hashable, Any]) -> None:

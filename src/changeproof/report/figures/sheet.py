@@ -36,11 +36,7 @@ TITLE = 0.17
 DOTS_PER_INCH = 300
 WIDER_ON_SCREENS = 1.06
 FORMATS = ("pdf", "svg", "png")
-UNDATED: dict[str, dict[str, str | None]] = {
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
-    "png": {},
-}
+UNDATED: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 STYLE: dict[Any, object] = {
     "font.family": FONT,
     "font.size": TEXT,

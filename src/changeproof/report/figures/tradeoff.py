@@ -10,14 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from changeproof.report.figures.lettering import LINE, SMALL, labels
+from changeproof.report.figures.lettering import SMALL, labels
 from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import (
-    COLUMN_HEIGHT,
     COLUMN_WIDTH,
     EDGE,
     GAP,
-    TITLE,
     Grid,
     Sheet,
     axis_start,
@@ -72,12 +70,6 @@ def distance_tradeoff(
             axes.tick_params(labelleft=False)
     _label_axes(sheet, grid.depth)
     return sheet.figure
-
-
-def datasets_per_column(methods: int) -> int:
-    """Return how many panels, two to a line, a column has room for."""
-    panel = (COLUMN_WIDTH - LEFT - EDGE - 0.06 - GAP) / 2 * SHAPE
-    return 2 * max(1, int((COLUMN_HEIGHT - FOOT - methods * LINE) / (TITLE + panel + TICKS)))
 
 
 def _label_axes(sheet: Sheet, depth: float) -> None:

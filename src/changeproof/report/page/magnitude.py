@@ -13,6 +13,7 @@ from changeproof.report.numbers import numbers, percent
 from changeproof.runs.plan import Plan
 from changeproof.runs.readings import Answered, Readings
 
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 MEASURES = ("hard_disagreement_percent", "probability_mae")
 
 
@@ -53,24 +54,17 @@ def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
     that hold under that network, None where there are none or the piece is not finished.
     """
     plan = readings.results.shown
-    finished = set(readings.answered)
     tables, survived = [], []
     for seed in (seed for name, seed in readings.banks if name == dataset):
-        table = readings.variants(dataset, seed).assign(base_seed=seed)
-        tables.append(table)
+        tables.append(readings.variants(dataset, seed).assign(base_seed=seed))
         keys = [Answered(dataset, seed, method) for method in plan.methods]
-        shares = [
-            _shares(readings, key) if key in finished else np.full(len(table), np.nan)
-            for key in keys
-        ]
-        survived.append(np.array(shares))
+        survived.append([_shares(readings, key, len(tables[-1])) for key in keys])
     if not tables:
         return None
     joined = pd.concat(tables, ignore_index=True)
-    place = {family: number for number, family in enumerate(plan.families)}
     return {
         "base_seed": joined["base_seed"].tolist(),
-        "family": [place[family] for family in joined["family"]],
+        "family": [plan.families.index(family) for family in joined["family"]],
         "level": joined["level"].astype(str).tolist(),
         "replicate": joined["replicate"].tolist(),
         "disagreement": numbers(100.0 * joined["hard_disagreement"]),
@@ -79,12 +73,13 @@ def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
     }
 
 
-def _shares(readings: Readings, key: Answered) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _shares(readings: Readings, key: Answered, models: int) -> Floats:
     """Percent of base-valid counterfactuals that survive each changed model."""
-    survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
-    if not valid.any():
-        return np.full(survived.shape[1], np.nan)
-    return np.asarray(100.0 * survived[valid].mean(axis=0))
+    if key in readings.answered:
+        survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
+        if valid.any():
+            return np.asarray(100.0 * survived[valid].mean(axis=0))
+    return np.full(models, np.nan)
 
 
 def scatter_words(points: dict[str, Any], plan: Plan) -> list[str]:
@@ -99,7 +94,7 @@ def scatter_words(points: dict[str, Any], plan: Plan) -> list[str]:
     return [_correlation_words(name, disagreement, values) for name, values in series]
 
 
-def _correlation_words(name: str, disagreement: Any, values: Any) -> str:
+def _correlation_words(name: str, disagreement: Floats, values: Floats) -> str:
     known = np.isfinite(values)
     if not known.any():
         return f"{name}: nothing is known here."

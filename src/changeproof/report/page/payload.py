@@ -11,13 +11,7 @@ from changeproof.changes import get_family
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
 from changeproof.methods import get_method
-from changeproof.report.names import (
-    dataset_name,
-    different_names,
-    family_name,
-    method_name,
-    short_family,
-)
+from changeproof.report import names, words
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import DIRECTIONS, people
@@ -26,14 +20,6 @@ from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.recourse import TEMPLATES
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
-from changeproof.report.words import (
-    after,
-    heat_map_words,
-    hidden_words,
-    listed,
-    price_words,
-    sentence,
-)
 from changeproof.runs.plan import Plan
 from changeproof.runs.readings import Readings
 
@@ -49,9 +35,9 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
         "methods": [_method(name, name in plan.counterfactuals) for name in plan.methods],
         "families": [_family(name) for name in plan.families],
         "shown": {
-            "datasets": different_names(plan.datasets, dataset_name),
-            "methods": different_names(plan.methods, method_name),
-            "families": different_names(plan.families, family_name),
+            "datasets": names.different_names(plan.datasets, names.dataset_name),
+            "methods": names.different_names(plan.methods, names.method_name),
+            "families": names.different_names(plan.families, names.family_name),
         },
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
@@ -61,9 +47,9 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
         "finished": _finished(tables["seed_results"], plan.datasets, plan.methods),
         "price": [frontier_of(families[0], "empirical_robustness") for families in table],
         "words": {
-            "heat": heat_map_words(table, plan),
-            "hidden": hidden_words(table, plan),
-            "price": price_words(table, plan),
+            "heat": words.heat_map_words(table, plan),
+            "hidden": words.hidden_words(table, plan),
+            "price": words.price_words(table, plan),
         },
         "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
         "guarantees": guarantees(tables, plan, readings),
@@ -83,26 +69,21 @@ def build_bulk(readings: Readings) -> list[dict[str, Any]]:
     bulk = []
     for dataset in plan.datasets:
         points = variant_survival(readings, dataset)
-        bulk.append(
-            {
-                "people": people(readings, dataset),
-                "variants": points,
-                "words": [] if points is None else scatter_words(points, plan),
-            }
-        )
+        said = [] if points is None else scatter_words(points, plan)
+        bulk.append({"people": people(readings, dataset), "variants": points, "words": said})
     return bulk
 
 
 def answers(table: Scores, plan: Plan) -> list[list[dict[str, Any]]]:
     """Return for every dataset and family the methods in order, the frontier and sentences."""
-    changes = [after(None, len(plan.families)), *(after(family) for family in plan.families)]
+    changes = [words.after(None, len(plan.families)), *map(words.after, plan.families)]
     return [
         [
             {
                 "order": ranked(row),
                 "frontier": frontier_of(row, "end_to_end_robustness"),
                 "sentences": [
-                    "" if score is None else sentence(change, method, score)
+                    "" if score is None else words.sentence(change, method, score)
                     for method, score in zip(plan.methods, row, strict=True)
                 ],
             }
@@ -139,7 +120,7 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
     if silent := _silent(tables["full_results"]):
-        notes.append(f"The base models accept no CFE of {listed(silent)}.")
+        notes.append(f"The base models accept no CFE of {words.listed(silent)}.")
     return {
         "complete": inventory.complete,
         "notes": notes,
@@ -150,8 +131,8 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
 
 def _silent(full_results: pd.DataFrame) -> list[str]:
     nothing = full_results[full_results["empirical_robustness_mean"].isna()]
-    pairs = zip(nothing["method"], nothing["dataset"], strict=True)
-    return [f"{method_name(method)} on {dataset_name(dataset)}" for method, dataset in pairs]
+    methods, datasets = nothing["method"].map(names.method_name), nothing["dataset"]
+    return (methods + " on " + datasets.map(names.dataset_name)).tolist()
 
 
 def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[list[int]]:
@@ -166,4 +147,4 @@ def _method(name: str, given: bool) -> dict[str, str]:
 
 
 def _family(name: str) -> dict[str, str]:
-    return {"name": name, "short": short_family(name), "summary": get_family(name).summary}
+    return {"name": name, "short": names.short_family(name), "summary": get_family(name).summary}

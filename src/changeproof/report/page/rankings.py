@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import kendalltau
 
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import numbers, percent
@@ -45,12 +44,9 @@ def _ranks(family_results: pd.DataFrame, dataset: str, plan: Plan) -> pd.DataFra
 
 def _correlations(ranks: pd.DataFrame) -> Floats:
     """Kendall's tau-b between every two families; NaN where one of them ranks nothing."""
-    columns = ranks.dropna().to_numpy().T
-    tau = np.full((len(columns), len(columns)), np.nan)
-    for i, first in enumerate(columns):
-        for j, second in enumerate(columns):
-            if len(np.unique(first)) > 1 and len(np.unique(second)) > 1:
-                tau[i, j] = kendalltau(first, second).statistic
+    whole = ranks.dropna()
+    tau = whole.corr(method="kendall").to_numpy(copy=True)
+    tau[(whole.nunique() < 2).to_numpy()] = np.nan
     return tau
 
 

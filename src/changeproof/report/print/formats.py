@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator
+
+import pandas as pd
 
 from changeproof.report.numbers import Measured
 from changeproof.report.print.escaping import latex, markdown, plain
@@ -34,24 +34,20 @@ def as_markdown(table: Table) -> str:
 
 def as_csv(table: Table) -> str:
     """Return a table with means and standard deviations in columns of their own."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    columns = zip(*(row for _, row in table.rows), strict=True)
-    spread = [any(map(_has_sd, column)) for column in columns]
+    spread = [any(map(_has_sd, column)) for column in zip(*(r for _, r in table.rows), strict=True)]
     head = [heading.name for heading in _section_heading(table)]
     for heading, with_sd in zip(table.headings, spread, strict=True):
-        name = plain(heading.name)
-        head += [name, f"{name} sd"] if with_sd else [name]
-    writer.writerow(head)
+        head += [plain(heading.name), f"{plain(heading.name)} sd"][: 1 + with_sd]
+    rows = []
     for title, row in table.rows:
         cells = [plain(text) for text in _section(table, title)]
         for cell, with_sd in zip(row, spread, strict=True):
             both = [plain(str(cell)), ""]
             if isinstance(cell, Measured):
                 both = [cell.mean_text, cell.sd_text]
-            cells += both if with_sd else both[:1]
-        writer.writerow(cells)
-    return buffer.getvalue()
+            cells += both[: 1 + with_sd]
+        rows.append(cells)
+    return pd.DataFrame(rows, columns=head).to_csv(index=False, lineterminator="\n")
 
 
 def as_latex(table: Table) -> str:

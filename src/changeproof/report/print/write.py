@@ -9,17 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from changeproof.files import write_whole
-from changeproof.report.figures import (
-    FORMATS,
-    change_magnitude_chart,
-    decomposition,
-    distance_tradeoff,
-    encoded,
-    robustness,
-    robustness_heat_map,
-    score_decomposition,
-    tradeoff,
-)
+from changeproof.report import figures
 from changeproof.report.names import in_order
 from changeproof.report.print.formats import as_csv, as_latex, as_markdown
 from changeproof.report.tables import print_tables
@@ -27,13 +17,12 @@ from changeproof.report.tables import print_tables
 FIGURES = Path("report", "figures")
 TABLES = Path("report", "tables")
 WRITERS = {"tex": as_latex, "md": as_markdown, "csv": as_csv}
-
-# Name of the figure, its table, how to draw it, and for how many datasets there is room.
-PANELS: tuple[tuple[str, str, Callable[..., Figure], Callable[[int], int]], ...] = (
-    ("robustness", "family_results", robustness_heat_map, robustness.datasets_per_column),
-    ("decomposition", "full_results", score_decomposition, decomposition.datasets_per_column),
-    ("tradeoff", "full_results", distance_tradeoff, tradeoff.datasets_per_column),
-)
+# Figures with a panel for each dataset: the table that they show, and how to draw it.
+PANELS: dict[str, tuple[str, Callable[..., Figure]]] = {
+    "robustness": ("family_results", figures.robustness_heat_map),
+    "decomposition": ("full_results", figures.score_decomposition),
+    "tradeoff": ("full_results", figures.distance_tradeoff),
+}
 
 
 def write_print(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
@@ -54,9 +43,9 @@ def write_print(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
     """
     written = []
     for name, figure in _figures(tables):
-        for kind in FORMATS:
+        for kind in figures.FORMATS:
             path = folder / FIGURES / f"{name}.{kind}"
-            write_whole(path, encoded(figure, kind))
+            write_whole(path, figures.encoded(figure, kind))
             written.append(path)
     for table in print_tables(tables):
         for kind, text in WRITERS.items():
@@ -68,15 +57,23 @@ def write_print(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
 
 def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
     """Yield figures by name; more than one where the datasets do not fit into a column."""
-    for name, table_name, draw, room in PANELS:
-        table = tables.get(table_name)
-        if table is None or table.empty:
-            continue
-        datasets = in_order(table["dataset"])
-        fitting = room(table["method"].nunique())
-        for part, start in enumerate(range(0, len(datasets), fitting), start=1):
-            suffix = "" if part == 1 else f"-{part}"
-            yield f"{name}{suffix}", draw(table, datasets=datasets[start : start + fitting])
-    magnitudes = tables.get("change_magnitude")
-    if magnitudes is not None and not magnitudes.empty:
-        yield "magnitude", change_magnitude_chart(magnitudes)
+    for name, (source, draw) in PANELS.items():
+        table = tables.get(source, pd.DataFrame())
+        if len(table):
+            for place, figure in enumerate(_columns(draw, table, in_order(table["dataset"]))):
+                yield f"{name}-{place + 1}" if place else name, figure
+    if len(tables.get("change_magnitude", ())):
+        yield "magnitude", figures.change_magnitude_chart(tables["change_magnitude"])
+
+
+def _columns(
+    draw: Callable[..., Figure], table: pd.DataFrame, datasets: list[str]
+) -> Iterator[Figure]:
+    """Yield figures that are no higher than a column: with half of the datasets where need be."""
+    figure = draw(table, datasets=datasets)
+    if len(datasets) == 1 or figure.get_figheight() <= figures.COLUMN_HEIGHT:
+        yield figure
+    else:
+        middle = -(-len(datasets) // 2)
+        yield from _columns(draw, table, datasets[:middle])
+        yield from _columns(draw, table, datasets[middle:])

@@ -146,11 +146,11 @@ def _digits(line: Line) -> int:
 
 
 def _summary(comparison: PaperComparison) -> pd.DataFrame:
-    rows = []
-    for table in TITLES:
-        counts = comparison.counts(table)
-        rows.append({"table": table, **{verdict.value: counts[verdict] for verdict in Verdict}})
-    return pd.DataFrame(rows)
+    counts = {table: comparison.counts(table) for table in TITLES}
+    return pd.DataFrame(
+        {"table": table, **{verdict.value: count[verdict] for verdict in Verdict}}
+        for table, count in counts.items()
+    )
 
 
 def _conclusion(comparison: PaperComparison) -> str:
@@ -158,8 +158,5 @@ def _conclusion(comparison: PaperComparison) -> str:
     outside = verdicts.count(Verdict.OUTSIDE)
     judged = outside + verdicts.count(Verdict.WITHIN) + verdicts.count(Verdict.EXPLAINED)
     if outside:
-        return (
-            f"{outside} of {judged} judged numbers are outside their tolerance, without an "
-            "explanation."
-        )
+        return f"{outside} of {judged} judged numbers are outside their tolerance, unexplained."
     return f"All {judged} judged numbers are within their tolerance or explained."

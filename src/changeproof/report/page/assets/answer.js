@@ -15,15 +15,13 @@ page.section("answer", (body) => {
   const place = page.make("div", { id: "ranking" });
   let dataset = 0;
   let family = 0;
-  const dataChoice = page.select("Data", page.datasets, (value) => { dataset = value; show(); });
   const changes = ["Don't know (all kinds)",
     ...families.map((each, i) => `${page.families[i]}: ${each.summary}`)];
-  const changeChoice = page.select("Change expected next", changes,
-    (value) => { family = value; show(); });
-  dataChoice.list.id = "choose-dataset";
-  changeChoice.list.id = "choose-change";
-  body.append(page.make("div", { class: "controls" }, dataChoice.element, changeChoice.element),
-    sentence, place, page.make("p", { class: "muted" },
+  body.append(page.controls(
+    page.select("Data", page.datasets, (value) => { dataset = value; show(); },
+      { id: "choose-dataset" }),
+    page.select("Change expected next", changes, (value) => { family = value; show(); },
+      { id: "choose-change" })), sentence, place, page.make("p", { class: "muted" },
       "“Frontier”: no other method beats this one. To beat it, a method must be at least as good " +
       "in both end-to-end robustness and distance, and better in one. Choose a method to read " +
       "its sentence."));
@@ -68,9 +66,7 @@ page.ranking = (dataset, family, answer, buttons, tell) => {
   const { finished, base_seeds: seeds } = page.data;
   const small = (text) => page.make("span", { class: "interval" }, text);
   const row = (method, rank) => {
-    const button = page.make("button", {
-      type: "button", class: "plain", onclick: () => tell(method),
-    }, page.methods[method]);
+    const button = page.button(page.methods[method], () => tell(method), { class: "plain" });
     buttons.set(method, button);
     const behind = finished[dataset][method];
     return page.make("tr", { "data-method": method },

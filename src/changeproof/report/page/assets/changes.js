@@ -66,18 +66,15 @@ page.survivalFigure = (body) => {
   const { data } = page;
   if (page.present.length === 0) return;
   if (!page.canUnpack) {
-    page.say(body, "This browser cannot unpack the single changed models; a newer one can.");
-    return;
+    return page.say(body, "This browser cannot unpack the single changed models; a newer one can.");
   }
   let dataset = page.present[0];
   let method = 0;
-  const choices = [
+  const controls = page.controls(
     page.select("Data", page.present.map((place) => page.datasets[place]),
       (value) => { dataset = page.present[value]; show(); }),
     page.select("Method", ["Mean of all methods", ...page.methods],
-      (value) => { method = value; show(); }),
-  ];
-  const controls = page.make("div", { class: "controls" }, ...choices.map((each) => each.element));
+      (value) => { method = value; show(); }));
   const figure = page.figure(body, "survival",
     "Every changed model: how much it changed, what survived",
     "Each marker is one changed model. Across: the share of test predictions that it flips. " +
@@ -90,8 +87,7 @@ page.survivalFigure = (body) => {
     const { variants, words } = await page.unpack(asked);
     if (asked !== dataset || wanted !== method) return;
     if (variants === null) {
-      figure.show({ words: "the pieces of this dataset are missing.", ...nothing });
-      return;
+      return figure.show({ words: "the pieces of this dataset are missing.", ...nothing });
     }
     const values = wanted === 0 ? page.meanOf(variants.survived) : variants.survived[wanted - 1];
     figure.show({
@@ -132,7 +128,7 @@ page.drawSurvival = (variants, values) => (width) => {
 page.section("guarantees", (body) => {
   const { data } = page;
   const { guarantees } = data;
-  if (guarantees.nothing) { page.say(body, guarantees.nothing); return; }
+  if (guarantees.nothing) return page.say(body, guarantees.nothing);
   body.append(page.make("div", { class: "cards" }, ...guarantees.methods.map((each) =>
     page.make("div", { class: "card" },
       page.make("h3", {}, page.marker(each.method), page.methods[each.method]),

@@ -55,12 +55,17 @@ page.section = (id, build) => page.sections.push([id, build]);
 
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
 
-page.select = (label, options, onchange, chosen = 0) => {
-  const list = page.make("select", { onchange: () => onchange(Number(list.value)) });
-  options.forEach((text, place) => list.append(page.make("option", { value: place }, text)));
+page.select = (label, options, onchange, { id = null, chosen = 0 } = {}) => {
+  const list = page.make("select", { id, onchange: () => onchange(Number(list.value)) },
+    ...options.map((text, place) => page.make("option", { value: place }, text)));
   list.value = String(chosen);
-  return { element: page.make("label", {}, page.make("span", {}, label), list), list };
+  return page.make("label", {}, page.make("span", {}, label), list);
 };
+
+page.button = (text, onclick, attributes = {}) =>
+  page.make("button", { type: "button", onclick, ...attributes }, text);
+
+page.controls = (...choices) => page.make("div", { class: "controls" }, ...choices);
 
 // A table that scrolls inside its own box; the first `texts` columns hold text.
 page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) => {
@@ -138,16 +143,10 @@ page.SHAPES = [
 ];
 
 page.marker = (place) => {
-  const space = "http://www.w3.org/2000/svg";
-  const drawn = (tag, attributes) => {
-    const element = document.createElementNS(space, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    return element;
-  };
-  const picture = drawn("svg", { viewBox: "0 0 20 20", class: "marker", "aria-hidden": "true" });
-  picture.append(drawn("path", { d: page.SHAPES[place % 10],
-    style: `fill: var(--series-${page.hue(place)})` }));
-  return picture;
+  const box = document.createElement("template");
+  box.innerHTML = "<svg viewBox='0 0 20 20' class='marker' aria-hidden='true'><path " +
+    `d='${page.SHAPES[place % 10]}' style='fill: var(--series-${page.hue(place)})'></path></svg>`;
+  return box.content.firstChild;
 };
 
 // Markers with their names, where a chart has no room for them.

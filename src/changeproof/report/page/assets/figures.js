@@ -101,10 +101,8 @@ page.figure = (parent, name, title, caption, { extra = null, single = false } = 
   });
   let shown = null;
   const file = `changeproof-${name}.csv`;
-  const csv = page.make("button", {
-    type: "button", "aria-label": `Download the data of "${title}" as CSV`,
-    onclick: () => page.download(file, page.csv(shown.columns, shown.rows())),
-  }, "CSV");
+  const csv = page.button("CSV", () => page.download(file, page.csv(shown.columns, shown.rows())),
+    { "aria-label": `Download the data of "${title}" as CSV` });
   const details = page.make("details", { ontoggle: () => fill() },
     page.make("summary", { "aria-label": `Table of "${title}"` }, "Table"));
   const fill = () => {

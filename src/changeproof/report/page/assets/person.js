@@ -6,13 +6,12 @@ page.MOST_CHANGES = 5;
 page.sum = (counts) => counts.reduce((sum, count) => sum + count, 0);
 
 page.section("person", (body) => {
-  if (page.present.length === 0) { page.say(body, "Nobody has been answered yet."); return; }
+  if (page.present.length === 0) return page.say(body, "Nobody has been answered yet.");
   if (!page.canUnpack) {
-    page.say(body, "This browser cannot unpack the people; a newer one can.");
-    return;
+    return page.say(body, "This browser cannot unpack the people; a newer one can.");
   }
   const chosen = { dataset: page.present[0], network: 0, person: 0 };
-  const controls = page.make("div", { class: "controls" });
+  const controls = page.controls();
   const shown = page.make("div", { id: "person-shown", "aria-live": "polite" });
   body.append(controls, shown);
   const show = async () => {
@@ -20,15 +19,13 @@ page.section("person", (body) => {
     const { people } = await page.unpack(asked);
     if (asked !== chosen.dataset) return;
     controls.replaceChildren(...page.personControls(chosen, people, show));
+    shown.replaceChildren();
     if (people === null) {
-      shown.replaceChildren(page.make("p", { class: "nothing" },
-        "The pieces with the people of this dataset are missing."));
-      return;
+      return page.say(shown, "The pieces with the people of this dataset are missing.");
     }
     const network = people.networks[chosen.network];
-    shown.replaceChildren(...(network.ids.length === 0
-      ? [page.make("p", { class: "nothing" }, "This base model decides against nobody.")]
-      : page.personView(chosen, people.features, network)));
+    if (network.ids.length === 0) page.say(shown, "This base model decides against nobody.");
+    else page.personView(shown, chosen, people.features, network);
   };
   // Unpacked when the reader comes near, not when the page opens.
   page.whenNear(body, show);
@@ -37,29 +34,22 @@ page.section("person", (body) => {
 page.personControls = (chosen, people, show) => {
   const focused = document.activeElement?.id;
   const places = page.present;
-  const change = (changes) => async () => {
-    Object.assign(chosen, changes());
-    await show();
-  };
-  const choice = (id, label, options, key, at, reset) => {
-    const each = page.select(label, options, (value) => {
-      change(() => ({ ...reset, [key]: key === "dataset" ? places[value] : value }))();
-    }, at);
-    each.list.id = id;
-    return each.element;
-  };
-  const controls = [choice("person-dataset", "Data", places.map((place) => page.datasets[place]),
-    "dataset", places.indexOf(chosen.dataset), { network: 0, person: 0 })];
+  const change = (changes) => { Object.assign(chosen, changes); show(); };
+  const controls = [page.select("Data", places.map((place) => page.datasets[place]),
+    (value) => change({ dataset: places[value], network: 0, person: 0 }),
+    { id: "person-dataset", chosen: places.indexOf(chosen.dataset) })];
   if (people !== null) {
     const { ids } = people.networks[chosen.network];
-    const step = (by) => change(() =>
-      ({ person: (chosen.person + by + ids.length) % Math.max(1, ids.length) }));
+    const step = (by) => () =>
+      change({ person: (chosen.person + by + ids.length) % Math.max(1, ids.length) });
     controls.push(
-      choice("person-network", "Base model", people.networks.map((each) => `seed ${each.seed}`),
-        "network", chosen.network, { person: 0 }),
-      choice("person-row", "Person", ids.map((id) => `row ${id}`), "person", chosen.person, {}),
-      page.make("button", { type: "button", id: "person-back", onclick: step(-1) }, "Previous"),
-      page.make("button", { type: "button", id: "person-next", onclick: step(1) }, "Next"));
+      page.select("Base model", people.networks.map((each) => `seed ${each.seed}`),
+        (network) => change({ network, person: 0 }),
+        { id: "person-network", chosen: chosen.network }),
+      page.select("Person", ids.map((id) => `row ${id}`), (person) => change({ person }),
+        { id: "person-row", chosen: chosen.person }),
+      page.button("Previous", step(-1), { id: "person-back" }),
+      page.button("Next", step(1), { id: "person-next" }));
   }
   // The controls are made anew; the keyboard stays where it was.
   if (focused?.startsWith("person-")) {
@@ -68,7 +58,7 @@ page.personControls = (chosen, people, show) => {
   return controls;
 };
 
-page.personView = (chosen, features, network) => {
+page.personView = (parent, chosen, features, network) => {
   const factual = network.factuals[chosen.person];
   const facts = page.make("details", {},
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
@@ -82,10 +72,12 @@ page.personView = (chosen, features, network) => {
     .sort((a, b) => rank(network.methods[b][chosen.person]) -
       rank(network.methods[a][chosen.person]));
   const left = page.methods.length - order.length;
-  return [facts, page.make("div", { class: "cards" }, ...order.map((method) => cards[method])),
-    left ? page.make("p", { class: "nothing" },
-      `${left} of ${page.methods.length} methods are not finished for this base model.`) : null,
-  ].filter((element) => element !== null);
+  parent.append(facts,
+    page.make("div", { class: "cards" }, ...order.map((method) => cards[method])));
+  if (left) {
+    page.say(parent,
+      `${left} of ${page.methods.length} methods are not finished for this base model.`);
+  }
 };
 
 page.answerCard = (method, answer, features, factual, models) => {

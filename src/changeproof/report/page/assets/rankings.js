@@ -3,12 +3,12 @@
 // Do rankings hold: ranks per family, and Kendall's correlation between families.
 page.section("rankings", (body) => {
   const { rankings } = page.data;
-  if (rankings.nothing) { page.say(body, rankings.nothing); return; }
+  if (rankings.nothing) return page.say(body, rankings.nothing);
   const { views } = rankings;
   const references = page.data.families.map((family) => family.name);
   const choice = page.select("Data", views.map((view) => view.name), (value) => show(views[value]));
   const both = page.make("div", { class: "panels" });
-  body.append(page.make("div", { class: "controls" }, choice.element), both);
+  body.append(page.controls(choice), both);
   const ranks = page.figure(both, "ranks", "Rank of every method under each family",
     "1 is the highest end-to-end robustness. Methods that tie share the mean of their ranks.",
     { single: true });

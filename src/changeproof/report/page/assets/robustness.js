@@ -13,7 +13,7 @@ page.spreadColumns = (metrics) =>
   metrics.flatMap((metric) => page.SPREAD.map((part) => `${metric}_${part}`));
 
 page.section("families", (body) => {
-  if (page.present.length === 0) { page.say(body, "No method is finished yet."); return; }
+  if (page.present.length === 0) return page.say(body, "No method is finished yet.");
   const scale = page.make("div", { class: "scale", "aria-hidden": "true" }, "0 %",
     page.make("i"), "100 %");
   const figure = page.figure(body, "families",
@@ -42,7 +42,7 @@ page.section("families", (body) => {
 });
 
 page.section("hidden", (body) => {
-  if (page.present.length === 0) { page.say(body, "No method is finished yet."); return; }
+  if (page.present.length === 0) return page.say(body, "No method is finished yet.");
   const kinds = [["coverage", "coverage", "circle-open", 15, 0],
     ["empirical_robustness", "empirical robustness", "diamond-open", 12, 2],
     ["end_to_end_robustness", "end-to-end robustness", "square", 5, 1]];
@@ -94,8 +94,7 @@ page.section("price", (body) => {
   const metrics = ["empirical_robustness", "distance"];
   const defined = page.present.filter((dataset) => data.price[dataset].length > 0);
   if (defined.length === 0) {
-    page.say(body, "The base model accepts no CFE yet, so there is no price.");
-    return;
+    return page.say(body, "The base model accepts no CFE yet, so there is no price.");
   }
   const figure = page.figure(body, "price", "Empirical robustness against distance",
     "Means over base models, among CFEs that the base model accepts. The pale line joins the " +

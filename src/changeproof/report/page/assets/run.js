@@ -71,36 +71,32 @@ page.PUBLISHED = ["table", "dataset", "method or family", "metric", "published",
 
 page.section("published", (body) => {
   const { published } = page.data;
-  if (published.nothing) { page.say(body, published.nothing); return; }
+  if (published.nothing) return page.say(body, published.nothing);
   body.append(page.make("p", {}, published.words),
     ...published.warnings.map((text) => page.make("p", { class: "muted" }, `${text}.`)));
   const verdict = page.PUBLISHED.indexOf("verdict");
+  const table = (name, lines) => page.table(name, page.PUBLISHED.slice(1),
+    lines.map(page.rounded), { texts: 3, long: page.PUBLISHED.length - 2, tall: true });
   const differs = published.lines.filter((line) =>
     ["outside", "explained"].includes(line[verdict]));
-  const long = page.PUBLISHED.length - 2;
   if (differs.length) {
-    body.append(page.make("h3", {}, "What differs"),
-      page.table("What differs", page.PUBLISHED.slice(1), differs.map(page.rounded),
-        { texts: 3, long, tall: true }));
+    body.append(page.make("h3", {}, "What differs"), table("What differs", differs));
   }
-  body.append(page.make("h3", {}, "Number by number"));
   const tables = [...new Set(published.lines.map((line) => line[0]))];
   const place = page.make("div");
-  const show = (value) => place.replaceChildren(page.table(tables[value],
-    page.PUBLISHED.slice(1),
-    published.lines.filter((line) => line[0] === tables[value]).map(page.rounded),
-    { texts: 3, long, tall: true }));
-  const choice = page.select("Table", tables.map((name) => name.replaceAll("_", " ")), show);
-  choice.list.id = "choose-published";
-  body.append(page.make("div", { class: "controls" }, choice.element,
-    page.make("button", { type: "button", onclick: () =>
-      page.download("changeproof-published.csv", page.csv(page.PUBLISHED, published.lines)) },
-    "All as CSV")), place);
+  const show = (value) => place.replaceChildren(table(tables[value],
+    published.lines.filter((line) => line[0] === tables[value])));
+  body.append(page.make("h3", {}, "Number by number"), page.controls(
+    page.select("Table", tables.map((name) => name.replaceAll("_", " ")), show,
+      { id: "choose-published" }),
+    page.button("All as CSV", () => page.download("changeproof-published.csv",
+      page.csv(page.PUBLISHED, published.lines)))), place);
   show(0);
 });
 
 page.section("run", (body) => {
   const { run, fragile } = page.data;
+  const pieces = ["piece", "fingerprint", "state"];
   const facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
     [page.make("dt", {}, name), page.make("dd", {}, text)]));
   const joined = (values) => Object.entries(values).map(([name, text]) => `${name} ${text}`)
@@ -108,12 +104,11 @@ page.section("run", (body) => {
   body.append(
     page.make("h3", {}, "The plan"), page.make("pre", { tabindex: 0 }, run.plan),
     page.make("p", {}, "Repeat it with ", page.make("code", {}, run.command), ". ",
-      page.make("button", { type: "button", onclick: () =>
-        page.download("plan.toml", run.plan, "application/toml") }, "plan.toml")),
+      page.button("plan.toml", () => page.download("plan.toml", run.plan, "application/toml"))),
     page.make("h3", {}, "Data"),
     page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
-      run.datasets.map((each) => [each.name, each.title ?? "", each.favourable ?? "",
-        each.licence ?? "", each.fingerprint]), { texts: 5 }),
+      run.datasets.map((each) => [each.name, each.title, each.favourable, each.licence,
+        each.fingerprint]), { texts: 5 }),
     ...(fragile.length ? [page.make("h3", {}, "What tuning hung on"),
       page.make("p", {}, "Settings are chosen on validation rows of the first base model: the " +
         "highest base validity wins, and of equals the lower distance. These picks hang on one " +
@@ -127,9 +122,7 @@ page.section("run", (body) => {
       "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +
       "number of workers. Models from other libraries are only as exact as those libraries."),
     page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
-      page.table("Fingerprints", ["piece", "fingerprint", "state"], run.pieces,
-        { texts: 3, tall: true })),
-    page.make("p", {}, page.make("button", { type: "button", onclick: () =>
-      page.download("changeproof-fingerprints.csv",
-        page.csv(["piece", "fingerprint", "state"], run.pieces)) }, "Fingerprints as CSV")));
+      page.table("Fingerprints", pieces, run.pieces, { texts: 3, tall: true })),
+    page.make("p", {}, page.button("Fingerprints as CSV", () =>
+      page.download("changeproof-fingerprints.csv", page.csv(pieces, run.pieces)))));
 });

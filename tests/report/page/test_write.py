@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 
-from changeproof.report.page.packing import embedded, packed
+from changeproof.report.page.write import embedded, packed
 
 
 def test_nothing_in_embedded_json_can_end_a_script() -> None:
