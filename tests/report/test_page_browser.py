@@ -338,7 +338,7 @@ def test_settings_are_shown_with_marks_of_their_own(
     readings = Readings(quick_run)
     payload = build_payload(readings, read_tables(quick_run.folder))
     methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
-    payload["methods"] = [{"name": name, "summary": ""} for name in methods]
+    payload["methods"] = methods
     payload["shown"]["methods"] = {name: method_name(name) for name in methods}
     for dataset in payload["scores"]:
         dataset[:] = [[row[0]] * len(methods) for row in dataset]

@@ -147,13 +147,10 @@ def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str
 
 def _missing(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
     """Return what of the paper is not in the tables, by kind."""
-    sources = {
-        "datasets": ("dataset", "full_results", "full_results"),
-        "methods": ("method", "full_results", "full_results"),
-        "families": ("family", "change_magnitude", "family_results"),
-    }
     missing = {"tables": tuple(name for name in CLAIM_TABLES if name not in tables)}
-    for kind, (column, theirs, mine) in sources.items():
-        names = dict.fromkeys(published_table(theirs)[column])
-        missing[kind] = tuple(name for name in names if name not in set(tables[mine][column]))
+    kinds = {"dataset": "datasets", "method": "methods", "family": "families"}
+    for column, kind in kinds.items():
+        theirs = published_table("change_magnitude" if kind == "families" else "full_results")
+        mine = set(tables["family_results"][column])
+        missing[kind] = tuple(name for name in theirs[column].unique() if name not in mine)
     return missing

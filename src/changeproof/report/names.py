@@ -75,8 +75,7 @@ def short_family(reference: str) -> str:
 
 def without_settings(reference: str) -> str:
     """Return the name or import path alone."""
-    found = REFERENCE.fullmatch(reference)
-    return reference if found is None else found["name"]
+    return _parts(reference)[0]
 
 
 def different_names(references: Iterable[str], name_of: Callable[[str], str]) -> dict[str, str]:
@@ -91,9 +90,11 @@ def in_order(references: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(str(reference) for reference in references))
 
 
-def _named(known: Mapping[str, str], reference: str) -> str:
+def _parts(reference: str) -> tuple[str, str]:
     found = REFERENCE.fullmatch(reference)
-    if found is None:
-        return known.get(reference, reference)
-    name = known.get(found["name"], found["name"])
-    return f"{name} ({found['settings']})" if found["settings"] else name
+    return (reference, "") if found is None else (found["name"], found["settings"])
+
+
+def _named(known: Mapping[str, str], reference: str) -> str:
+    name, settings = _parts(reference)
+    return known.get(name, name) + (f" ({settings})" if settings else "")

@@ -10,17 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from changeproof.report.figures.lettering import SMALL, labels, widest
+from changeproof.report.figures.lettering import SMALL, labels, undefined_notes, widest
 from changeproof.report.figures.marks import Mark
-from changeproof.report.figures.sheet import (
-    COLUMN_WIDTH,
-    EDGE,
-    Grid,
-    Sheet,
-    axis_start,
-    for_print,
-    undefined_notes,
-)
+from changeproof.report.figures.sheet import EDGE, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.names import in_order, method_name
 
 ROW = 0.15
@@ -44,7 +36,7 @@ def score_decomposition(
     *,
     datasets: Sequence[str] | None = None,
     columns: int = 2,
-    width: float = COLUMN_WIDTH,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw coverage, empirical and end-to-end robustness: a panel per dataset, methods down.
 

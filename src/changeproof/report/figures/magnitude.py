@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from changeproof.report.figures.lettering import SMALL, labels, widest
-from changeproof.report.figures.sheet import COLUMN_WIDTH, EDGE, GAP, Sheet, for_print
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Sheet, for_print
 from changeproof.report.names import family_name, in_order
 
 ROW = 0.165
@@ -21,9 +21,7 @@ MEASURES = {
 
 
 @for_print
-def change_magnitude_chart(
-    change_magnitude: pd.DataFrame, *, width: float = COLUMN_WIDTH
-) -> Figure:
+def change_magnitude_chart(change_magnitude: pd.DataFrame, *, width: float = WIDTH) -> Figure:
     """Draw how far each family moves the predictions: mean and sd over the changed models.
 
     Parameters

@@ -31,18 +31,11 @@ class Mark:
 
     def draw(self, axes: Axes, x: float, y: float) -> None:
         """Draw the mark at a point."""
+        face, edge = (self.colour, EDGE) if self.filled else ("white", self.colour)
         axes.plot(
-            x,
-            y,
-            marker=self.shape,
-            markersize=self.size,
-            markerfacecolor=self.colour if self.filled else "white",
-            markeredgecolor=EDGE if self.filled else self.colour,
-            markeredgewidth=0.5 if self.filled else 1.0,
-            linestyle="none",
-            clip_on=False,
-            zorder=4,
-        )
+            x, y, self.shape, markersize=self.size, markerfacecolor=face, markeredgecolor=edge,
+            markeredgewidth=0.5 if self.filled else 1.0, clip_on=False, zorder=4,
+        )  # fmt: skip
 
 
 def method_marks(methods: Iterable[str]) -> dict[str, Mark]:

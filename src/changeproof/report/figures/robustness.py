@@ -14,15 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from changeproof.report.figures.lettering import SMALL, labels, text_width, widest
-from changeproof.report.figures.sheet import (
-    COLUMN_WIDTH,
-    EDGE,
-    GAP,
-    Grid,
-    Sheet,
-    for_print,
-    note_height,
-)
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, for_print, note_height
 from changeproof.report.names import family_name, in_order, method_name
 
 ROW = 0.148
@@ -43,7 +35,7 @@ def robustness_heat_map(
     *,
     datasets: Sequence[str] | None = None,
     columns: int = 1,
-    width: float = COLUMN_WIDTH,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw mean empirical robustness: a panel per dataset, methods down, families across.
 

@@ -20,16 +20,15 @@ from changeproof.report.figures.lettering import (
     SMALL,
     TEXT,
     labels,
-    literal,
     text_width,
     wrapped,
 )
 from changeproof.report.figures.marks import Mark
-from changeproof.report.names import dataset_name, method_name
+from changeproof.report.names import dataset_name
 
 # One column of a two-column paper, and about as much of its height as a figure may take.
-COLUMN_WIDTH = 3.3
-COLUMN_HEIGHT = 8.6
+WIDTH = 3.3
+HEIGHT = 8.6
 EDGE = 0.04
 GAP = 0.14
 TITLE = 0.17
@@ -193,19 +192,6 @@ def note_height(texts: Sequence[str], width: float) -> float:
     """Return the height of small print, with some air above it."""
     lines = len(note_lines(texts, width))
     return lines * LINE + 0.06 if lines else 0.0
-
-
-def undefined_notes(table: pd.DataFrame, datasets: Sequence[str], column: str) -> list[str]:
-    """Return a note that names the methods without a value, dataset by dataset."""
-    parts = []
-    for dataset in datasets:
-        mine = table[(table["dataset"] == dataset) & table[column].isna()]
-        names = ", ".join(literal(method_name(method)) for method in mine["method"])
-        if names:
-            parts.append(f"{names} on {literal(dataset_name(dataset))}")
-    if not parts:
-        return []
-    return [f"Undefined, as no counterfactual is valid on the base model: {'; '.join(parts)}."]
 
 
 def axis_start(percentages: pd.DataFrame | pd.Series[float], room: float = 0.0) -> float:

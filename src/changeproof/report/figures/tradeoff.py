@@ -10,18 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from changeproof.report.figures.lettering import SMALL, labels
+from changeproof.report.figures.lettering import SMALL, labels, undefined_notes
 from changeproof.report.figures.marks import Mark, method_marks
-from changeproof.report.figures.sheet import (
-    COLUMN_WIDTH,
-    EDGE,
-    GAP,
-    Grid,
-    Sheet,
-    axis_start,
-    for_print,
-    undefined_notes,
-)
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.names import in_order, method_name
 from changeproof.report.scores import frontier
 
@@ -40,7 +31,7 @@ def distance_tradeoff(
     *,
     datasets: Sequence[str] | None = None,
     columns: int = 2,
-    width: float = COLUMN_WIDTH,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw empirical robustness against distance: a panel per dataset, a mark per method.
 

@@ -10,7 +10,6 @@ import pandas as pd
 from changeproof.changes import get_family
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
-from changeproof.methods import get_method
 from changeproof.report import names, words
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
@@ -30,10 +29,13 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     plan = readings.results.shown
     table = scores(tables["intervals"], plan)
+    behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
         "datasets": list(plan.datasets),
-        "methods": [_method(name, name in plan.counterfactuals) for name in plan.methods],
-        "families": [_family(name) for name in plan.families],
+        "methods": list(plan.methods),
+        "families": list(plan.families),
+        "short_families": [names.short_family(family) for family in plan.families],
+        "summaries": [get_family(family).summary for family in plan.families],
         "shown": {
             "datasets": names.different_names(plan.datasets, names.dataset_name),
             "methods": names.different_names(plan.methods, names.method_name),
@@ -44,7 +46,8 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
         "state": state(readings, tables),
         "scores": table,
         "answers": answers(table, plan),
-        "finished": _finished(tables["seed_results"], plan.datasets, plan.methods),
+        # How many base models stand behind each dataset and method.
+        "finished": [[int(behind.get((d, m), 0)) for m in plan.methods] for d in plan.datasets],
         "price": [frontier_of(families[0], "empirical_robustness") for families in table],
         "words": {
             "heat": words.heat_map_words(table, plan),
@@ -119,32 +122,14 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
             "models are left out."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
-    if silent := _silent(tables["full_results"]):
-        notes.append(f"The base models accept no CFE of {words.listed(silent)}.")
+    full = tables["full_results"]
+    silent = full[full["empirical_robustness_mean"].isna()][["method", "dataset"]].to_numpy()
+    if len(silent):
+        named = [f"{names.method_name(m)} on {names.dataset_name(d)}" for m, d in silent]
+        notes.append(f"The base models accept no CFE of {words.listed(named)}.")
     return {
         "complete": inventory.complete,
         "notes": notes,
         "missing": [piece.label for piece in missing[:MOST_MISSING]],
         "more": max(0, len(missing) - MOST_MISSING),
     }
-
-
-def _silent(full_results: pd.DataFrame) -> list[str]:
-    nothing = full_results[full_results["empirical_robustness_mean"].isna()]
-    methods, datasets = nothing["method"].map(names.method_name), nothing["dataset"]
-    return (methods + " on " + datasets.map(names.dataset_name)).tolist()
-
-
-def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[list[int]]:
-    """Return how many base models stand behind each dataset and method."""
-    counts = seed_results.groupby(["dataset", "method"])["base_seed"].nunique()
-    return [[int(counts.get((d, m), 0)) for m in methods] for d in datasets]
-
-
-def _method(name: str, given: bool) -> dict[str, str]:
-    summary = "counterfactuals from elsewhere" if given else get_method(name).summary
-    return {"name": name, "summary": summary}
-
-
-def _family(name: str) -> dict[str, str]:
-    return {"name": name, "short": names.short_family(name), "summary": get_family(name).summary}

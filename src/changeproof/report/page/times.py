@@ -50,7 +50,13 @@ def stages(tables: Tables) -> dict[str, Any]:
     part = " ".join(longest.iloc[:2].dropna().astype(str))
     return {
         "columns": [str(column) for column in table.columns],
-        "rows": [[_cell(value) for value in row] for row in table.itertuples(index=False)],
+        "rows": [
+            [
+                "" if pd.isna(each) else each if isinstance(each, str) else number(each)
+                for each in row
+            ]
+            for row in table.itertuples(index=False)
+        ],
         "words": (
             f"All pieces together took {table['seconds'].sum():.0f} s of work. The longest part "
             f"was {part} with {longest['seconds']:.0f} s."
@@ -89,9 +95,3 @@ def _line(line: Line) -> list[Any]:
     where = [line.table, line.dataset, line.method_or_family, line.metric]
     values = [line.published, line.published_sd, line.ours, line.ours_sd, line.difference]
     return [*where, *numbers(values), line.verdict.value, line.explanation]
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    return "" if pd.isna(value) else number(value)

@@ -71,7 +71,7 @@ def _columns(
 ) -> Iterator[Figure]:
     """Yield figures that are no higher than a column: with half of the datasets where need be."""
     figure = draw(table, datasets=datasets)
-    if len(datasets) == 1 or figure.get_figheight() <= figures.COLUMN_HEIGHT:
+    if len(datasets) == 1 or figure.get_figheight() <= figures.HEIGHT:
         yield figure
     else:
         middle = -(-len(datasets) // 2)

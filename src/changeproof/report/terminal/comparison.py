@@ -9,7 +9,6 @@ from itertools import groupby
 import pandas as pd
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table as Grid
 from rich.text import Text
 
 from changeproof.paper.comparison import PaperComparison
@@ -18,7 +17,7 @@ from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.names import SHORT_FAMILIES, dataset_name, method_name, short_family
 from changeproof.report.numbers import UNDEFINED, Measured
 from changeproof.report.tables import METRICS
-from changeproof.report.terminal.tables import print_table, say
+from changeproof.report.terminal.tables import print_table, say, titled_grid
 
 TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
@@ -77,14 +76,7 @@ def print_comparison(
 
 
 def _print_lines(console: Console, title: str, lines: list[Line]) -> None:
-    grid = Grid(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        padding=(0, 2, 0, 0),
-        pad_edge=False,
-    )
+    grid = titled_grid(title)
     first = {"dataset_summary": "", "change_magnitude": "family"}.get(lines[0].table, "method")
     for heading in (first, "metric", "published", "ours", "difference", "verdict"):
         numeric = heading in ("published", "ours", "difference")

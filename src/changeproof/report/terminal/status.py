@@ -23,11 +23,9 @@ MOST_MISSING = 10
 T = TypeVar("T")
 
 
-def print_inventory(
-    folder: Path, plan: Plan, inventory: Inventory, console: Console | None = None
-) -> None:
+def print_inventory(folder: Path, plan: Plan, inventory: Inventory) -> None:
     """Print what is done, damaged and missing."""
-    console = console if console is not None else Console()
+    console = Console()
     states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
     counts = {state: count_by_kind(pieces) for state, pieces in states.items()}
     rows = [
@@ -45,9 +43,9 @@ def print_inventory(
     say(console, done)
 
 
-def print_timings(folder: Path, plan: Plan, console: Console | None = None) -> None:
+def print_timings(folder: Path, plan: Plan) -> None:
     """Print where the time of a run went, longest first."""
-    console = console if console is not None else Console()
+    console = Console()
     table = timings_table(folder, plan_pieces(plan)).sort_values("seconds", ascending=False)
     names = {"processor_seconds": "processor", "share": "share (%)"}
     seconds = ["seconds", "processor_seconds", "share"]
@@ -71,9 +69,9 @@ def print_timings(folder: Path, plan: Plan, console: Console | None = None) -> N
     say(console, f"Peak memory of a process: {largest_memory(folder):.0f} MiB")
 
 
-def print_names(kind: str, console: Console | None = None) -> None:
+def print_names(kind: str) -> None:
     """Print what plans can name: datasets, families or methods."""
-    console = console if console is not None else Console()
+    console = Console()
     broken: dict[str, str] = {}
     if kind == "datasets":
         columns = ["rows", "features", "favourable", "licence"]

@@ -18,7 +18,7 @@ def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = N
     """Print the main tables for reading, not for parsing."""
     console = console if console is not None else Console()
     for table in screen_tables(tables):
-        grid = _grid(table.title)
+        grid = titled_grid(table.title)
         for heading in table.headings:
             justify: Literal["left", "right"] = "left" if heading.left else "right"
             grid.add_column(escape(heading.on_screen), justify=justify, no_wrap=not heading.left)
@@ -34,7 +34,7 @@ def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = N
 def print_table(title: str, table: pd.DataFrame, console: Console | None = None) -> None:
     """Print one table as it is."""
     console = console if console is not None else Console()
-    grid = _grid(title)
+    grid = titled_grid(title)
     for column in table.columns:
         numeric = pd.api.types.is_numeric_dtype(table[column].dtype)
         grid.add_column(escape(str(column)), justify="right" if numeric else "left")
@@ -48,7 +48,8 @@ def say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _grid(title: str) -> Grid:
+def titled_grid(title: str) -> Grid:
+    """Return a table without rows, as all of them look."""
     return Grid(
         title=escape(title),
         title_justify="left",

@@ -2,11 +2,11 @@
 
 // The head of the page: what is missing, and the answer.
 page.section("answer", (body) => {
-  const { families, base_seeds: seeds, state } = page.data;
+  const { summaries, base_seeds: seeds, state } = page.data;
   const counted = (count, one, many) => (count === 1 ? `one ${one}` : `${count} ${many}`);
   const scope = `${counted(page.datasets.length, "dataset", "datasets")}, ` +
     `${counted(page.methods.length, "method", "methods")}, ` +
-    `${counted(families.length, "family", "families")} of change, ` +
+    `${counted(page.families.length, "family", "families")} of change, ` +
     `${counted(seeds.length, "base model", "base models")} per dataset.`;
   document.getElementById("scope").textContent = scope[0].toUpperCase() + scope.slice(1);
   page.notices(document.getElementById("state"), state);
@@ -16,7 +16,7 @@ page.section("answer", (body) => {
   let dataset = 0;
   let family = 0;
   const changes = ["Don't know (all kinds)",
-    ...families.map((each, i) => `${page.families[i]}: ${each.summary}`)];
+    ...page.families.map((each, i) => `${each}: ${summaries[i]}`)];
   body.append(page.controls(
     page.select("Data", page.datasets, (value) => { dataset = value; show(); },
       { id: "choose-dataset" }),

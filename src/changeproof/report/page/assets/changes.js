@@ -94,7 +94,7 @@ page.survivalFigure = (body) => {
       words: words[wanted], texts: 4,
       columns: ["family", "level", "base_seed", "replicate", "disagreement_percent",
         "probability_mae", "survived_percent"],
-      rows: () => values.map((value, place) => [data.families[variants.family[place]].name,
+      rows: () => values.map((value, place) => [data.families[variants.family[place]],
         variants.level[place], variants.base_seed[place], variants.replicate[place],
         variants.disagreement[place], variants.mae[place],
         value === null ? null : Number(value.toPrecision(6))]),
@@ -191,7 +191,7 @@ page.guaranteeFigure = (body, guarantees) => {
     columns: ["dataset", "method", "family", "promised", ...page.SPREAD],
     rows: () => page.present.flatMap((dataset) => guarantees.methods.flatMap((each) =>
       spreads(dataset, each.method).map((values, place) => [data.datasets[dataset],
-        data.methods[each.method].name, data.families[place].name, each.level, ...values]))),
+        data.methods[each.method], data.families[place], each.level, ...values]))),
     panels: page.panels(page.present, 360, draw),
   });
 };

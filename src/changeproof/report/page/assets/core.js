@@ -36,9 +36,9 @@ page.spread = ([mean, sd, low, high], digits, unit = "") => {
 
 // What people read; tables and CSV files keep the names of the plan.
 page.name = (kind, reference) => page.data.shown[kind][reference] ?? reference;
-page.datasets = page.data.datasets.map((each) => page.name("datasets", each));
-page.methods = page.data.methods.map((each) => page.name("methods", each.name));
-page.families = page.data.families.map((each) => page.name("families", each.name));
+for (const kind of ["datasets", "methods", "families"]) {
+  page[kind] = page.data[kind].map((reference) => page.name(kind, reference));
+}
 
 // Datasets that have something to show, by position.
 page.present = page.data.datasets.map((_, place) => place)

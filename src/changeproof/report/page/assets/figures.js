@@ -56,26 +56,19 @@ page.redraw = () => {
 page.startCharts = async () => {
   if (!page.canUnpack) {
     for (const plot of page.waiting.keys()) {
-      plot.replaceChildren(page.make("p", { class: "nothing" },
-        "This browser cannot unpack the charts; a newer one can. The numbers are in the table."));
+      page.say(plot,
+        "This browser cannot unpack the charts; a newer one can. The numbers are in the table.");
     }
     return;
   }
   const code = await page.decompressed(page.embedded("plotly")).text();
   document.head.append(page.make("script", {}, code));
-  page.watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      page.watcher.unobserve(entry.target);
-      // One at a time, so that the page answers in between.
-      setTimeout(() => {
-        if (!page.waiting.has(entry.target)) return;
-        page.paint(entry.target, page.waiting.get(entry.target));
-        page.waiting.delete(entry.target);
-      });
-    }
-  }, { rootMargin: "500px" });
-  for (const plot of page.waiting.keys()) page.watcher.observe(plot);
+  // One at a time, so that the page answers in between.
+  page.watch = (plot) => page.whenNear(plot, () => setTimeout(() => {
+    if (page.waiting.has(plot)) page.paint(plot, page.waiting.get(plot));
+    page.waiting.delete(plot);
+  }));
+  for (const plot of page.waiting.keys()) page.watch(plot);
   window.addEventListener("beforeprint", () => {
     for (const [plot, draw] of page.waiting) page.paint(plot, draw);
     page.waiting.clear();
@@ -84,12 +77,9 @@ page.startCharts = async () => {
 };
 
 page.queue = (plot, draw) => {
-  if (page.drawn.has(plot)) {
-    page.paint(plot, draw);
-    return;
-  }
+  if (page.drawn.has(plot)) return page.paint(plot, draw);
   page.waiting.set(plot, draw);
-  if (page.watcher) page.watcher.observe(plot);
+  page.watch?.(plot);
 };
 
 // content: {words, columns, rows, texts, panels: [{title, height, draw}]}; `show` changes it.

@@ -83,7 +83,7 @@ page.personView = (parent, chosen, features, network) => {
 page.answerCard = (method, answer, features, factual, models) => {
   const { data } = page;
   const title = page.make("h3", {}, page.marker(method), page.methods[method]);
-  const attributes = { class: "card", "data-method": data.methods[method].name };
+  const attributes = { class: "card", "data-method": data.methods[method] };
   if (!Array.isArray(answer)) {
     return page.make("div", attributes, title,
       page.make("p", {}, `No counterfactual: ${answer}.`));
@@ -91,7 +91,8 @@ page.answerCard = (method, answer, features, factual, models) => {
   const [valid, distance, counts, changes] = answer;
   const [total, held] = [page.sum(models), page.sum(counts)];
   const item = ([feature, direction, after, size, before]) => page.make("li", {},
-    page.recourse(direction, features[feature], before ?? factual[feature], after),
+    data.recourse[direction].replace(/\{(\w+)\}/g, (_, name) =>
+      ({ feature: features[feature], before: before ?? factual[feature], after }[name])),
     page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, page.MOST_CHANGES);
   const rest = changes.slice(page.MOST_CHANGES);
@@ -104,14 +105,9 @@ page.answerCard = (method, answer, features, factual, models) => {
     page.make("ul", {}, ...few.map(item)),
     rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
       () => page.make("ul", {}, ...rest.map(item))) : null,
-    page.make("dl", { class: "counts" }, ...data.families.map((family, place) =>
-      page.make("div", { title: page.families[place], style: `--share: ${100 * counts[place] /
+    page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
+      page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
-        page.make("dt", {}, family.short),
+        page.make("dt", {}, data.short_families[place]),
         page.make("dd", {}, `${counts[place]} of ${models[place]}`)))));
-};
-
-page.recourse = (direction, feature, before, after) => {
-  const values = { feature, before, after };
-  return page.data.recourse[direction].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 };

@@ -5,7 +5,7 @@ page.section("rankings", (body) => {
   const { rankings } = page.data;
   if (rankings.nothing) return page.say(body, rankings.nothing);
   const { views } = rankings;
-  const references = page.data.families.map((family) => family.name);
+  const { families: references } = page.data;
   const choice = page.select("Data", views.map((view) => view.name), (value) => show(views[value]));
   const both = page.make("div", { class: "panels" });
   body.append(page.controls(choice), both);
@@ -24,7 +24,7 @@ page.section("rankings", (body) => {
   const show = (view) => {
     ranks.show({
       words: view.rank_words, texts: 1, columns: ["method", ...references],
-      rows: () => view.ranks.map((row, place) => [page.data.methods[place].name, ...row]),
+      rows: () => view.ranks.map((row, place) => [page.data.methods[place], ...row]),
       panels: [page.heatMap(page.methods, page.families,
         cells(view.ranks, 1, page.methods, "rank"),
         { low: 1, high: page.methods.length, reversed: true })],

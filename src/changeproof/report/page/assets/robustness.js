@@ -4,8 +4,8 @@
 page.scoreRows = (metrics, families) => page.present.flatMap((dataset) =>
   families.flatMap((family) => page.data.methods.flatMap((method, place) => {
     if (page.data.scores[dataset][family][place] === null) return [];
-    const where = family === 0 ? [] : [page.data.families[family - 1].name];
-    return [[page.data.datasets[dataset], method.name, ...where,
+    const where = family === 0 ? [] : [page.data.families[family - 1]];
+    return [[page.data.datasets[dataset], method, ...where,
       ...metrics.flatMap((metric) => page.measured(metric, dataset, family, place))]];
   })));
 
@@ -125,8 +125,8 @@ page.section("price", (body) => {
       }),
     };
   };
-  const onFrontier = ([dataset, method]) => data.price[data.datasets.indexOf(dataset)]
-    .includes(data.methods.findIndex((each) => each.name === method));
+  const onFrontier = ([dataset, method]) =>
+    data.price[data.datasets.indexOf(dataset)].includes(data.methods.indexOf(method));
   figure.show({
     words: data.words.price, texts: 2,
     columns: ["dataset", "method", ...page.spreadColumns(metrics), "frontier"],
