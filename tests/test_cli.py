@@ -68,8 +68,8 @@ def test_run_show_status_and_go_on(tmp_path: Path) -> None:
     assert "18 pieces are there already, 0 to do" in again.stderr
     shown = call("show", "mine", cwd=tmp_path)
     assert shown.returncode == 0
-    assert "diabetes" in shown.stdout
-    assert "kdtree" in shown.stdout
+    assert "Diabetes" in shown.stdout
+    assert "KD-tree" in shown.stdout
     assert "Complete." in call("status", "mine", cwd=tmp_path).stdout
     next((tmp_path / "mine/pieces").rglob("survival*")).unlink()
     status = call("status", "mine", cwd=tmp_path)

@@ -207,7 +207,7 @@ def write_everything(results: Results) -> Path:
         tables = read_tables(results.folder)
     if not tables:
         tables = build_tables(results)
-    from changeproof.report.printing import write_print  # matplotlib, when it is needed
+    from changeproof.report.print.write import write_print  # matplotlib, when it is needed
 
     write_print(results.folder, tables)
     return write_report(results, tables)

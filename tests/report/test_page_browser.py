@@ -18,9 +18,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from changeproof import Plan, Results, load_task
 from changeproof.evaluation.fragility import fragile_picks
+from changeproof.report.names import method_name
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.report.recourse import recourse
+from changeproof.report.recourse import Wording
 from changeproof.runs.readings import Readings
 from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
@@ -126,11 +127,12 @@ def test_answer_follows_the_choices_and_has_the_numbers_of_the_csv(
     page = show(written)
     tables = read_tables(quick_run.folder)
     rows = tables["family_results"].query("dataset == 'diabetes' and family == 'bootstrap'")
+    rows = rows.assign(shown=rows["method"].map(method_name))
     before = page.locator("#sentence").inner_text()
-    page.select_option("#choose-dataset", label="diabetes")
+    page.select_option("#choose-dataset", label="Diabetes")
     options = page.locator("#choose-change option").all_inner_texts()
     page.select_option("#choose-change", index=next(
-        i for i, text in enumerate(options) if text.startswith("bootstrap")
+        i for i, text in enumerate(options) if text.startswith("Bootstrap")
     ))  # fmt: skip
     sentence = page.locator("#sentence").inner_text()
     assert sentence != before
@@ -141,22 +143,22 @@ def test_answer_follows_the_choices_and_has_the_numbers_of_the_csv(
     values = [line.locator(".value").all_inner_texts() for line in shown]
     assert [v[0] for v in values] == [f"{v:.1f}" for v in best["end_to_end_robustness_mean"]]
     for line, cells in zip(shown, values, strict=True):
-        row = rows.set_index("method").loc[line.get_by_role("button").inner_text()]
+        row = rows.set_index("shown").loc[line.get_by_role("button").inner_text()]
         assert cells[1] == f"{row['empirical_robustness_mean']:.1f}"
         assert cells[2] == f"{row['coverage_mean']:.1f}"
         assert cells[3] == f"{row['distance_mean']:.2f}"
     marked = {
         line.get_by_role("button").inner_text() for line in shown if line.locator(".badge").count()
     }
-    points = rows.set_index("method")[["end_to_end_robustness_mean", "distance_mean"]]
+    points = rows.set_index("shown")[["end_to_end_robustness_mean", "distance_mean"]]
     beaten = {
         name
         for name, (robust, far) in zip(points.index, points.to_numpy(), strict=True)
         if any(r >= robust and d <= far and (r, d) != (robust, far) for r, d in points.to_numpy())
     }
     assert marked == set(points.index) - beaten
-    page.get_by_role("button", name="wachter").click()
-    assert "by wachter" in page.locator("#sentence").inner_text()
+    page.get_by_role("button", name="Wachter").click()
+    assert "by Wachter" in page.locator("#sentence").inner_text()
 
 
 def test_charts_tables_and_downloads_are_the_csv_files(
@@ -195,7 +197,7 @@ def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: R
     page = show(written)
     page.locator("#person").scroll_into_view_if_needed()
     page.wait_for_selector("#person-dataset")
-    page.select_option("#person-dataset", label="diabetes")
+    page.select_option("#person-dataset", label="Diabetes")
     answers = quick_run.counterfactuals("diabetes", 2026, "kdtree")
     row = f"row {answers.row_ids[3]}"
     page.wait_for_function(f"document.querySelector('#person-row')?.textContent.includes('{row}')")
@@ -203,7 +205,7 @@ def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: R
     page.wait_for_function(f"document.querySelector('#person-shown').textContent.includes('{row}')")
     card = page.locator(".card[data-method='kdtree']")
     task = load_task("diabetes")
-    expected = [str(each) for each in recourse(task, answers.factuals[3], answers.rows[3])]
+    expected = [str(each) for each in Wording(task).changes(answers.factuals[3], answers.rows[3])]
     if card.locator("summary").count():
         card.locator("summary").click()
     # The rest of a long list is built when its "toggle" event comes, after the click returned.
@@ -312,7 +314,7 @@ def test_names_with_markup_are_shown_as_text(
     readings = Readings(quick_run)
     content = [build_payload(readings, read_tables(quick_run.folder)), build_bulk(readings)]
     text = json.dumps(content)
-    for name in ("diabetes", "Glucose", "kdtree", "bootstrap"):
+    for name in ("Diabetes", "Glucose", "KD-tree", "kdtree", "Bootstrap", "bootstrap"):
         assert f'"{name}"' in text
         text = text.replace(f'"{name}"', json.dumps(f"{name}{evil}"))
     path = tmp_path / "index.html"
@@ -320,14 +322,44 @@ def test_names_with_markup_are_shown_as_text(
     page = show(path)
     draw_everything(page)
     page.wait_for_selector("#person-dataset")
-    page.select_option("#person-dataset", label=f"diabetes{evil}")
+    page.select_option("#person-dataset", label=f"Diabetes{evil}")
     page.wait_for_function("document.querySelector('#person-shown').innerText.includes('Glucose')")
     assert page.evaluate("window.hacked") is None
     assert page.locator("main img").count() == 0
     assert page.locator("main b").count() == 0
     # Long names are cut on axes; there, too, what is left is text.
-    assert page.locator("figure .ytick", has_text="kdtree</script><img src=x").count() > 0
+    assert page.locator("figure .ytick", has_text="KD-tree</script><img src=").count() > 0
     assert f"Glucose{evil} from" in page.locator("#person-shown").inner_text()
+
+
+def test_settings_are_shown_with_marks_of_their_own(
+    show: Open, quick_run: Results, tmp_path: Path
+) -> None:
+    readings = Readings(quick_run)
+    payload = build_payload(readings, read_tables(quick_run.folder))
+    methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
+    payload["methods"] = methods
+    payload["shown"]["methods"] = {name: method_name(name) for name in methods}
+    for dataset in payload["scores"]:
+        dataset[:] = [[row[0]] * len(methods) for row in dataset]
+    path = tmp_path / "index.html"
+    bulk = [{"people": None, "variants": None, "words": []} for _ in payload["datasets"]]
+    path.write_text(render(payload, bulk))
+    page = show(path)
+    legend = page.locator("#price-figure .legend span")
+    assert legend.all_inner_texts() == [method_name(name) for name in methods]
+    marks = page.eval_on_selector_all(
+        "#price-figure .legend path",
+        "all => all.map(each => [each.getAttribute('d'), getComputedStyle(each).fill].join())",
+    )
+    assert len(set(marks)) == len(methods)
+    page.locator("#price-figure").scroll_into_view_if_needed()
+    page.wait_for_selector("#price-figure .main-svg")
+    drawn = page.eval_on_selector_all(
+        "#price-figure .plot",
+        "plots => plots[0].data.slice(1).map(({ marker }) => `${marker.symbol} ${marker.color}`)",
+    )
+    assert len(set(drawn)) == len(methods)
 
 
 def test_an_unfinished_run_says_what_is_missing(
@@ -342,10 +374,10 @@ def test_an_unfinished_run_says_what_is_missing(
     assert "This run is not finished." in notice
     assert "diabetes 2026 survival kdtree" in notice
     assert not (folder / "tables").exists()
-    page.select_option("#choose-dataset", label="diabetes")
+    page.select_option("#choose-dataset", label="Diabetes")
     names = page.locator("#ranking button").all_inner_texts()
-    assert "kdtree" not in names
-    assert "wachter" in names
+    assert "KD-tree" not in names
+    assert "Wachter" in names
     draw_everything(page)
     shutil.rmtree(folder / "pieces")
     page = show(report(folder))
@@ -389,7 +421,7 @@ def test_no_valid_counterfactual_still_gives_a_page(
     path.write_text(render(build_payload(readings, tables), bulk))
     page = show(path)
     assert "gave nobody a CFE" in page.locator("#sentence").inner_text()
-    assert "No CFE that the base models accept" in page.locator("#state").inner_text()
+    assert "The base models accept no CFE of" in page.locator("#state").inner_text()
     assert "undefined" in page.locator("#ranking").inner_text()
     assert "there is no price" in page.locator("#price").inner_text()
     draw_everything(page)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from changeproof import Results, Task, load_task
-from changeproof.report.recourse import TEMPLATES, Change, Wording, recourse
+from changeproof.report.recourse import TEMPLATES, Change, Wording
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def applicants() -> Task:
 
 def between(task: Task, before: list[float], after: list[float]) -> list[Change]:
     factual, counterfactual = task.standardise([before, after])
-    return recourse(task, factual, counterfactual)
+    return Wording(task).changes(factual, counterfactual)
 
 
 def test_whole_numbers_stay_whole_and_fractions_are_shown(applicants: Task) -> None:

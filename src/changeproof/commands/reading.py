@@ -81,7 +81,7 @@ def compare(
     changeproof compare runs/paper --all
     """
     from changeproof.paper.comparison import compare_with_paper, write_comparison
-    from changeproof.report.comparison_view import print_comparison
+    from changeproof.report.terminal.comparison import print_comparison
 
     comparison = compare_with_paper(directory)
     path = write_comparison(directory, comparison)

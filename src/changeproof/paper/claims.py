@@ -4,43 +4,63 @@ from __future__ import annotations
 
 import math
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from changeproof.paper.lines import PUBLISHED, TEXT, Line, Rule, published_families
+from changeproof.paper.lines import PUBLISHED, TEXT, Line, Rule
+from changeproof.paper.tables import published_families
 
 Tables = Mapping[str, pd.DataFrame]
+# What is compared: metric, rule, published value, ours (None where the run has none), our sd.
+Compared = tuple[str, Rule, float, float | None, float]
 EXTREMES = ("lowest", "highest")
 
 
 @dataclass(frozen=True)
-class RobustnessClaim:
-    """Empirical robustness under one family, or the lowest or highest of all families."""
+class Claim(ABC):
+    """Numbers that the text gives for some methods, by dataset, and how near a run has to be."""
 
+    table: ClassVar[str]
     methods: list[str]
-    family: str
-    rule: str
     tolerance: float
-    published: dict[str, float]
+    published: dict[str, Any]
 
     def lines(self, tables: Tables) -> Iterator[Line]:
-        """Yield one line per dataset and method."""
-        rule = Rule(self.rule)
+        """Yield what the claim says of each dataset and method beside what the run has."""
+        table = tables.get(self.table, pd.DataFrame(columns=["dataset", "method", "name"]))
         for dataset, published in self.published.items():
             for method in self.methods:
-                ours, sd = self._value(_rows(tables, "family_results", dataset, method))
-                yield Line(
-                    TEXT, dataset, method, self._metric(rule), published,
-                    ours=ours, ours_sd=sd, rule=rule, tolerance=self.tolerance,
-                )  # fmt: skip
+                rows = table[(table["dataset"] == dataset) & (table["method"] == method)]
+                for metric, rule, theirs, ours, sd in self._compared(rows, published):
+                    suffix = "" if rule is Rule.NEAR else f" ({rule})"
+                    yield Line(
+                        TEXT, dataset, method, metric + suffix, theirs,
+                        ours=ours, ours_sd=sd, rule=rule, tolerance=self.tolerance,
+                    )  # fmt: skip
 
-    def _metric(self, rule: Rule) -> str:
+    @abstractmethod
+    def _compared(self, rows: pd.DataFrame, published: Any) -> Iterator[Compared]:
+        """Yield what is compared, given the run's rows of one dataset and method."""
+
+
+@dataclass(frozen=True)
+class RobustnessClaim(Claim):
+    """Empirical robustness under one family, or the lowest or highest of all families."""
+
+    table = "family_results"
+    family: str
+    rule: str
+
+    def _compared(self, rows: pd.DataFrame, published: float) -> Iterator[Compared]:
+        metric = f"empirical_robustness under {self.family}"
         if self.family in EXTREMES:
-            return f"{self.family} empirical_robustness of all families{_suffix(rule)}"
-        return f"empirical_robustness under {self.family}{_suffix(rule)}"
+            metric = f"{self.family} empirical_robustness of all families"
+        yield metric, Rule(self.rule), published, *self._value(rows)
 
     def _value(self, rows: pd.DataFrame) -> tuple[float | None, float]:
         """Return mean and sd: None where a family is missing, NaN where one is undefined."""
@@ -56,55 +76,33 @@ class RobustnessClaim:
 
 
 @dataclass(frozen=True)
-class CertifiedClaim:
+class CertifiedClaim(Claim):
     """The share of requests whose counterfactual is certified."""
 
-    methods: list[str]
-    tolerance: float
-    published: dict[str, float]
+    table = "certified"
 
-    def lines(self, tables: Tables) -> Iterator[Line]:
-        """Yield one line per dataset and method."""
-        for dataset, published in self.published.items():
-            for method in self.methods:
-                rows = _rows(tables, "certified", dataset, method)
-                ours, sd = None, math.nan
-                if not rows.empty:
-                    ours = float(rows["certified_share_mean"].iloc[0])
-                    sd = float(rows["certified_share_std"].iloc[0])
-                yield Line(
-                    TEXT, dataset, method, "certified_share", published,
-                    ours=ours, ours_sd=sd, tolerance=self.tolerance,
-                )  # fmt: skip
+    def _compared(self, rows: pd.DataFrame, published: float) -> Iterator[Compared]:
+        ours, sd = None, math.nan
+        if not rows.empty:
+            ours = float(rows["certified_share_mean"].iloc[0])
+            sd = float(rows["certified_share_std"].iloc[0])
+        yield "certified_share", Rule.NEAR, published, ours, sd
 
 
 @dataclass(frozen=True)
-class DiagnosticClaim:
-    """The range over base networks of something a method reports."""
+class DiagnosticClaim(Claim):
+    """The range over base networks of something a method reports: a line for each end."""
 
-    methods: list[str]
+    table = "diagnostics"
     name: str
-    tolerance: float
-    published: dict[str, list[float]]
 
-    def lines(self, tables: Tables) -> Iterator[Line]:
-        """Yield two lines per dataset and method, one for each end of the range."""
-        for dataset, (low, high) in self.published.items():
-            for method in self.methods:
-                rows = _rows(tables, "diagnostics", dataset, method)
-                rows = rows[rows["name"] == self.name] if not rows.empty else rows
-                lowest = None if rows.empty else float(rows["min"].min(skipna=False))
-                highest = None if rows.empty else float(rows["max"].max(skipna=False))
-                ends = ((Rule.AT_LEAST, low, lowest), (Rule.AT_MOST, high, highest))
-                for rule, published, ours in ends:
-                    metric = f"{self.name}{_suffix(rule)}"
-                    yield Line(
-                        TEXT, dataset, method, metric, published,
-                        ours=ours, rule=rule, tolerance=self.tolerance,
-                    )  # fmt: skip
-
-
-Claim = RobustnessClaim | CertifiedClaim | DiagnosticClaim
+    def _compared(self, rows: pd.DataFrame, published: list[float]) -> Iterator[Compared]:
+        low, high = published
+        mine = rows[rows["name"] == self.name]
+        lowest = None if mine.empty else float(mine["min"].min(skipna=False))
+        highest = None if mine.empty else float(mine["max"].max(skipna=False))
+        yield self.name, Rule.AT_LEAST, low, lowest, math.nan
+        yield self.name, Rule.AT_MOST, high, highest, math.nan
 
 
 def read_claims(path: Path = PUBLISHED / "claims.toml") -> list[Claim]:
@@ -120,15 +118,3 @@ def read_claims(path: Path = PUBLISHED / "claims.toml") -> list[Claim]:
 def claim_lines(tables: Tables) -> list[Line]:
     """Check every claim."""
     return [line for claim in read_claims() for line in claim.lines(tables)]
-
-
-def _rows(tables: Tables, name: str, dataset: str, method: str) -> pd.DataFrame:
-    """Return the rows of a table that a run need not have."""
-    if name not in tables:
-        return pd.DataFrame()
-    table = tables[name]
-    return table[(table["dataset"] == dataset) & (table["method"] == method)]
-
-
-def _suffix(rule: Rule) -> str:
-    return "" if rule is Rule.NEAR else f" ({rule})"

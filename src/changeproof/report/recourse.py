@@ -117,24 +117,6 @@ class Wording:
         return Change(self.names[feature], direction, _shortened(start, own), end, size)
 
 
-def recourse(task: Task, factual: Floats, counterfactual: Floats) -> list[Change]:
-    """Say what a counterfactual asks of a person.
-
-    Parameters
-    ----------
-    task
-        The task that both rows belong to.
-    factual, counterfactual
-        One standardised row each.
-
-    Returns
-    -------
-    list of Change
-        The largest change first; ``str(change)`` is a sentence without its full stop.
-    """
-    return Wording(task).changes(factual, counterfactual)
-
-
 def _decimals(values: Floats, scale: float) -> int:
     """Return the decimals that a feature is written with: its own, if they say something."""
     useful = max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(scale)))

@@ -26,7 +26,6 @@ from changeproof.report.figures import (
     robustness_heat_map,
     score_decomposition,
 )
-from changeproof.report.figures.tradeoff import frontier
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]
 HAIR = 0.01
@@ -280,15 +279,20 @@ def test_what_was_not_evaluated_is_left_blank() -> None:
     assert "not evaluated" in drawn(figure)
 
 
-def test_frontier_holds_what_nothing_beats() -> None:
-    points = pd.DataFrame(
-        {
-            "method": ["near", "worse", "middle", "same", "far", "farther", "none"],
-            "distance_mean": [1.0, 1.5, 2.0, 2.0, 3.0, 4.0, np.nan],
-            "empirical_robustness_mean": [50.0, 40.0, 80.0, 70.0, 100.0, 100.0, np.nan],
-        }
-    )
-    assert frontier(points)["method"].tolist() == ["near", "middle", "far"]
+def test_the_pale_line_joins_the_frontier() -> None:
+    table = made(["d"], ["near", "worse", "middle", "same", "far", "none"], ["f"])["full_results"]
+    table["distance_mean"] = [1.0, 1.5, 2.0, 2.0, 3.0, np.nan]
+    table["empirical_robustness_mean"] = [50.0, 40.0, 80.0, 70.0, 100.0, np.nan]
+    line = distance_tradeoff(table).axes[-1].lines[0]
+    assert line.get_xydata().tolist() == [[1.0, 50.0], [2.0, 80.0], [3.0, 100.0]]
+
+
+@pytest.mark.parametrize("name", ["robustness", "decomposition", "tradeoff"])
+def test_settings_are_drawn_behind_the_name(name: str) -> None:
+    methods = ["rbr(delta=0.1)", "rbr(delta=0.2)"]
+    shown = drawn(DRAW[name](made(["heloc"], methods, ["bootstrap"])))
+    assert "RBR (delta=0.1)" in shown
+    assert "RBR (delta=0.2)" in shown
 
 
 def test_spread_is_drawn_where_there_is_one() -> None:
@@ -298,7 +302,7 @@ def test_spread_is_drawn_where_there_is_one() -> None:
     )
 
     def lengths(figure: Figure) -> list[float]:
-        segments = [s for c in figure.axes[0].collections for s in c.get_segments()]  # type: ignore[attr-defined]
+        segments = [s for c in figure.axes[-1].collections for s in c.get_segments()]  # type: ignore[attr-defined]
         return [float(np.abs(segment[1] - segment[0]).sum()) for segment in segments]
 
     assert min(lengths(with_spread)) > 0

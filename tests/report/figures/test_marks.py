@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from changeproof import dataset_names, family_names, method_names
 from changeproof.report.figures.marks import COLOURS, method_marks
-from changeproof.report.print_names import DATASETS, FAMILIES, METHODS
+from changeproof.report.names import METHODS
 
 
 def test_a_method_has_the_same_mark_whatever_is_beside_it() -> None:
@@ -39,7 +38,8 @@ def test_colours_differ_in_brightness_or_hue_for_colour_blind_people() -> None:
         assert apart > 0.1, (one, other)
 
 
-def test_every_built_in_name_has_one_for_print() -> None:
-    assert set(METHODS) == set(method_names())
-    assert set(DATASETS) == set(dataset_names())
-    assert set(FAMILIES) == set(family_names())
+def test_two_settings_of_a_method_have_marks_of_their_own() -> None:
+    names = ["robx-balanced", "robx-balanced(quantile=0.7)", "robx-balanced(quantile=0.9)"]
+    marks = method_marks(names)
+    assert len(set(marks.values())) == 3
+    assert marks["robx-balanced"] == method_marks(METHODS)["robx-balanced"]

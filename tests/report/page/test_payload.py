@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from changeproof import Plan, Results, build_tables, load_task
+from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
-from changeproof.report.page.packing import number
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
-from changeproof.report.recourse import recourse
+from changeproof.report.recourse import Wording
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.readings import Readings
 from changeproof.runs.tables import read_tables
@@ -47,8 +47,8 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
 ) -> None:
     json.dumps([payload, bulk], allow_nan=False)
     assert payload["datasets"] == list(quick_run.plan.datasets)
-    assert [m["name"] for m in payload["methods"]] == list(quick_run.plan.methods)
-    assert [f["name"] for f in payload["families"]] == list(quick_run.plan.families)
+    assert payload["methods"] == list(quick_run.plan.methods)
+    assert payload["families"] == list(quick_run.plan.families)
     assert payload["state"]["complete"]
     assert any("one base model" in note for note in payload["state"]["notes"])
 
@@ -67,7 +67,7 @@ def test_people_are_told_what_the_methods_said(
             assert valid == answers.base_valid[i]
             assert sum(counts) == survived[i].sum()
             assert counts[1] == survived[i, 25:50].sum()
-            expected = recourse(task, answers.factuals[i], answers.rows[i])
+            expected = Wording(task).changes(answers.factuals[i], answers.rows[i])
             assert [people["features"][c[0]] for c in changes] == [e.feature for e in expected]
             assert [c[2] for c in changes] == [e.after for e in expected]
             shown = [c[4] if len(c) > 4 else network["factuals"][i][c[0]] for c in changes]

@@ -30,7 +30,7 @@ def test_ranks_and_correlations() -> None:
     (view,) = found["views"]
     assert view["ranks"] == [[2, 2], [1, 3], [3, 1]]
     assert view["tau"] == [[1, -1], [-1, 1]]
-    assert "rnce" in view["rank_words"] or "wachter" in view["rank_words"]
+    assert view["rank_words"].startswith("Wachter moves the most: from rank 1 to 3 of 3.")
     assert "Kendall's tau -1.00" in view["tau_words"]
 
 
@@ -46,9 +46,9 @@ def test_the_mean_of_datasets_comes_first() -> None:
     values = {"diabetes": [[90, 99, 50], [90, 99, 50]], "heloc": [[90, 99, 50], [99, 90, 50]]}
     found = rankings(table(values), plan("diabetes", "heloc"))
     assert [view["name"] for view in found["views"]] == [
-        "mean of all datasets",
-        "diabetes",
-        "heloc",
+        "Mean of all datasets",
+        "Diabetes",
+        "HELOC",
     ]
     assert found["views"][0]["ranks"][0] == [2, 1.5]
     assert found["views"][0]["tau"][0][1] == pytest.approx((1 + 1 / 3) / 2, abs=1e-5)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from changeproof.report.figures.decomposition import score_decomposition
 from changeproof.report.figures.magnitude import change_magnitude_chart
-from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.robustness import robustness_heat_map
-from changeproof.report.figures.sheet import FORMATS, encoded
+from changeproof.report.figures.sheet import FORMATS, HEIGHT, encoded
 from changeproof.report.figures.tradeoff import distance_tradeoff
 
 __all__ = [
     "FORMATS",
-    "Mark",
+    "HEIGHT",
     "change_magnitude_chart",
     "distance_tradeoff",
     "encoded",
-    "method_marks",
     "robustness_heat_map",
     "score_decomposition",
 ]

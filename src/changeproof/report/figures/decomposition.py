@@ -10,20 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from changeproof.report.figures.lettering import LINE, SMALL, TEXT, labels, widest
+from changeproof.report.figures.lettering import SMALL, labels, undefined_notes, widest
 from changeproof.report.figures.marks import Mark
-from changeproof.report.figures.sheet import (
-    COLUMN_HEIGHT,
-    COLUMN_WIDTH,
-    EDGE,
-    TITLE,
-    Sheet,
-    for_print,
-    key_shape,
-    note_height,
-)
-from changeproof.report.figures.undefined import undefined_notes
-from changeproof.report.print_names import DATASETS, METHODS, in_order
+from changeproof.report.figures.sheet import EDGE, WIDTH, Grid, Sheet, axis_start, for_print
+from changeproof.report.names import in_order, method_name
 
 ROW = 0.15
 LONGEST_NAME = 1.1
@@ -46,7 +36,7 @@ def score_decomposition(
     *,
     datasets: Sequence[str] | None = None,
     columns: int = 2,
-    width: float = COLUMN_WIDTH,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw coverage, empirical and end-to-end robustness: a panel per dataset, methods down.
 
@@ -56,52 +46,32 @@ def score_decomposition(
     methods = in_order(full_results["method"])
     names = list(datasets) if datasets is not None else in_order(full_results["dataset"])
     columns = min(columns, len(names))
-    beside = labels(methods, METHODS, size=SMALL, room=LONGEST_NAME)
+    beside = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
     left = EDGE + widest(list(beside.values()), SMALL) + 0.06
     # The number 100 is centred on the right end of an axis.
     right = EDGE + 0.08
     panel_width = (width - left - right - (columns - 1) * BETWEEN) / columns
-    panel_height = ROW * len(methods)
-    step = TITLE + panel_height + TICKS
-    lines = -(-len(names) // columns)
-    key = [(mark, label) for label, mark in METRICS.values()]
-    key_top = lines * step + FOOT - TICKS
-    notes = undefined_notes(full_results, names, "empirical_robustness_mean")
-    notes_top = key_top + key_shape([label for _, label in key], width)[1] * LINE + 0.04
-    sheet = Sheet(width, notes_top + note_height(notes, width))
-    lowest = _lowest(full_results)
-    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
-    for number, name in enumerate(names):
-        line, column = divmod(number, columns)
-        place = (left + column * (panel_width + BETWEEN), line * step + TITLE)
-        axes = sheet.axes(*place, panel_width, panel_height)
-        sheet.title(axes, titles[name])
+    grid = Grid(names, columns, left, BETWEEN, panel_width, ROW * len(methods), TICKS)
+    sheet = Sheet.with_key(
+        width,
+        grid.depth + FOOT - TICKS,
+        [(mark, label) for label, mark in METRICS.values()],
+        undefined_notes(full_results, names, "empirical_robustness_mean"),
+    )
+    lowest = axis_start(full_results[[f"{metric}_mean" for metric in METRICS]])
+    for name, axes, first, last in sheet.panels(grid):
         for result in full_results[full_results["dataset"] == name].to_dict("records"):
             _draw_row(axes, methods.index(result["method"]), result)
         axes.set_xlim(lowest, 100)
         axes.set_ylim(len(methods) - 0.4, -0.6)
-        axes.set_yticks(range(len(methods)), beside.values() if column == 0 else [])
+        axes.set_yticks(range(len(methods)), beside.values() if first else [])
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", color="#E4E4E4", linewidth=0.5)
         axes.set_axisbelow(True)
         axes.set_xticks(np.arange(lowest, 101, STEPS.get(lowest, 20)))
-        if number + columns >= len(names):
+        if last:
             axes.set_xlabel("%")
-    sheet.key(key, key_top)
-    sheet.notes(notes, notes_top)
     return sheet.figure
-
-
-def datasets_per_column(methods: int) -> int:
-    """Return how many panels, two to a line, a column has room for."""
-    return 2 * max(1, int((COLUMN_HEIGHT - 0.8) / (TITLE + ROW * methods + TICKS)))
-
-
-def _lowest(full_results: pd.DataFrame) -> float:
-    """Return where the axes begin: at 0 or at the next multiple of 20 below all values."""
-    values = full_results[[f"{metric}_mean" for metric in METRICS]].to_numpy(dtype=float)
-    lowest = np.nanmin(values, initial=100.0)
-    return float(np.clip(20 * np.floor(lowest / 20), 0, 80))
 
 
 def _draw_row(axes: Axes, row: int, result: Mapping[Hashable, Any]) -> None:

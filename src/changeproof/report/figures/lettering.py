@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
+import pandas as pd
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import text_to_path
+
+from changeproof.report.names import dataset_name, method_name
+from changeproof.report.print.escaping import plain
 
 # Comes with matplotlib, so that a figure is the same on every machine.
 FONT = "DejaVu Sans"
@@ -24,12 +28,7 @@ def _characters() -> frozenset[int]:
 
 def literal(name: str) -> str:
     """Return a name in characters that can be drawn; those that cannot, as escapes."""
-    return "".join(
-        character
-        if character.isprintable() and ord(character) in _characters()
-        else character.encode("unicode_escape").decode()
-        for character in " ".join(name.split())
-    )
+    return plain(name, lambda character: ord(character) in _characters())
 
 
 @cache
@@ -61,18 +60,18 @@ def shortened(text: str, size: float, room: float) -> str:
 
 
 def labels(
-    names: Sequence[str], shown: Mapping[str, str], *, size: float, room: float
+    references: Sequence[str], name_of: Callable[[str], str], *, size: float, room: float
 ) -> dict[str, str]:
-    """Return a label for each name that fits into the room, and no label twice."""
+    """Return a label for each reference that fits into the room, and no label twice."""
     found: dict[str, str] = {}
-    for name in names:
-        text = literal(shown.get(name, name))
+    for reference in references:
+        text = literal(name_of(reference))
         label, number = shortened(text, size, room), 1
         while label in found.values():
             number += 1
             suffix = f" ({number})"
             label = shortened(text, size, room - text_width(suffix, size)) + suffix
-        found[name] = label
+        found[reference] = label
     return found
 
 
@@ -86,3 +85,16 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
         else:
             lines[-1] = shortened(longer, size, room)
     return lines
+
+
+def undefined_notes(table: pd.DataFrame, datasets: Sequence[str], column: str) -> list[str]:
+    """Return a note that names the methods without a value, dataset by dataset."""
+    parts = []
+    for dataset in datasets:
+        mine = table[(table["dataset"] == dataset) & table[column].isna()]
+        names = ", ".join(literal(method_name(method)) for method in mine["method"])
+        if names:
+            parts.append(f"{names} on {literal(dataset_name(dataset))}")
+    if not parts:
+        return []
+    return [f"Undefined, as no counterfactual is valid on the base model: {'; '.join(parts)}."]

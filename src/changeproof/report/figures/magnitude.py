@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from changeproof.report.figures.lettering import SMALL, labels, widest
-from changeproof.report.figures.sheet import COLUMN_WIDTH, EDGE, GAP, Sheet, for_print
-from changeproof.report.print_names import FAMILIES, in_order
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Sheet, for_print
+from changeproof.report.names import family_name, in_order
 
 ROW = 0.165
 LONGEST_NAME = 1.2
@@ -21,9 +21,7 @@ MEASURES = {
 
 
 @for_print
-def change_magnitude_chart(
-    change_magnitude: pd.DataFrame, *, width: float = COLUMN_WIDTH
-) -> Figure:
+def change_magnitude_chart(change_magnitude: pd.DataFrame, *, width: float = WIDTH) -> Figure:
     """Draw how far each family moves the predictions: mean and sd over the changed models.
 
     Parameters
@@ -34,7 +32,7 @@ def change_magnitude_chart(
         Width of the figure in inches; by default one column of a two-column paper.
     """
     families = in_order(change_magnitude["family"])
-    beside = labels(families, FAMILIES, size=SMALL, room=LONGEST_NAME)
+    beside = labels(families, family_name, size=SMALL, room=LONGEST_NAME)
     left = EDGE + widest(list(beside.values()), SMALL) + 0.06
     panel_width = (width - left - EDGE - 0.06 - GAP) / 2
     panel_height = ROW * len(families)

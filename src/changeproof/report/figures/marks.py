@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from changeproof.report.print_names import METHODS
+from changeproof.report.names import METHODS
 
 # Okabe and Ito's eight colours, and a grey.
 COLOURS = (
@@ -31,25 +31,19 @@ class Mark:
 
     def draw(self, axes: Axes, x: float, y: float) -> None:
         """Draw the mark at a point."""
+        face, edge = (self.colour, EDGE) if self.filled else ("white", self.colour)
         axes.plot(
-            x,
-            y,
-            marker=self.shape,
-            markersize=self.size,
-            markerfacecolor=self.colour if self.filled else "white",
-            markeredgecolor=EDGE if self.filled else self.colour,
-            markeredgewidth=0.5 if self.filled else 1.0,
-            linestyle="none",
-            clip_on=False,
-            zorder=4,
-        )
+            x, y, self.shape, markersize=self.size, markerfacecolor=face, markeredgecolor=edge,
+            markeredgewidth=0.5 if self.filled else 1.0, clip_on=False, zorder=4,
+        )  # fmt: skip
 
 
 def method_marks(methods: Iterable[str]) -> dict[str, Mark]:
     """Return a mark for each method.
 
-    The paper's methods always have the same mark, whichever of them there are; all others take
-    the next ones in alphabetical order. No two of up to 180 methods share one.
+    The paper's methods always have the same mark, whichever of them there are. All others, and
+    the paper's with settings, take the next ones in alphabetical order. No two of up to 180
+    methods share one.
     """
     named = set(methods)
     order = [*METHODS, *sorted(named - METHODS.keys())]

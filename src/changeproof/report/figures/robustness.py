@@ -7,25 +7,15 @@ from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from changeproof.report.figures.lettering import SMALL, TEXT, labels, text_width, widest
-from changeproof.report.figures.sheet import (
-    COLUMN_HEIGHT,
-    COLUMN_WIDTH,
-    EDGE,
-    GAP,
-    TITLE,
-    Sheet,
-    for_print,
-    note_height,
-)
-from changeproof.report.print_names import DATASETS, FAMILIES, METHODS, in_order
+from changeproof.report.figures.lettering import SMALL, labels, text_width, widest
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, for_print, note_height
+from changeproof.report.names import family_name, in_order, method_name
 
 ROW = 0.148
 WIDEST_CELL = 0.5
@@ -38,8 +28,6 @@ UNDEFINED = f"{DASH}  undefined: no counterfactual is valid on the base model"
 MEASURE = "Empirical robustness (%), mean over base models"
 BLANK = "blank: not evaluated"
 
-Values = npt.NDArray[np.float64]
-
 
 @for_print
 def robustness_heat_map(
@@ -47,7 +35,7 @@ def robustness_heat_map(
     *,
     datasets: Sequence[str] | None = None,
     columns: int = 1,
-    width: float = COLUMN_WIDTH,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw mean empirical robustness: a panel per dataset, methods down, families across.
 
@@ -65,95 +53,50 @@ def robustness_heat_map(
     methods, families = in_order(family_results["method"]), in_order(family_results["family"])
     names = list(datasets) if datasets is not None else in_order(family_results["dataset"])
     columns = min(columns, len(names))
-    beside = labels(methods, METHODS, size=SMALL, room=LONGEST_NAME)
-    below = labels(families, FAMILIES, size=SMALL, room=LONGEST_FAMILY)
-    left = _left_margin(list(beside.values()), list(below.values()))
+    beside = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
+    below = labels(families, family_name, size=SMALL, room=LONGEST_FAMILY)
+    # Room for the names of methods, and for where the tilted first family begins.
+    overhang = text_width(below[families[0]], SMALL) * math.cos(TILT)
+    left = EDGE + max(widest(list(beside.values()), SMALL) + 0.05, overhang)
     room = (width - left - EDGE - (columns - 1) * GAP) / columns
     panel_width = min(room, WIDEST_CELL * len(families))
-    panel_height = ROW * len(methods)
-    step = TITLE + panel_height + 0.05
-    lines = -(-len(names) // columns)
-    foot = _foot(list(below.values()))
+    grid = Grid(names, columns, left, GAP, panel_width, ROW * len(methods), 0.05)
+    foot = widest(list(below.values()), SMALL) * math.sin(TILT) + 0.11
 
     numbers = panel_width / len(families) >= text_width("100", SMALL) + 0.02
-    panels = {name: _values(family_results, name, methods, families) for name in names}
-    notes = _notes(list(panels.values()))
-    bar = 0.0 if numbers else BAR
-    height = lines * step + foot + bar + note_height(notes, width)
-    sheet = Sheet(width, height)
-    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
-    for number, name in enumerate(names):
-        line, column = divmod(number, columns)
-        place = (left + column * (panel_width + GAP), line * step + TITLE)
-        axes = sheet.axes(*place, panel_width, panel_height)
-        sheet.title(axes, titles[name])
-        _draw_panel(axes, *panels[name], numbers=numbers)
-        last = number + columns >= len(names)
-        axes.set_yticks(range(len(methods)), beside.values() if column == 0 else [])
+    cells = family_results[family_results["dataset"].isin(names)]
+    notes = [MEASURE] + [UNDEFINED] * int(cells["empirical_robustness_mean"].isna().any())
+    notes += [BLANK] * (len(cells) < len(names) * len(methods) * len(families))
+    notes_top = grid.depth + foot + (0.0 if numbers else BAR)
+    sheet = Sheet(width, notes_top + note_height(notes, width))
+    for name, axes, first, last in sheet.panels(grid):
+        for row in cells[cells["dataset"] == name].to_dict("records"):
+            place = families.index(row["family"]), methods.index(row["method"])
+            _draw_cell(axes, *place, row["empirical_robustness_mean"], number=numbers)
+        axes.set_xlim(-0.5, len(families) - 0.5)
+        axes.set_ylim(len(methods) - 0.5, -0.5)
+        axes.set_yticks(range(len(methods)), beside.values() if first else [])
         axes.set_xticks(range(len(families)), below.values() if last else [])
         _tilt(axes)
     if not numbers:
-        _draw_bar(sheet, left, lines * step + foot, panel_width)
-    sheet.notes(notes, height - note_height(notes, width) + 0.03)
+        _draw_bar(sheet, left, grid.depth + foot, panel_width)
+    sheet.notes(notes, notes_top + 0.03)
     return sheet.figure
 
 
-def datasets_per_column(methods: int) -> int:
-    """Return how many panels, one over the other, a column has room for."""
-    return max(1, int((COLUMN_HEIGHT - 1.4) / (TITLE + ROW * methods + 0.05)))
-
-
-def _left_margin(beside: list[str], below: list[str]) -> float:
-    """Return room for the names of methods, and for where the tilted first family begins."""
-    overhang = text_width(below[0], SMALL) * math.cos(TILT)
-    return EDGE + max(widest(beside, SMALL) + 0.05, overhang)
-
-
-def _foot(below: list[str]) -> float:
-    return widest(below, SMALL) * math.sin(TILT) + 0.11
-
-
-def _values(
-    family_results: pd.DataFrame, dataset: str, methods: list[str], families: list[str]
-) -> tuple[Values, npt.NDArray[np.bool_]]:
-    """Return the values of a panel, and which of them there are (undefined ones included)."""
-    values = np.full((len(methods), len(families)), np.nan)
-    evaluated = np.zeros(values.shape, dtype=bool)
-    mine = family_results[family_results["dataset"] == dataset]
-    columns = (mine["method"], mine["family"], mine["empirical_robustness_mean"])
-    for method, family, value in zip(*columns, strict=True):
-        place = methods.index(method), families.index(family)
-        values[place], evaluated[place] = value, True
-    return values, evaluated
-
-
-def _notes(panels: list[tuple[Values, npt.NDArray[np.bool_]]]) -> list[str]:
-    undefined = any((np.isnan(values) & evaluated).any() for values, evaluated in panels)
-    blank = any(not evaluated.all() for _, evaluated in panels)
-    return [MEASURE] + [UNDEFINED] * undefined + [BLANK] * blank
-
-
-def _draw_panel(
-    axes: Axes, values: Values, evaluated: npt.NDArray[np.bool_], *, numbers: bool
-) -> None:
-    colours = mpl.colormaps["cividis"]
+def _draw_cell(axes: Axes, column: int, row: int, value: float, *, number: bool) -> None:
     # Cells are drawn one by one: an image would be resampled, and blurred by some viewers.
-    for (row, column), value in np.ndenumerate(values):
-        if not evaluated[row, column]:
-            continue
-        defined = not np.isnan(value)
-        fill = colours(value / 100) if defined else (1.0, 1.0, 1.0, 1.0)
-        cell = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=fill, edgecolor="white", lw=0.4)
-        if not defined:
-            cell.set(hatch="////", edgecolor="#BBBBBB")
-        axes.add_patch(cell)
-        if numbers or not defined:
-            axes.text(
-                column, row, f"{value:.0f}" if defined else DASH, fontsize=SMALL,
-                ha="center", va="center_baseline", color=_ink(to_rgb(fill)),
-            )  # fmt: skip
-    axes.set_xlim(-0.5, values.shape[1] - 0.5)
-    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    defined = not math.isnan(value)
+    fill = mpl.colormaps["cividis"](value / 100) if defined else (1.0, 1.0, 1.0, 1.0)
+    cell = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=fill, edgecolor="white", lw=0.4)
+    if not defined:
+        cell.set(hatch="////", edgecolor="#BBBBBB")
+    axes.add_patch(cell)
+    if number or not defined:
+        axes.text(
+            column, row, f"{value:.0f}" if defined else DASH, fontsize=SMALL,
+            ha="center", va="center_baseline", color=_ink(to_rgb(fill)),
+        )  # fmt: skip
 
 
 def _ink(fill: tuple[float, float, float]) -> str:

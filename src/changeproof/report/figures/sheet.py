@@ -6,29 +6,36 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, NamedTuple, ParamSpec, Self
 
 import matplotlib as mpl
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from changeproof.report.figures.lettering import FONT, LINE, SMALL, TEXT, text_width, wrapped
+from changeproof.report.figures.lettering import (
+    FONT,
+    LINE,
+    SMALL,
+    TEXT,
+    labels,
+    text_width,
+    wrapped,
+)
 from changeproof.report.figures.marks import Mark
+from changeproof.report.names import dataset_name
 
 # One column of a two-column paper, and about as much of its height as a figure may take.
-COLUMN_WIDTH = 3.3
-COLUMN_HEIGHT = 8.6
+WIDTH = 3.3
+HEIGHT = 8.6
 EDGE = 0.04
 GAP = 0.14
 TITLE = 0.17
 DOTS_PER_INCH = 300
 WIDER_ON_SCREENS = 1.06
 FORMATS = ("pdf", "svg", "png")
-UNDATED: dict[str, dict[str, str | None]] = {
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
-    "png": {},
-}
+UNDATED: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 STYLE: dict[Any, object] = {
     "font.family": FONT,
     "font.size": TEXT,
@@ -86,12 +93,45 @@ def encoded(figure: Figure, kind: str, *, dots_per_inch: int = DOTS_PER_INCH) ->
     return buffer.getvalue()
 
 
+class Grid(NamedTuple):
+    """Panels of one size, in lines: a dataset each, with its name above and room below."""
+
+    datasets: list[str]
+    columns: int
+    left: float
+    gap: float
+    width: float
+    height: float
+    below: float
+
+    @property
+    def step(self) -> float:
+        """From the top of a line to that of the next."""
+        return TITLE + self.height + self.below
+
+    @property
+    def depth(self) -> float:
+        """The height of all lines."""
+        return -(-len(self.datasets) // self.columns) * self.step
+
+
 class Sheet:
     """A figure whose parts are placed in inches from its upper left corner."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
         self.figure = Figure(figsize=(width, height))
+
+    @classmethod
+    def with_key(
+        cls, width: float, top: float, key: Sequence[tuple[Mark, str]], notes: Sequence[str]
+    ) -> Self:
+        """Return a sheet with some room at the top, a key below it and notes at the foot."""
+        foot = top + key_shape([label for _, label in key], width)[1] * LINE + 0.04
+        sheet = cls(width, foot + note_height(notes, width))
+        sheet.key(key, top)
+        sheet.notes(notes, foot)
+        return sheet
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Return axes that fill a rectangle."""
@@ -100,9 +140,15 @@ class Sheet:
             (left / self.width, bottom / self.height, width / self.width, height / self.height)
         )
 
-    def title(self, axes: Axes, text: str) -> None:
-        """Put a title over the left end of some axes."""
-        axes.set_title(text, loc="left", fontweight="bold", pad=2.5)
+    def panels(self, grid: Grid) -> Iterator[tuple[str, Axes, bool, bool]]:
+        """Yield each dataset, its axes, and if they begin a line, and if they end a column."""
+        names = labels(grid.datasets, dataset_name, size=TEXT, room=0.85 * grid.width)
+        for place, dataset in enumerate(grid.datasets):
+            line, column = divmod(place, grid.columns)
+            left = grid.left + column * (grid.width + grid.gap)
+            axes = self.axes(left, line * grid.step + TITLE, grid.width, grid.height)
+            axes.set_title(names[dataset], loc="left", fontweight="bold", pad=2.5)
+            yield dataset, axes, column == 0, place + grid.columns >= len(grid.datasets)
 
     def key(self, entries: Sequence[tuple[Mark, str]], top: float) -> None:
         """Explain marks, in as many columns as fit."""
@@ -146,3 +192,9 @@ def note_height(texts: Sequence[str], width: float) -> float:
     """Return the height of small print, with some air above it."""
     lines = len(note_lines(texts, width))
     return lines * LINE + 0.06 if lines else 0.0
+
+
+def axis_start(percentages: pd.DataFrame | pd.Series[float], room: float = 0.0) -> float:
+    """Return where an axis begins: at the next multiple of 20 below all values, 80 at most."""
+    lowest = np.nanmin(percentages.to_numpy(dtype=float), initial=100.0)
+    return float(np.clip(20 * np.floor((lowest - room) / 20), 0, 80))

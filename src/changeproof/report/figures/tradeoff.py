@@ -10,21 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from changeproof.report.figures.lettering import LINE, SMALL, TEXT, labels
+from changeproof.report.figures.lettering import SMALL, labels, undefined_notes
 from changeproof.report.figures.marks import Mark, method_marks
-from changeproof.report.figures.sheet import (
-    COLUMN_HEIGHT,
-    COLUMN_WIDTH,
-    EDGE,
-    GAP,
-    TITLE,
-    Sheet,
-    for_print,
-    key_shape,
-    note_height,
-)
-from changeproof.report.figures.undefined import undefined_notes
-from changeproof.report.print_names import DATASETS, METHODS, in_order
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
+from changeproof.report.names import in_order, method_name
+from changeproof.report.scores import frontier
 
 LEFT = 0.42
 FOOT = 0.32
@@ -41,7 +31,7 @@ def distance_tradeoff(
     *,
     datasets: Sequence[str] | None = None,
     columns: int = 2,
-    width: float = COLUMN_WIDTH,
+    width: float = WIDTH,
 ) -> Figure:
     """Draw empirical robustness against distance: a panel per dataset, a mark per method.
 
@@ -54,55 +44,23 @@ def distance_tradeoff(
     names = list(datasets) if datasets is not None else in_order(full_results["dataset"])
     columns = min(columns, len(names))
     panel_width = (width - LEFT - EDGE - 0.06 - (columns - 1) * GAP) / columns
-    panel_height = min(panel_width * SHAPE, 1.7)
-    step = TITLE + panel_height + TICKS
-    lines = -(-len(names) // columns)
-    shown = labels(methods, METHODS, size=SMALL, room=LONGEST_NAME)
-    key = [(marks[method], shown[method]) for method in methods]
-    key_top = lines * step + FOOT - TICKS
-    notes = undefined_notes(full_results, names, "empirical_robustness_mean")
-    notes_top = key_top + key_shape(list(shown.values()), width)[1] * LINE + 0.04
-    sheet = Sheet(width, notes_top + note_height(notes, width))
-    lowest = _lowest(full_results)
-    titles = labels(names, DATASETS, size=TEXT, room=0.85 * panel_width)
-    for number, name in enumerate(names):
-        line, column = divmod(number, columns)
-        place = (LEFT + column * (panel_width + GAP), line * step + TITLE)
-        axes = sheet.axes(*place, panel_width, panel_height)
-        sheet.title(axes, titles[name])
+    grid = Grid(names, columns, LEFT, GAP, panel_width, min(panel_width * SHAPE, 1.7), TICKS)
+    shown = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
+    sheet = Sheet.with_key(
+        width,
+        grid.depth + FOOT - TICKS,
+        [(marks[method], shown[method]) for method in methods],
+        undefined_notes(full_results, names, "empirical_robustness_mean"),
+    )
+    lowest = axis_start(full_results["empirical_robustness_mean"], room=2)
+    for name, axes, first, _ in sheet.panels(grid):
         _draw_panel(axes, full_results[full_results["dataset"] == name], marks)
         axes.set_ylim(lowest, 102)
         axes.set_yticks(np.arange(lowest, 101, 20))
-        if column:
+        if not first:
             axes.tick_params(labelleft=False)
-    _label_axes(sheet, lines * step)
-    sheet.key(key, key_top)
-    sheet.notes(notes, notes_top)
+    _label_axes(sheet, grid.depth)
     return sheet.figure
-
-
-def datasets_per_column(methods: int) -> int:
-    """Return how many panels, two to a line, a column has room for."""
-    panel = (COLUMN_WIDTH - LEFT - EDGE - 0.06 - GAP) / 2 * SHAPE
-    return 2 * max(1, int((COLUMN_HEIGHT - FOOT - methods * LINE) / (TITLE + panel + TICKS)))
-
-
-def frontier(points: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that no other row beats: nearer ones are all less robust."""
-    defined = points.dropna(subset=["distance_mean", "empirical_robustness_mean"])
-    ordered = defined.sort_values(
-        ["distance_mean", "empirical_robustness_mean"], ascending=[True, False]
-    )
-    best_before = (
-        ordered["empirical_robustness_mean"].astype(float).cummax().shift(fill_value=-np.inf)
-    )
-    return ordered[ordered["empirical_robustness_mean"] > best_before]
-
-
-def _lowest(full_results: pd.DataFrame) -> float:
-    values = full_results["empirical_robustness_mean"].to_numpy(dtype=float)
-    lowest = np.nanmin(values, initial=100.0)
-    return float(np.clip(20 * np.floor((lowest - 2) / 20), 0, 80))
 
 
 def _label_axes(sheet: Sheet, depth: float) -> None:
@@ -113,7 +71,8 @@ def _label_axes(sheet: Sheet, depth: float) -> None:
 
 
 def _draw_panel(axes: Axes, results: pd.DataFrame, marks: dict[str, Mark]) -> None:
-    best = frontier(results)
+    means = results[["empirical_robustness_mean", "distance_mean"]].to_numpy(dtype=float)
+    best = results.iloc[frontier(map(tuple, means))]
     axes.plot(
         best["distance_mean"], best["empirical_robustness_mean"],
         color="#BDBDBD", linewidth=2.2, solid_joinstyle="round", zorder=1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,16 @@ import numpy as np
 import pandas as pd
 
 from changeproof.methods import get_method
-from changeproof.report.page.packing import number
-from changeproof.report.page.words import listed
+from changeproof.report.names import dataset_name, family_name, method_name, without_settings
+from changeproof.report.numbers import number, percent
+from changeproof.report.words import listed
 from changeproof.runs.plan import Plan
-from changeproof.runs.readings import Readings
+from changeproof.runs.readings import Answered, Readings
 
+Tables = Mapping[str, pd.DataFrame]
 PARAMETERS = "parameter-perturbation"
+# The methods whose promise is put into words here.
+WORDED = ("rnce", "apds", "betarce")
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Promise:
     """What a method promises of a certified counterfactual.
 
     `level` is the promised share of changed models in percent; `ground` the family of change
-    that the promise speaks of, and `radius` how far parameters may move there: a number, or the
+    that the promise is about, and `radius` how far parameters may move there: a number, or the
     name of the diagnostic that holds it. `always` means that the method answers with nothing else.
     """
 
@@ -34,65 +38,48 @@ class Promise:
     always: bool = False
 
 
-def _box(settings: Mapping[str, Any]) -> Promise:
+def _promise(method: str) -> Promise:
+    """Return what a method promises with its settings; in few words where they are not known."""
+    name = without_settings(method)
+    if name not in WORDED:
+        return Promise("certifies its counterfactuals by a test of its own")
+    settings = get_method(method)().settings()
+    level = 100.0 * settings.get("robustness", 1.0)
+    sure = f"with {100 * settings.get('confidence', 1.0):g} % confidence"
+    if name == "rnce":
+        words = (
+            "holds for every network whose weights and biases differ by at most "
+            f"{settings['radius']:g} from today's. This is proven exactly"
+        )
+        return Promise(words, level, PARAMETERS, float(settings["radius"]))
+    if name == "apds":
+        words = (
+            f"holds for at least {level:g} % of the networks in a box around today's parameters, "
+            f"{sure} (by sampling). The box is as wide as an incremental update moves the "
+            "parameters"
+        )
+        return Promise(words, level, PARAMETERS, "radius")
     words = (
-        f"holds for every network whose weights and biases differ by at most "
-        f"{settings['radius']:g} from today's (proven exactly)"
+        f"holds for at least {level:g} % of networks like the {settings['ensemble_size']} "
+        f"bootstrap networks that the method trained, {sure}"
     )
-    return Promise(words, 100.0, PARAMETERS, float(settings["radius"]))
+    return Promise(words, level, "bootstrap", always=True)
 
 
-def _sampled_box(settings: Mapping[str, Any]) -> Promise:
-    words = (
-        f"holds for at least {100 * settings['robustness']:g} % of the networks in a box around "
-        f"today's parameters, with {100 * settings['confidence']:g} % confidence (sampled); the "
-        f"box is as wide as an incremental update moves them"
-    )
-    return Promise(words, 100.0 * settings["robustness"], PARAMETERS, "radius")
-
-
-def _ensemble(settings: Mapping[str, Any]) -> Promise:
-    words = (
-        f"holds for at least {100 * settings['robustness']:g} % of networks like the "
-        f"{settings['ensemble_size']} bootstrap networks that it asked, with "
-        f"{100 * settings['confidence']:g} % confidence"
-    )
-    return Promise(words, 100.0 * settings["robustness"], "bootstrap", always=True)
-
-
-# In whose words a certificate is put; any other method that certifies is shown without them.
-PROMISES: dict[str, Callable[[Mapping[str, Any]], Promise]] = {
-    "rnce": _box,
-    "apds": _sampled_box,
-    "betarce": _ensemble,
-}
-
-
-def promises(certified: pd.DataFrame, plan: Plan) -> dict[str, Promise]:
-    """Return the promise of every method of the plan that makes one."""
-    certifying = set(certified["method"])
-    found = {}
-    for method in plan.methods:
-        if method in PROMISES:
-            found[method] = PROMISES[method](get_method(method)().settings())
-        elif method in certifying:
-            found[method] = Promise("certifies its counterfactuals by a test of its own")
-    return found
-
-
-def guarantees(
-    tables: Mapping[str, pd.DataFrame], plan: Plan, readings: Readings
-) -> dict[str, Any]:
+def guarantees(tables: Tables, plan: Plan, readings: Readings) -> dict[str, Any]:
     """Return every promise with the certified share and what happened on its own ground."""
-    made = promises(tables["certified"], plan)
+    certifying = set(tables["certified"]["method"])
+    made = {
+        method: _promise(method)
+        for method in plan.methods
+        if without_settings(method) in WORDED or method in certifying
+    }
     if not made:
-        return {"nothing": "None of the methods in this run promises anything."}
+        return {"nothing": "No method of this run promises anything."}
     if tables["full_results"].empty:
         return {"nothing": "No method with a certificate is finished yet."}
-    shares = {
-        (row.dataset, row.method): number(row.certified_share_mean)
-        for row in tables["certified"].itertuples(index=False)
-    }
+    known = tables["certified"][["dataset", "method", "certified_share_mean"]]
+    shares = {(row[0], row[1]): row[2] for row in known.itertuples(index=False)}
     return {
         "methods": [
             {
@@ -103,27 +90,19 @@ def guarantees(
                 "ground": plan.families.index(promise.ground)
                 if promise.ground in plan.families
                 else None,
-                "certified": [shares.get((dataset, method)) for dataset in plan.datasets],
-                "kept": [
-                    _kept(tables, readings, dataset, method, promise) for dataset in plan.datasets
-                ],
+                "certified": [number(shares.get((d, method), np.nan)) for d in plan.datasets],
+                "kept": [_kept(tables, readings, d, method, promise) for d in plan.datasets],
             }
             for method, promise in made.items()
         ],
-        "words": _words(tables["family_results"], made),
+        "words": _words(tables["family_results"], list(made)),
     }
 
 
 def _kept(
-    tables: Mapping[str, pd.DataFrame],
-    readings: Readings,
-    dataset: str,
-    method: str,
-    promise: Promise,
+    tables: Tables, readings: Readings, dataset: str, method: str, promise: Promise
 ) -> float | None:
     """Percent of base-valid counterfactuals that held where the promise was made."""
-    if promise.ground is None:
-        return None
     shares = []
     for key in readings.answered:
         if (key.dataset, key.method) != (dataset, method):
@@ -139,25 +118,21 @@ def _kept(
     return number(np.mean(shares)) if shares else None
 
 
-def _radius(diagnostics: pd.DataFrame, key: Any, radius: float | str) -> float:
+def _radius(diagnostics: pd.DataFrame, key: Answered, radius: float | str) -> float:
     if isinstance(radius, float):
         return radius
-    mine = diagnostics[
-        (diagnostics["dataset"] == key.dataset)
-        & (diagnostics["method"] == key.method)
-        & (diagnostics["base_seed"] == key.base_seed)
-        & (diagnostics["name"] == radius)
-    ]
+    wanted = {**key._asdict(), "name": radius}
+    mine = diagnostics[(diagnostics[list(wanted)] == list(wanted.values())).all(axis=1)]
     return float(mine["min"].min())
 
 
-def _words(family_results: pd.DataFrame, made: Mapping[str, Promise]) -> str:
+def _words(family_results: pd.DataFrame, methods: list[str]) -> str:
     parts = []
-    for method in made:
-        mine = family_results[family_results["method"] == method]
-        mine = mine.dropna(subset=["empirical_robustness_mean"])
-        if not mine.empty:
-            low = mine.iloc[int(mine["empirical_robustness_mean"].to_numpy().argmin())]
-            value = low["empirical_robustness_mean"]
-            parts.append(f"{method} {value:.1f} % ({low['dataset']}, {low['family']})")
-    return f"The lowest that happened in any family: {listed(parts)}." if parts else ""
+    known = family_results.dropna(subset=["empirical_robustness_mean"])
+    for method in methods:
+        mine = known[known["method"] == method]
+        for low in mine.nsmallest(1, "empirical_robustness_mean").to_dict("records"):
+            where = f"{dataset_name(low['dataset'])}, {family_name(low['family'])}"
+            value = percent(low["empirical_robustness_mean"])
+            parts.append(f"{method_name(method)} {value} ({where})")
+    return f"The lowest values in any family: {listed(parts)}." if parts else ""

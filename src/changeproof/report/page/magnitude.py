@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from changeproof.report.page.packing import number
-from changeproof.report.page.words import percent
+from changeproof.report.names import family_name, method_name
+from changeproof.report.numbers import numbers, percent
 from changeproof.runs.plan import Plan
 from changeproof.runs.readings import Answered, Readings
 
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 MEASURES = ("hard_disagreement_percent", "probability_mae")
 
 
@@ -29,12 +30,9 @@ def magnitudes(change_magnitude: pd.DataFrame, variants: pd.DataFrame) -> dict[s
     return {
         "families": families,
         "datasets": datasets,
-        "values": [[number(value) for value in row] for row in values],
+        "values": numbers(values),
         "by_dataset": [
-            [
-                [number(by_dataset.loc[(family, dataset), measure]) for measure in MEASURES]
-                for dataset in datasets
-            ]
+            numbers(by_dataset.loc[[(family, dataset) for dataset in datasets]].to_numpy())
             for family in families
         ],
         "words": _words(change_magnitude),
@@ -42,16 +40,11 @@ def magnitudes(change_magnitude: pd.DataFrame, variants: pd.DataFrame) -> dict[s
 
 
 def _words(table: pd.DataFrame) -> str:
-    first, last = table.iloc[0], table.iloc[-1]
-    text = (
-        f"{first['family']} changes the most predictions: "
-        f"{first['hard_disagreement_percent_mean']:.2f} % of the test rows on average."
-    )
-    if len(table) > 1:
-        text += (
-            f" {last['family']} changes the fewest: {last['hard_disagreement_percent_mean']:.2f} %."
-        )
-    return text
+    """Name the families that change the most and the fewest predictions."""
+    families = [family_name(family) for family in table["family"]]
+    shares = [f"{share:.2f} %" for share in table["hard_disagreement_percent_mean"]]
+    text = f"{families[0]} changes the most predictions: {shares[0]} of the test rows on average."
+    return text + (f" {families[-1]} changes the fewest: {shares[-1]}." if len(table) > 1 else "")
 
 
 def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
@@ -61,40 +54,32 @@ def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
     that hold under that network, None where there are none or the piece is not finished.
     """
     plan = readings.results.shown
-    finished = set(readings.answered)
     tables, survived = [], []
     for seed in (seed for name, seed in readings.banks if name == dataset):
-        table = readings.variants(dataset, seed).assign(base_seed=seed)
-        tables.append(table)
+        tables.append(readings.variants(dataset, seed).assign(base_seed=seed))
         keys = [Answered(dataset, seed, method) for method in plan.methods]
-        shares = [
-            _shares(readings, key) if key in finished else np.full(len(table), np.nan)
-            for key in keys
-        ]
-        survived.append(np.array(shares))
+        survived.append([_shares(readings, key, len(tables[-1])) for key in keys])
     if not tables:
         return None
     joined = pd.concat(tables, ignore_index=True)
-    place = {family: number for number, family in enumerate(plan.families)}
     return {
         "base_seed": joined["base_seed"].tolist(),
-        "family": [place[family] for family in joined["family"]],
+        "family": [plan.families.index(family) for family in joined["family"]],
         "level": joined["level"].astype(str).tolist(),
         "replicate": joined["replicate"].tolist(),
-        "disagreement": [number(value) for value in 100.0 * joined["hard_disagreement"]],
-        "mae": [number(value) for value in joined["probability_mae"]],
-        "survived": [
-            [number(value) for value in shares] for shares in np.concatenate(survived, axis=1)
-        ],
+        "disagreement": numbers(100.0 * joined["hard_disagreement"]),
+        "mae": numbers(joined["probability_mae"]),
+        "survived": numbers(np.concatenate(survived, axis=1)),
     }
 
 
-def _shares(readings: Readings, key: Answered) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _shares(readings: Readings, key: Answered, models: int) -> Floats:
     """Percent of base-valid counterfactuals that survive each changed model."""
-    survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
-    if not valid.any():
-        return np.full(survived.shape[1], np.nan)
-    return np.asarray(100.0 * survived[valid].mean(axis=0))
+    if key in readings.answered:
+        survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
+        if valid.any():
+            return np.asarray(100.0 * survived[valid].mean(axis=0))
+    return np.full(models, np.nan)
 
 
 def scatter_words(points: dict[str, Any], plan: Plan) -> list[str]:
@@ -104,22 +89,22 @@ def scatter_words(points: dict[str, Any], plan: Plan) -> list[str]:
     there = np.isfinite(survived).any(axis=1)
     if not there.any():
         return ["No method's survival is known here."] * (1 + len(plan.methods))
-    series = [("the methods' mean", survived[there].mean(axis=0))]
-    series += list(zip(plan.methods, survived, strict=True))
+    series = [("Mean of all methods", survived[there].mean(axis=0))]
+    series += list(zip(map(method_name, plan.methods), survived, strict=True))
     return [_correlation_words(name, disagreement, values) for name, values in series]
 
 
-def _correlation_words(name: str, disagreement: Any, values: Any) -> str:
+def _correlation_words(name: str, disagreement: Floats, values: Floats) -> str:
     known = np.isfinite(values)
     if not known.any():
         return f"{name}: nothing is known here."
     x, y = disagreement[known], values[known]
     text = (
-        f"{name}: over {len(y)} changed models survival lies between {percent(y.min())} and "
+        f"{name}: over {len(y)} changed models, survival lies between {percent(y.min())} and "
         f"{percent(y.max())}."
     )
     if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
         return text + " It does not vary enough for a correlation."
     rank = float(spearmanr(x, y).statistic)
     how = "falls" if rank < 0 else "rises"
-    return text + f" It {how} with disagreement: rank correlation {rank:.2f}."
+    return text + f" It {how} with the share of flipped predictions: rank correlation {rank:.2f}."

@@ -10,23 +10,16 @@ import pandas as pd
 from changeproof.changes import get_family
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
-from changeproof.methods import get_method
+from changeproof.report import names, words
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import DIRECTIONS, people
 from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
-from changeproof.report.page.scores import (
-    answers,
-    heat_map_words,
-    hidden_words,
-    price,
-    price_words,
-    scores,
-)
 from changeproof.report.page.times import generation, published, stages
-from changeproof.report.page.words import listed, short_family
 from changeproof.report.recourse import TEMPLATES
+from changeproof.report.scores import Scores, frontier_of, ranked, scores
+from changeproof.runs.plan import Plan
 from changeproof.runs.readings import Readings
 
 MOST_MISSING = 200
@@ -36,21 +29,30 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     plan = readings.results.shown
     table = scores(tables["intervals"], plan)
+    behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
         "datasets": list(plan.datasets),
-        "methods": [_method(name, name in plan.counterfactuals) for name in plan.methods],
-        "families": [_family(name) for name in plan.families],
+        "methods": list(plan.methods),
+        "families": list(plan.families),
+        "short_families": [names.short_family(family) for family in plan.families],
+        "summaries": [get_family(family).summary for family in plan.families],
+        "shown": {
+            "datasets": names.different_names(plan.datasets, names.dataset_name),
+            "methods": names.different_names(plan.methods, names.method_name),
+            "families": names.different_names(plan.families, names.family_name),
+        },
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
         "state": state(readings, tables),
         "scores": table,
         "answers": answers(table, plan),
-        "finished": _finished(tables["seed_results"], plan.datasets, plan.methods),
-        "price": price(table),
+        # How many base models stand behind each dataset and method.
+        "finished": [[int(behind.get((d, m), 0)) for m in plan.methods] for d in plan.datasets],
+        "price": [frontier_of(families[0], "empirical_robustness") for families in table],
         "words": {
-            "heat": heat_map_words(table, plan),
-            "hidden": hidden_words(table, plan),
-            "price": price_words(table, plan),
+            "heat": words.heat_map_words(table, plan),
+            "hidden": words.hidden_words(table, plan),
+            "price": words.price_words(table, plan),
         },
         "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
         "guarantees": guarantees(tables, plan, readings),
@@ -70,14 +72,28 @@ def build_bulk(readings: Readings) -> list[dict[str, Any]]:
     bulk = []
     for dataset in plan.datasets:
         points = variant_survival(readings, dataset)
-        bulk.append(
-            {
-                "people": people(readings, dataset),
-                "variants": points,
-                "words": [] if points is None else scatter_words(points, plan),
-            }
-        )
+        said = [] if points is None else scatter_words(points, plan)
+        bulk.append({"people": people(readings, dataset), "variants": points, "words": said})
     return bulk
+
+
+def answers(table: Scores, plan: Plan) -> list[list[dict[str, Any]]]:
+    """Return for every dataset and family the methods in order, the frontier and sentences."""
+    changes = [words.after(None, len(plan.families)), *map(words.after, plan.families)]
+    return [
+        [
+            {
+                "order": ranked(row),
+                "frontier": frontier_of(row, "end_to_end_robustness"),
+                "sentences": [
+                    "" if score is None else words.sentence(change, method, score)
+                    for method, score in zip(plan.methods, row, strict=True)
+                ],
+            }
+            for change, row in zip(changes, families, strict=True)
+        ]
+        for families in table
+    ]
 
 
 def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
@@ -90,47 +106,30 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
     notes = []
     if missing:
         notes.append(
-            f"{len(missing)} of {total} pieces are missing or damaged. Numbers are there for "
+            f"{len(missing)} of {total} pieces are missing or damaged. There are numbers for "
             f"{there} of {wanted} combinations of dataset, base model and method."
         )
         if there > len(readings.answered):
             notes.append(
-                "The numbers are those of the folder tables, written when the run was finished; "
-                "what needs the missing pieces (people, single changed models) is left out. Pieces "
-                "also count as missing when the code that makes them has changed since."
+                "The numbers come from the folder tables, written when the run was finished. What "
+                "needs the missing pieces (people, single changed models) is left out. A piece "
+                "also counts as missing when the code that makes it has changed since."
             )
         notes.append(f"Go on with: changeproof run --out {readings.results.folder}")
     if len(plan.base_seeds) == 1:
         notes.append(
-            "There is one base model per dataset, so there is no spread over base models: "
-            "standard deviations and intervals are left out."
+            "There is one base model per dataset, so standard deviations and intervals over base "
+            "models are left out."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
-    if silent := _silent(tables["full_results"]):
-        notes.append(f"No CFE that the base models accept: {listed(silent)}.")
+    full = tables["full_results"]
+    silent = full[full["empirical_robustness_mean"].isna()][["method", "dataset"]].to_numpy()
+    if len(silent):
+        named = [f"{names.method_name(m)} on {names.dataset_name(d)}" for m, d in silent]
+        notes.append(f"The base models accept no CFE of {words.listed(named)}.")
     return {
         "complete": inventory.complete,
         "notes": notes,
         "missing": [piece.label for piece in missing[:MOST_MISSING]],
         "more": max(0, len(missing) - MOST_MISSING),
     }
-
-
-def _silent(full_results: pd.DataFrame) -> list[str]:
-    nothing = full_results[full_results["empirical_robustness_mean"].isna()]
-    return [f"{row.method} on {row.dataset}" for row in nothing.itertuples(index=False)]
-
-
-def _finished(seed_results: pd.DataFrame, datasets: Any, methods: Any) -> list[list[int]]:
-    """Return how many base models stand behind each dataset and method."""
-    counts = seed_results.groupby(["dataset", "method"])["base_seed"].nunique()
-    return [[int(counts.get((d, m), 0)) for m in methods] for d in datasets]
-
-
-def _method(name: str, given: bool) -> dict[str, str]:
-    summary = "counterfactuals that came from elsewhere" if given else get_method(name).summary
-    return {"name": name, "summary": summary}
-
-
-def _family(name: str) -> dict[str, str]:
-    return {"name": name, "short": short_family(name), "summary": get_family(name).summary}

@@ -89,10 +89,7 @@ def _processor() -> str:
 
 
 def _dataset(task: Task) -> dict[str, str]:
-    records = dataset_records()
-    known = records[task.name]._asdict() if task.name in records else {}
-    return {
-        "name": task.name,
-        "fingerprint": task.fingerprint[:20],
-        **{key: str(known[key]) for key in ("title", "favourable", "licence") if key in known},
-    }
+    told = {"name": task.name, "fingerprint": task.fingerprint[:20]}
+    if record := dataset_records().get(task.name):
+        told |= {key: str(getattr(record, key)) for key in ("title", "favourable", "licence")}
+    return told

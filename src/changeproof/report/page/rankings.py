@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import kendalltau
 
-from changeproof.report.page.packing import number
-from changeproof.report.page.words import percent
+from changeproof.report.names import dataset_name, family_name, method_name
+from changeproof.report.numbers import numbers, percent
 from changeproof.runs.plan import Plan
 
 METRIC = "end_to_end_robustness_mean"
@@ -20,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 def rankings(family_results: pd.DataFrame, plan: Plan) -> dict[str, Any]:
     """Return ranks and Kendall correlations for the mean over datasets, then for each dataset."""
     if len(plan.methods) < 2 or len(plan.families) < 2:
-        return {"nothing": "Rankings need two methods and two families of change at least."}
+        return {"nothing": "A ranking needs at least two methods and two families of change."}
     ranks = [_ranks(family_results, dataset, plan) for dataset in plan.datasets]
     whole = [(d, r) for d, r in zip(plan.datasets, ranks, strict=True) if r.notna().any(axis=None)]
     if not whole:
@@ -29,9 +28,9 @@ def rankings(family_results: pd.DataFrame, plan: Plan) -> dict[str, Any]:
     views = []
     if len(whole) > 1:
         mean_rank = np.mean([r.to_numpy() for _, r in whole], axis=0)
-        views.append(_view("mean of all datasets", mean_rank, _mean_defined(taus), plan))
+        views.append(_view("Mean of all datasets", mean_rank, _mean_tau(taus), plan))
     for (dataset, rank), tau in zip(whole, taus, strict=True):
-        views.append(_view(dataset, rank.to_numpy(), tau, plan))
+        views.append(_view(dataset_name(dataset), rank.to_numpy(), tau, plan))
     return {"views": views}
 
 
@@ -45,29 +44,23 @@ def _ranks(family_results: pd.DataFrame, dataset: str, plan: Plan) -> pd.DataFra
 
 def _correlations(ranks: pd.DataFrame) -> Floats:
     """Kendall's tau-b between every two families; NaN where one of them ranks nothing."""
-    columns = ranks.dropna().to_numpy().T
-    tau = np.full((len(columns), len(columns)), np.nan)
-    for i, first in enumerate(columns):
-        for j, second in enumerate(columns):
-            if len(np.unique(first)) > 1 and len(np.unique(second)) > 1:
-                tau[i, j] = kendalltau(first, second).statistic
+    whole = ranks.dropna()
+    tau = whole.corr(method="kendall").to_numpy(copy=True)
+    tau[(whole.nunique() < 2).to_numpy()] = np.nan
     return tau
 
 
-def _mean_defined(taus: list[Floats]) -> Floats:
-    """Mean over datasets where it is defined."""
-    stacked = np.array(taus)
-    known = np.isfinite(stacked)
-    total = np.where(known, stacked, 0.0).sum(axis=0)
-    count = known.sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+def _mean_tau(taus: list[Floats]) -> Floats:
+    """Mean over the datasets where it is defined."""
+    count = np.isfinite(taus).sum(axis=0)
+    return np.where(count > 0, np.nansum(taus, axis=0) / np.maximum(count, 1), np.nan)
 
 
 def _view(name: str, ranks: Floats, tau: Floats, plan: Plan) -> dict[str, Any]:
     return {
         "name": name,
-        "ranks": [[number(value) for value in row] for row in ranks],
-        "tau": [[number(value) for value in row] for row in tau],
+        "ranks": numbers(ranks),
+        "tau": numbers(tau),
         "rank_words": _rank_words(ranks, plan),
         "tau_words": _tau_words(tau, plan),
     }
@@ -86,8 +79,8 @@ def _rank_words(ranks: Floats, plan: Plan) -> str:
     if span == 0:
         return "Every method keeps its rank under every family."
     return (
-        f"{method} moves the most: from rank {best:.3g} to {worst:.3g} of {len(plan.methods)}. "
-        f"{steady} moves the least."
+        f"{method_name(method)} moves the most: from rank {best:.3g} to {worst:.3g} of "
+        f"{len(plan.methods)}. {method_name(steady)} moves the least."
     )
 
 
@@ -99,10 +92,10 @@ def _tau_words(tau: Floats, plan: Plan) -> str:
         if np.isfinite(tau[i, j])
     ]
     if not pairs:
-        return "No two families can be compared: the methods are all alike in them."
+        return "No two families can be compared: under each of them all methods are alike."
     low, first, second = min(pairs)
     agreeing = percent(100.0 * sum(pair[0] >= 0.8 for pair in pairs) / len(pairs))
     return (
-        f"{first} and {second} rank the methods least alike: Kendall's tau {low:.2f}. "
-        f"{agreeing} of all pairs reach 0.8."
+        f"{family_name(first)} and {family_name(second)} rank the methods least alike: Kendall's "
+        f"tau {low:.2f}. {agreeing} of all pairs of families reach 0.8."
     )

@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 
 from changeproof.paper.comparison import compare_tables
-from changeproof.paper.lines import PAPER_MACHINE, Line, Verdict
-from changeproof.report.page.packing import number
+from changeproof.paper.lines import Line, Verdict
+from changeproof.paper.tables import PAPER_MACHINE
+from changeproof.report.names import method_name
+from changeproof.report.numbers import number, numbers
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 
 STATISTICS = ("median_seconds", "mean_seconds", "p90_seconds")
@@ -25,14 +27,15 @@ def generation(table: pd.DataFrame) -> dict[str, Any]:
         return {"nothing": "The time of single requests was not recorded in this run."}
     values = 1e3 * table[list(STATISTICS)].to_numpy(dtype=float)
     slow, fast = values[:, 0].argmax(), values[:, 0].argmin()
-    names = table["method"].tolist()
+    methods = table["method"].tolist()
+    names = [method_name(method) for method in methods]
     words = f"The median request takes {values[slow, 0]:.3g} ms with {names[slow]}"
     if len(names) > 1:
         words += f", the slowest, and {values[fast, 0]:.3g} ms with {names[fast]}, the fastest"
     return {
-        "methods": names,
-        "milliseconds": [[number(value) for value in row] for row in values],
-        "exhausted": [int(count) for count in table["timeouts"]],
+        "methods": methods,
+        "milliseconds": numbers(values),
+        "budget_exhausted": [int(count) for count in table["timeouts"]],
         "words": f"{words}.",
     }
 
@@ -43,14 +46,20 @@ def stages(tables: Tables) -> dict[str, Any]:
     if table.empty:
         return {"nothing": "The time of single pieces was not recorded in this run."}
     longest = table.iloc[int(table["seconds"].to_numpy().argmax())]
-    whole = table["seconds"].sum()
-    subject = "" if pd.isna(longest["subject"]) else f" {longest['subject']}"
+    # The first two columns say what took the time: the stage, and the method or family, if any.
+    part = " ".join(longest.iloc[:2].dropna().astype(str))
     return {
         "columns": [str(column) for column in table.columns],
-        "rows": [[_cell(value) for value in row] for row in table.itertuples(index=False)],
+        "rows": [
+            [
+                "" if pd.isna(each) else each if isinstance(each, str) else number(each)
+                for each in row
+            ]
+            for row in table.itertuples(index=False)
+        ],
         "words": (
-            f"All pieces together took {whole:.0f} s of work; the longest part was "
-            f"{longest['stage']}{subject} with {longest['seconds']:.0f} s."
+            f"All pieces together took {table['seconds'].sum():.0f} s of work. The longest part "
+            f"was {part} with {longest['seconds']:.0f} s."
         ),
     }
 
@@ -60,11 +69,11 @@ def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
     if plan.base_seeds != BASE_SEEDS or plan.factuals != FACTUALS:
         return {
             "nothing": f"The published numbers are of base seeds {BASE_SEEDS[0]} to "
-            f"{BASE_SEEDS[-1]} with up to {FACTUALS} people each. This run has others, so it is "
-            f"not put beside them."
+            f"{BASE_SEEDS[-1]} with up to {FACTUALS} people each. This run has others, so the two "
+            f"cannot be compared."
         }
     if not complete:
-        return {"nothing": "The published numbers stand beside ours once the run is finished."}
+        return {"nothing": "The published numbers are shown beside ours once the run is finished."}
     comparison = compare_tables(plan, tables)
     lines = [line for line in comparison.compared if line.ours is not None]
     if not lines:
@@ -73,34 +82,16 @@ def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
     return {
         "lines": [_line(line) for line in lines],
         "words": (
-            f"Of {len(lines)} published numbers that this run has, "
-            f"{tally[Verdict.WITHIN]} are within tolerance, {tally[Verdict.EXPLAINED]} differ for "
-            f"a documented reason, {tally[Verdict.OUTSIDE]} differ without one, and "
-            f"{tally[Verdict.NOT_JUDGED]} are shown only (times: the published ones were measured "
-            f"on an {PAPER_MACHINE})."
+            f"This run has {len(lines)} of the published numbers. {tally[Verdict.WITHIN]} are "
+            f"within tolerance, {tally[Verdict.EXPLAINED]} differ for a documented reason, and "
+            f"{tally[Verdict.OUTSIDE]} differ without one. {tally[Verdict.NOT_JUDGED]} are shown "
+            f"but not judged (times: the published ones were measured on an {PAPER_MACHINE})."
         ),
         "warnings": list(comparison.warnings),
     }
 
 
 def _line(line: Line) -> list[Any]:
-    assert line.ours is not None
-    return [
-        line.table,
-        line.dataset,
-        line.method_or_family,
-        line.metric,
-        number(line.published),
-        number(line.published_sd),
-        number(line.ours),
-        number(line.ours_sd),
-        number(line.difference),
-        line.verdict.value,
-        line.explanation,
-    ]
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    return "" if pd.isna(value) else number(value)
+    where = [line.table, line.dataset, line.method_or_family, line.metric]
+    values = [line.published, line.published_sd, line.ours, line.ours_sd, line.difference]
+    return [*where, *numbers(values), line.verdict.value, line.explanation]

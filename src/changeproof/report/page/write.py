@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,24 +14,16 @@ import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from changeproof.files import write_whole
-from changeproof.report.page.packing import embedded, packed, packed_text
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.runs.readings import Readings
 from changeproof.runs.results import Results
 
 FOLDER = "report"
 FILE = "index.html"
+# What ends a script element or a line of JavaScript is written so that it cannot.
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = (
-    "core.js",
-    "figures.js",
-    "answer.js",
-    "robustness.js",
-    "changes.js",
-    "rankings.js",
-    "person.js",
-    "run.js",
-)
+SECTIONS = ("answer", "robustness", "changes", "rankings", "person", "run")
 
 
 def write_report(
@@ -58,10 +53,32 @@ def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
         "style": _asset("page.css"),
         "data": embedded(payload),
         "bulk": embedded([packed(part) for part in bulk]),
-        "script": "\n".join(_asset(name) for name in SCRIPTS),
+        "script": "\n".join(_asset(f"{name}.js") for name in ("core", "figures", *SECTIONS)),
         "plotly": embedded(packed_text(get_plotlyjs())),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
+
+
+def embedded(content: Any) -> str:
+    """Return JSON that can stand in a script element, whatever names it holds."""
+    text = _json(content)
+    for character, escape in ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def packed(content: Any) -> str:
+    """Return JSON, compressed and in letters; the page unpacks it when it is asked for."""
+    return packed_text(_json(content))
+
+
+def packed_text(text: str) -> str:
+    """Return text, compressed and in letters."""
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _asset(name: str) -> str:

@@ -2,34 +2,34 @@
 
 // The head of the page: what is missing, and the answer.
 page.section("answer", (body) => {
-  const { datasets, families, methods, base_seeds: seeds, state } = page.data;
-  document.getElementById("scope").textContent =
-    `${datasets.length === 1 ? "One dataset" : `${datasets.length} datasets`}, ` +
-    `${methods.length === 1 ? "one method" : `${methods.length} methods`}, ` +
-    `${families.length === 1 ? "one family" : `${families.length} families`} of change, ` +
-    `${seeds.length === 1 ? "one base model" : `${seeds.length} base models`} per dataset.`;
+  const { summaries, base_seeds: seeds, state } = page.data;
+  const counted = (count, one, many) => (count === 1 ? `one ${one}` : `${count} ${many}`);
+  const scope = `${counted(page.datasets.length, "dataset", "datasets")}, ` +
+    `${counted(page.methods.length, "method", "methods")}, ` +
+    `${counted(page.families.length, "family", "families")} of change, ` +
+    `${counted(seeds.length, "base model", "base models")} per dataset.`;
+  document.getElementById("scope").textContent = scope[0].toUpperCase() + scope.slice(1);
   page.notices(document.getElementById("state"), state);
 
   const sentence = page.make("p", { class: "sentence", "aria-live": "polite", id: "sentence" });
   const place = page.make("div", { id: "ranking" });
   let dataset = 0;
   let family = 0;
-  const dataChoice = page.select("Data", datasets, (value) => { dataset = value; show(); });
   const changes = ["Don't know (all kinds)",
-    ...families.map((each) => `${each.name}: ${each.summary}`)];
-  const changeChoice = page.select("Change expected next", changes,
-    (value) => { family = value; show(); });
-  dataChoice.list.id = "choose-dataset";
-  changeChoice.list.id = "choose-change";
-  body.append(page.make("div", { class: "controls" }, dataChoice.element, changeChoice.element),
-    sentence, place, page.make("p", { class: "muted" },
-      "Marked “frontier”: no other method is at least as good in both end-to-end robustness " +
-      "and distance, and better in one. Choose a method's name to read its sentence."));
+    ...page.families.map((each, i) => `${each}: ${summaries[i]}`)];
+  body.append(page.controls(
+    page.select("Data", page.datasets, (value) => { dataset = value; show(); },
+      { id: "choose-dataset" }),
+    page.select("Change expected next", changes, (value) => { family = value; show(); },
+      { id: "choose-change" })), sentence, place, page.make("p", { class: "muted" },
+      "“Frontier”: no other method beats this one. To beat it, a method must be at least as good " +
+      "in both end-to-end robustness and distance, and better in one. Choose a method to read " +
+      "its sentence."));
 
   const show = () => {
     const answer = page.data.answers[dataset][family];
     if (answer.order.length === 0) {
-      sentence.textContent = `Nothing is finished yet on ${datasets[dataset]}.`;
+      sentence.textContent = `Nothing is finished yet on ${page.datasets[dataset]}.`;
       place.replaceChildren();
       return;
     }
@@ -57,40 +57,33 @@ page.notices = (parent, state) => {
     ...state.notes.map((note) => page.make("p", {}, note)), list));
 };
 
+// The columns of the ranking: metric, label and digits.
+page.RANKED = [["end_to_end_robustness", "End-to-end robustness (%)", 1],
+  ["empirical_robustness", "Of CFEs given (%)", 1], ["coverage", "Coverage (%)", 1],
+  ["distance", "Distance", 2]];
+
 page.ranking = (dataset, family, answer, buttons, tell) => {
-  const { methods, metrics, finished, base_seeds: seeds } = page.data;
-  const at = (name) => metrics.indexOf(name);
-  const scores = page.data.scores[dataset][family];
-  const interval = (values, digits) => (values[2] === null ? null
-    : page.make("span", { class: "interval" },
-      `${values[2].toFixed(digits)} to ${values[3].toFixed(digits)}`));
+  const { finished, base_seeds: seeds } = page.data;
+  const small = (text) => page.make("span", { class: "interval" }, text);
   const row = (method, rank) => {
-    const score = scores[method];
-    const whole = score[at("end_to_end_robustness")];
-    const button = page.make("button", {
-      type: "button", class: "plain", onclick: () => tell(method),
-    }, methods[method].name);
+    const button = page.button(page.methods[method], () => tell(method), { class: "plain" });
     buttons.set(method, button);
-    const bar = page.make("i", { style: `width: ${whole[0] ?? 0}%` });
     const behind = finished[dataset][method];
     return page.make("tr", { "data-method": method },
       page.make("td", { class: "text wide" }, `${rank + 1}. `, page.marker(method), button,
         answer.frontier.includes(method)
           ? page.make("span", { class: "badge" }, "frontier") : null,
-        behind < seeds.length
-          ? page.make("span", { class: "interval" }, `${behind} of ${seeds.length} base models`)
-          : null),
-      page.make("td", { "data-label": "End-to-end robustness (%)", class: "wide" },
-        page.make("span", { class: "meter", "aria-hidden": "true" }, bar),
-        page.make("span", { class: "value" }, page.fixed(whole[0])), interval(whole, 1)),
-      ...[["empirical_robustness", "Of CFEs given (%)", 1], ["coverage", "Coverage (%)", 1],
-        ["distance", "Distance", 2]].map(([name, label, digits]) =>
-        page.make("td", { "data-label": label },
-          page.make("span", { class: "value" }, page.fixed(score[at(name)][0], digits)),
-          interval(score[at(name)], digits))));
+        behind < seeds.length ? small(`${behind} of ${seeds.length} base models`) : null),
+      ...page.RANKED.map(([metric, label, digits], column) => {
+        const [mean, , low, high] = page.measured(metric, dataset, family, method);
+        const meter = column ? null : page.make("span", { class: "meter", "aria-hidden": "true" },
+          page.make("i", { style: `width: ${mean ?? 0}%` }));
+        return page.make("td", { "data-label": label, class: column ? null : "wide" }, meter,
+          page.make("span", { class: "value" }, page.fixed(mean, digits)),
+          low === null ? null : small(`${low.toFixed(digits)} to ${high.toFixed(digits)}`));
+      }));
   };
-  const head = ["Method", "End-to-end robustness (%)", "Of CFEs given (%)", "Coverage (%)",
-    "Distance"];
+  const head = ["Method", ...page.RANKED.map(([, label]) => label)];
   return page.make("div", { class: "scroll" },
     page.make("table", { class: "ranking" },
       page.make("thead", {}, page.make("tr", {}, ...head.map((text, place) =>

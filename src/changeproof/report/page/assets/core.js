@@ -24,36 +24,48 @@ page.make = (tag, attributes = {}, ...children) => {
 page.plain = (text) => String(text)
   .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-page.fixed = (value, digits = 1) => (value === null || value === undefined)
-  ? "undefined" : value.toFixed(digits);
+page.fixed = (value, digits = 1) => value?.toFixed(digits) ?? "undefined";
 
-page.short = (value) => (value === null || value === undefined)
-  ? "" : (typeof value === "number" ? String(value) : value);
-
-// [mean, sd, low, high] in words; sd and interval only where there are several base models.
-page.spread = (values, digits, unit = "") => {
-  const [mean, sd, low, high] = values;
+// [mean, sd, low, high] as text; sd and interval only where there are several base models.
+page.spread = ([mean, sd, low, high], digits, unit = "") => {
   if (mean === null) return "undefined";
-  let text = `${mean.toFixed(digits)}${unit}`;
-  if (sd !== null) text += `, sd ${sd.toFixed(digits)}`;
-  if (low !== null) text += `, 95 % interval ${low.toFixed(digits)} to ${high.toFixed(digits)}`;
-  return text;
+  const both = sd === null ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${sd.toFixed(digits)}`;
+  return `${both}${unit}` + (low === null ? ""
+    : ` (95 % interval ${low.toFixed(digits)} to ${high.toFixed(digits)})`);
+};
+
+// What people read; tables and CSV files keep the names of the plan.
+page.name = (kind, reference) => page.data.shown[kind][reference] ?? reference;
+for (const kind of ["datasets", "methods", "families"]) {
+  page[kind] = page.data[kind].map((reference) => page.name(kind, reference));
+}
+
+// Datasets that have something to show, by position.
+page.present = page.data.datasets.map((_, place) => place)
+  .filter((place) => page.data.scores[place][0].some((score) => score !== null));
+
+// Mean, sd and both ends of the interval; family 0 is all of them.
+page.SPREAD = ["mean", "sd", "low", "high"];
+page.measured = (metric, dataset, family, method) => {
+  const score = page.data.scores[dataset][family][method];
+  return score === null ? [null, null, null, null] : score[page.data.metrics.indexOf(metric)];
 };
 
 page.section = (id, build) => page.sections.push([id, build]);
 
-page.body = (id) => document.querySelector(`#${id} > .body`);
-
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
 
-page.select = (label, options, onchange, chosen = 0) => {
-  const list = page.make("select", {
-    onchange: () => onchange(Number(list.value)),
-  });
-  options.forEach((text, place) => list.append(page.make("option", { value: place }, text)));
+page.select = (label, options, onchange, { id = null, chosen = 0 } = {}) => {
+  const list = page.make("select", { id, onchange: () => onchange(Number(list.value)) },
+    ...options.map((text, place) => page.make("option", { value: place }, text)));
   list.value = String(chosen);
-  return { element: page.make("label", {}, page.make("span", {}, label), list), list };
+  return page.make("label", {}, page.make("span", {}, label), list);
 };
+
+page.button = (text, onclick, attributes = {}) =>
+  page.make("button", { type: "button", onclick, ...attributes }, text);
+
+page.controls = (...choices) => page.make("div", { class: "controls" }, ...choices);
 
 // A table that scrolls inside its own box; the first `texts` columns hold text.
 page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) => {
@@ -62,7 +74,7 @@ page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) 
     page.make("th", { scope: "col", class: place === long ? "text" : kind(place) }, column)));
   const body = page.make("tbody", {}, ...rows.map((row) =>
     page.make("tr", {}, ...row.map((value, place) =>
-      page.make("td", { class: kind(place) }, String(page.short(value)))))));
+      page.make("td", { class: kind(place) }, String(value ?? ""))))));
   const table = page.make("table", {}, page.make("thead", {}, head), body);
   return page.make("div", {
     class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": name,
@@ -80,7 +92,7 @@ page.lazily = (summary, build) => {
 
 page.csv = (columns, rows) => {
   const cell = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    const text = String(value ?? "");
     return /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
   };
   return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
@@ -115,6 +127,10 @@ page.unpack = (dataset) => {
   return page.unpacked.get(dataset);
 };
 
+// A symbol and a colour for every place: a hundred pairs before one comes again.
+page.hue = (place) => (place + Math.floor(place / 10)) % 10;
+page.mark = (place) => ({ symbol: page.SYMBOLS[place % 10], color: page.series(place) });
+
 // The shapes of the charts' markers, for text: colour is never the only cue.
 page.SYMBOLS = ["circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star",
   "pentagon", "x", "hexagon"];
@@ -127,16 +143,10 @@ page.SHAPES = [
 ];
 
 page.marker = (place) => {
-  const space = "http://www.w3.org/2000/svg";
-  const picture = document.createElementNS(space, "svg");
-  picture.setAttribute("viewBox", "0 0 20 20");
-  picture.setAttribute("class", "marker");
-  picture.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", page.SHAPES[place % page.SHAPES.length]);
-  path.setAttribute("style", `fill: var(--series-${place % 10})`);
-  picture.append(path);
-  return picture;
+  const box = document.createElement("template");
+  box.innerHTML = "<svg viewBox='0 0 20 20' class='marker' aria-hidden='true'><path " +
+    `d='${page.SHAPES[place % 10]}' style='fill: var(--series-${page.hue(place)})'></path></svg>`;
+  return box.content.firstChild;
 };
 
 // Markers with their names, where a chart has no room for them.
@@ -191,7 +201,7 @@ page.start = () => {
     navigation.append(page.make("li", {}, link));
   }
   page.follow(links);
-  for (const [id, build] of page.sections) build(page.body(id));
+  for (const [id, build] of page.sections) build(document.querySelector(`#${id} > .body`));
   // The answer is there before the chart library is: that one takes most of the time.
   requestAnimationFrame(() => setTimeout(page.startCharts));
 };

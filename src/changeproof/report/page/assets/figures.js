@@ -7,7 +7,7 @@ page.drawn = new Map();
 
 page.colour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-page.series = (place) => page.colour(`series-${place % 10}`);
+page.series = (place) => page.colour(`series-${page.hue(place)}`);
 
 // Room is made below and to the left only: labels at the right edge would come and go with it.
 page.axis = (changes = {}) => ({
@@ -56,26 +56,19 @@ page.redraw = () => {
 page.startCharts = async () => {
   if (!page.canUnpack) {
     for (const plot of page.waiting.keys()) {
-      plot.replaceChildren(page.make("p", { class: "nothing" },
-        "This browser cannot unpack the charts; a newer one can. The numbers are in the table."));
+      page.say(plot,
+        "This browser cannot unpack the charts; a newer one can. The numbers are in the table.");
     }
     return;
   }
   const code = await page.decompressed(page.embedded("plotly")).text();
   document.head.append(page.make("script", {}, code));
-  page.watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      page.watcher.unobserve(entry.target);
-      // One at a time, so that the page answers in between.
-      setTimeout(() => {
-        if (!page.waiting.has(entry.target)) return;
-        page.paint(entry.target, page.waiting.get(entry.target));
-        page.waiting.delete(entry.target);
-      });
-    }
-  }, { rootMargin: "500px" });
-  for (const plot of page.waiting.keys()) page.watcher.observe(plot);
+  // One at a time, so that the page answers in between.
+  page.watch = (plot) => page.whenNear(plot, () => setTimeout(() => {
+    if (page.waiting.has(plot)) page.paint(plot, page.waiting.get(plot));
+    page.waiting.delete(plot);
+  }));
+  for (const plot of page.waiting.keys()) page.watch(plot);
   window.addEventListener("beforeprint", () => {
     for (const [plot, draw] of page.waiting) page.paint(plot, draw);
     page.waiting.clear();
@@ -84,16 +77,13 @@ page.startCharts = async () => {
 };
 
 page.queue = (plot, draw) => {
-  if (page.drawn.has(plot)) {
-    page.paint(plot, draw);
-    return;
-  }
+  if (page.drawn.has(plot)) return page.paint(plot, draw);
   page.waiting.set(plot, draw);
-  if (page.watcher) page.watcher.observe(plot);
+  page.watch?.(plot);
 };
 
 // content: {words, columns, rows, texts, panels: [{title, height, draw}]}; `show` changes it.
-page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
+page.figure = (parent, name, title, caption, { extra = null, single = false } = {}) => {
   const words = page.make("p", { id: `${name}-words`, class: "words" });
   const panels = page.make("div", {
     class: single ? "panels single" : "panels", role: "img", "aria-label": title,
@@ -101,10 +91,8 @@ page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
   });
   let shown = null;
   const file = `changeproof-${name}.csv`;
-  const csv = page.make("button", {
-    type: "button", "aria-label": `Download the data of "${title}" as CSV`,
-    onclick: () => page.download(file, page.csv(shown.columns, shown.rows())),
-  }, "CSV");
+  const csv = page.button("CSV", () => page.download(file, page.csv(shown.columns, shown.rows())),
+    { "aria-label": `Download the data of "${title}" as CSV` });
   const details = page.make("details", { ontoggle: () => fill() },
     page.make("summary", { "aria-label": `Table of "${title}"` }, "Table"));
   const fill = () => {
@@ -138,8 +126,17 @@ page.figure = (name, title, caption, { extra = null, single = false } = {}) => {
     });
     fill();
   };
+  parent.append(element);
   return { element, show };
 };
+
+// A panel for each dataset; `draw` is given its position.
+page.panels = (datasets, height, draw) => datasets.map((dataset) =>
+  ({ title: page.datasets[dataset], height, draw: draw(dataset) }));
+
+// Points, and what is told of each when it is pointed at.
+page.points = (x, y, marker, text, more = {}) =>
+  ({ type: "scatter", mode: "markers", x, y, marker, text, hoverinfo: "text", ...more });
 
 // Cells with numbers on colour-blind safe colours. `cells` are {value, text, hover}.
 page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } = {}) => {

@@ -3,15 +3,15 @@
 // A person: what each method tells them to change, and how often it would still hold.
 page.MOST_CHANGES = 5;
 
+page.sum = (counts) => counts.reduce((sum, count) => sum + count, 0);
+
 page.section("person", (body) => {
-  const { data } = page;
-  if (page.present().length === 0) { page.say(body, "Nobody has been answered yet."); return; }
+  if (page.present.length === 0) return page.say(body, "Nobody has been answered yet.");
   if (!page.canUnpack) {
-    page.say(body, "This browser cannot unpack the people; a newer one can.");
-    return;
+    return page.say(body, "This browser cannot unpack the people; a newer one can.");
   }
-  const chosen = { dataset: page.present()[0], network: 0, person: 0 };
-  const controls = page.make("div", { class: "controls" });
+  const chosen = { dataset: page.present[0], network: 0, person: 0 };
+  const controls = page.controls();
   const shown = page.make("div", { id: "person-shown", "aria-live": "polite" });
   body.append(controls, shown);
   const show = async () => {
@@ -19,47 +19,37 @@ page.section("person", (body) => {
     const { people } = await page.unpack(asked);
     if (asked !== chosen.dataset) return;
     controls.replaceChildren(...page.personControls(chosen, people, show));
+    shown.replaceChildren();
     if (people === null) {
-      shown.replaceChildren(page.make("p", { class: "nothing" },
-        "The pieces with the people of this dataset are not there."));
-      return;
+      return page.say(shown, "The pieces with the people of this dataset are missing.");
     }
     const network = people.networks[chosen.network];
-    shown.replaceChildren(...(network.ids.length === 0
-      ? [page.make("p", { class: "nothing" }, "This base model predicts nobody adverse.")]
-      : page.personView(chosen, people.features, network)));
+    if (network.ids.length === 0) page.say(shown, "This base model decides against nobody.");
+    else page.personView(shown, chosen, people.features, network);
   };
   // Unpacked when the reader comes near, not when the page opens.
   page.whenNear(body, show);
 });
 
 page.personControls = (chosen, people, show) => {
-  const { data } = page;
   const focused = document.activeElement?.id;
-  const places = page.present();
-  const change = (changes) => async () => {
-    Object.assign(chosen, changes());
-    await show();
-  };
-  const choice = (id, label, options, key, at, reset) => {
-    const each = page.select(label, options, (value) => {
-      change(() => ({ ...reset, [key]: key === "dataset" ? places[value] : value }))();
-    }, at);
-    each.list.id = id;
-    return each.element;
-  };
-  const controls = [choice("person-dataset", "Data", places.map((place) => data.datasets[place]),
-    "dataset", places.indexOf(chosen.dataset), { network: 0, person: 0 })];
+  const places = page.present;
+  const change = (changes) => { Object.assign(chosen, changes); show(); };
+  const controls = [page.select("Data", places.map((place) => page.datasets[place]),
+    (value) => change({ dataset: places[value], network: 0, person: 0 }),
+    { id: "person-dataset", chosen: places.indexOf(chosen.dataset) })];
   if (people !== null) {
     const { ids } = people.networks[chosen.network];
-    const step = (by) => change(() =>
-      ({ person: (chosen.person + by + ids.length) % Math.max(1, ids.length) }));
+    const step = (by) => () =>
+      change({ person: (chosen.person + by + ids.length) % Math.max(1, ids.length) });
     controls.push(
-      choice("person-network", "Base model", people.networks.map((each) => `seed ${each.seed}`),
-        "network", chosen.network, { person: 0 }),
-      choice("person-row", "Person", ids.map((id) => `row ${id}`), "person", chosen.person, {}),
-      page.make("button", { type: "button", id: "person-back", onclick: step(-1) }, "Previous"),
-      page.make("button", { type: "button", id: "person-next", onclick: step(1) }, "Next"));
+      page.select("Base model", people.networks.map((each) => `seed ${each.seed}`),
+        (network) => change({ network, person: 0 }),
+        { id: "person-network", chosen: chosen.network }),
+      page.select("Person", ids.map((id) => `row ${id}`), (person) => change({ person }),
+        { id: "person-row", chosen: chosen.person }),
+      page.button("Previous", step(-1), { id: "person-back" }),
+      page.button("Next", step(1), { id: "person-next" }));
   }
   // The controls are made anew; the keyboard stays where it was.
   if (focused?.startsWith("person-")) {
@@ -68,8 +58,7 @@ page.personControls = (chosen, people, show) => {
   return controls;
 };
 
-page.personView = (chosen, features, network) => {
-  const { data } = page;
+page.personView = (parent, chosen, features, network) => {
   const factual = network.factuals[chosen.person];
   const facts = page.make("details", {},
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
@@ -77,52 +66,48 @@ page.personView = (chosen, features, network) => {
       features.map((feature, place) => [feature, factual[place]])));
   const cards = network.methods.map((answers, method) => (answers === null ? null
     : page.answerCard(method, answers[chosen.person], features, factual, network.models)));
-  const rank = (answer) => (Array.isArray(answer) && answer[0]
-    ? answer[2].reduce((sum, count) => sum + count, 0) : -1);
+  const rank = (answer) => (Array.isArray(answer) && answer[0] ? page.sum(answer[2]) : -1);
   const order = network.methods.map((_, method) => method)
     .filter((method) => network.methods[method] !== null)
     .sort((a, b) => rank(network.methods[b][chosen.person]) -
       rank(network.methods[a][chosen.person]));
-  const left = data.methods.length - order.length;
-  return [facts, page.make("div", { class: "cards" }, ...order.map((method) => cards[method])),
-    left ? page.make("p", { class: "nothing" },
-      `${left} of ${data.methods.length} methods are not finished for this base model.`) : null,
-  ].filter((element) => element !== null);
+  const left = page.methods.length - order.length;
+  parent.append(facts,
+    page.make("div", { class: "cards" }, ...order.map((method) => cards[method])));
+  if (left) {
+    page.say(parent,
+      `${left} of ${page.methods.length} methods are not finished for this base model.`);
+  }
 };
 
 page.answerCard = (method, answer, features, factual, models) => {
   const { data } = page;
-  const title = page.make("h3", {}, page.marker(method), data.methods[method].name);
-  const attributes = { class: "card", "data-method": data.methods[method].name };
+  const title = page.make("h3", {}, page.marker(method), page.methods[method]);
+  const attributes = { class: "card", "data-method": data.methods[method] };
   if (!Array.isArray(answer)) {
     return page.make("div", attributes, title,
       page.make("p", {}, `No counterfactual: ${answer}.`));
   }
   const [valid, distance, counts, changes] = answer;
-  const total = models.reduce((sum, count) => sum + count, 0);
-  const held = counts.reduce((sum, count) => sum + count, 0);
+  const [total, held] = [page.sum(models), page.sum(counts)];
   const item = ([feature, direction, after, size, before]) => page.make("li", {},
-    page.recourse(direction, features[feature], before ?? factual[feature], after),
+    data.recourse[direction].replace(/\{(\w+)\}/g, (_, name) =>
+      ({ feature: features[feature], before: before ?? factual[feature], after }[name])),
     page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, page.MOST_CHANGES);
   const rest = changes.slice(page.MOST_CHANGES);
   return page.make("div", attributes, title,
     page.make("p", {}, valid
-      ? `Would still hold in ${held} of ${total} changed models.`
-      : `Not accepted by today's model; ${held} of ${total} changed models would accept it.`),
+      ? `Still holds in ${held} of ${total} changed models.`
+      : `Today's model does not accept it; ${held} of ${total} changed models would.`),
     page.make("p", { class: "muted" },
       `Distance ${distance.toFixed(2)}; ${changes.length} of ${features.length} features change.`),
     page.make("ul", {}, ...few.map(item)),
     rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
       () => page.make("ul", {}, ...rest.map(item))) : null,
-    page.make("dl", { class: "counts" }, ...data.families.map((family, place) =>
-      page.make("div", { title: family.name, style: `--share: ${100 * counts[place] /
+    page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
+      page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
-        page.make("dt", {}, family.short),
+        page.make("dt", {}, data.short_families[place]),
         page.make("dd", {}, `${counts[place]} of ${models[place]}`)))));
-};
-
-page.recourse = (direction, feature, before, after) => {
-  const values = { feature, before, after };
-  return page.data.recourse[direction].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 };

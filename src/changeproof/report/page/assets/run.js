@@ -10,52 +10,49 @@ page.section("time", (body) => {
 });
 
 page.generationFigure = (body, generation) => {
-  const figure = page.figure("generation", "Milliseconds per request",
-    "◆ median, ○ mean, | 90 % quantile, on a logarithmic scale, over all datasets.",
+  const figure = page.figure(body, "generation", "Milliseconds per request",
+    "◆ median, ○ mean, | 90 % quantile, over all datasets, on a logarithmic scale.",
     { single: true });
-  body.append(figure.element);
-  const names = generation.methods.map(page.plain);
+  const shown = generation.methods.map((method) => page.name("methods", method));
+  const names = shown.map(page.plain);
   const kinds = [["median", "diamond", 0], ["mean", "circle-open", 1], ["90 % quantile",
     "line-ns-open", 2]];
   const height = page.tall(names.length, 30, 70);
   const draw = () => ({
-    data: kinds.map(([title, symbol, place]) => ({
-      type: "scatter", mode: "markers", y: names,
-      x: generation.milliseconds.map((row) => row[place]),
-      marker: { symbol, size: place === 2 ? 14 : 10, color: page.series(place),
+    data: kinds.map(([title, symbol, place]) => page.points(
+      generation.milliseconds.map((row) => row[place]), names,
+      { symbol, size: place === 2 ? 14 : 10, color: page.series(place),
         line: { width: 2, color: page.series(place) } },
-      text: generation.milliseconds.map((row, method) =>
-        `<b>${names[method]}</b><br>${title} ${Number(row[place].toPrecision(3))} ms`),
-      hoverinfo: "text",
-    })),
+      generation.milliseconds.map((row, method) =>
+        `<b>${names[method]}</b><br>${title} ${Number(row[place].toPrecision(3))} ms`))),
     layout: page.layout(height, {
       xaxis: page.axis({ type: "log", ticksuffix: " ms", dtick: 1 }),
-      yaxis: page.categories(generation.methods, { autorange: "reversed" }),
+      yaxis: page.categories(shown, { autorange: "reversed" }),
     }),
   });
   figure.show({
     words: generation.words, texts: 1,
-    columns: ["method", "median_ms", "mean_ms", "p90_ms", "budget_used_up"],
+    columns: ["method", "median_ms", "mean_ms", "p90_ms", "budget_exhausted"],
     rows: () => generation.methods.map((method, place) =>
-      [method, ...generation.milliseconds[place], generation.exhausted[place]]),
+      [method, ...generation.milliseconds[place], generation.budget_exhausted[place]]),
     panels: [{ height, draw }],
   });
 };
 
 page.stagesFigure = (body, stages) => {
-  const at = (name) => stages.columns.indexOf(name);
-  const order = [...stages.rows].sort((a, b) => b[at("seconds")] - a[at("seconds")]);
-  const label = (row) => [row[at("stage")], row[at("subject")]].filter(Boolean).join(" ");
-  const figure = page.figure("stages", "Where the time of the run went",
+  const seconds = stages.columns.indexOf("seconds");
+  const order = [...stages.rows].sort((a, b) => b[seconds] - a[seconds]);
+  // The first two columns: the stage, and the method or family, if any.
+  const label = (row) => row.slice(0, 2).filter(Boolean).join(" ");
+  const figure = page.figure(body, "stages", "Where the time of the run went",
     "Seconds of work, summed over pieces.", { single: true });
-  body.append(figure.element);
   const height = page.tall(order.length, 22, 60);
   figure.show({
     words: stages.words, texts: 2, columns: stages.columns, rows: () => stages.rows,
     panels: [{ height, draw: () => ({
       data: [{ type: "bar", orientation: "h", y: order.map(label).map(page.plain),
-        x: order.map((row) => row[at("seconds")]), marker: { color: page.colour("bar") },
-        text: order.map((row) => `${page.plain(label(row))}<br>${row[at("seconds")]} s`),
+        x: order.map((row) => row[seconds]), marker: { color: page.colour("bar") },
+        text: order.map((row) => `${page.plain(label(row))}<br>${row[seconds]} s`),
         hoverinfo: "text", textposition: "none" }],
       layout: page.layout(height, {
         xaxis: page.axis({ ticksuffix: " s" }),
@@ -74,36 +71,32 @@ page.PUBLISHED = ["table", "dataset", "method or family", "metric", "published",
 
 page.section("published", (body) => {
   const { published } = page.data;
-  if (published.nothing) { page.say(body, published.nothing); return; }
+  if (published.nothing) return page.say(body, published.nothing);
   body.append(page.make("p", {}, published.words),
     ...published.warnings.map((text) => page.make("p", { class: "muted" }, `${text}.`)));
   const verdict = page.PUBLISHED.indexOf("verdict");
+  const table = (name, lines) => page.table(name, page.PUBLISHED.slice(1),
+    lines.map(page.rounded), { texts: 3, long: page.PUBLISHED.length - 2, tall: true });
   const differs = published.lines.filter((line) =>
     ["outside", "explained"].includes(line[verdict]));
-  const long = page.PUBLISHED.length - 2;
   if (differs.length) {
-    body.append(page.make("h3", {}, "What differs"),
-      page.table("What differs", page.PUBLISHED.slice(1), differs.map(page.rounded),
-        { texts: 3, long, tall: true }));
+    body.append(page.make("h3", {}, "What differs"), table("What differs", differs));
   }
-  body.append(page.make("h3", {}, "Number by number"));
   const tables = [...new Set(published.lines.map((line) => line[0]))];
   const place = page.make("div");
-  const show = (value) => place.replaceChildren(page.table(tables[value],
-    page.PUBLISHED.slice(1),
-    published.lines.filter((line) => line[0] === tables[value]).map(page.rounded),
-    { texts: 3, long, tall: true }));
-  const choice = page.select("Table", tables.map((name) => name.replaceAll("_", " ")), show);
-  choice.list.id = "choose-published";
-  body.append(page.make("div", { class: "controls" }, choice.element,
-    page.make("button", { type: "button", onclick: () =>
-      page.download("changeproof-published.csv", page.csv(page.PUBLISHED, published.lines)) },
-    "All as CSV")), place);
+  const show = (value) => place.replaceChildren(table(tables[value],
+    published.lines.filter((line) => line[0] === tables[value])));
+  body.append(page.make("h3", {}, "Number by number"), page.controls(
+    page.select("Table", tables.map((name) => name.replaceAll("_", " ")), show,
+      { id: "choose-published" }),
+    page.button("All as CSV", () => page.download("changeproof-published.csv",
+      page.csv(page.PUBLISHED, published.lines)))), place);
   show(0);
 });
 
 page.section("run", (body) => {
   const { run, fragile } = page.data;
+  const pieces = ["piece", "fingerprint", "state"];
   const facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
     [page.make("dt", {}, name), page.make("dd", {}, text)]));
   const joined = (values) => Object.entries(values).map(([name, text]) => `${name} ${text}`)
@@ -111,28 +104,25 @@ page.section("run", (body) => {
   body.append(
     page.make("h3", {}, "The plan"), page.make("pre", { tabindex: 0 }, run.plan),
     page.make("p", {}, "Repeat it with ", page.make("code", {}, run.command), ". ",
-      page.make("button", { type: "button", onclick: () =>
-        page.download("plan.toml", run.plan, "application/toml") }, "plan.toml")),
+      page.button("plan.toml", () => page.download("plan.toml", run.plan, "application/toml"))),
     page.make("h3", {}, "Data"),
     page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
-      run.datasets.map((each) => [each.name, each.title ?? "", each.favourable ?? "",
-        each.licence ?? "", each.fingerprint]), { texts: 5 }),
+      run.datasets.map((each) => [each.name, each.title, each.favourable, each.licence,
+        each.fingerprint]), { texts: 5 }),
     ...(fragile.length ? [page.make("h3", {}, "What tuning hung on"),
-      page.make("p", {}, "Settings are chosen on validation rows of the first base model: highest " +
-        "base validity, ties by lower distance. These picks hang on one row, or on none, and may " +
-        "be others on other rows:"),
+      page.make("p", {}, "Settings are chosen on validation rows of the first base model: the " +
+        "highest base validity wins, and of equals the lower distance. These picks hang on one " +
+        "row, or on none. Other rows may lead to other picks:"),
       page.make("ul", { id: "fragile" }, ...fragile.map((text) => page.make("li", {}, text)))] : []),
     page.make("h3", {}, "Versions and machine"),
     facts([["versions", joined(run.versions)], ["this page was written on", joined(run.machine)],
       ["and at", run.written], ["fingerprint of the run", run.fingerprint]]),
     page.make("p", { class: "muted" },
       "Fingerprints are hashes of data, settings, code and library versions. Equal fingerprints " +
-      "mean the same bytes on every x86-64-v3 processor (those of the last ten years), whatever " +
-      "the number of workers. Models from other libraries are as exact as these are."),
+      "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +
+      "number of workers. Models from other libraries are only as exact as those libraries."),
     page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
-      page.table("Fingerprints", ["piece", "fingerprint", "state"], run.pieces,
-        { texts: 3, tall: true })),
-    page.make("p", {}, page.make("button", { type: "button", onclick: () =>
-      page.download("changeproof-fingerprints.csv",
-        page.csv(["piece", "fingerprint", "state"], run.pieces)) }, "Fingerprints as CSV")));
+      page.table("Fingerprints", pieces, run.pieces, { texts: 3, tall: true })),
+    page.make("p", {}, page.button("Fingerprints as CSV", () =>
+      page.download("changeproof-fingerprints.csv", page.csv(pieces, run.pieces)))));
 });

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from changeproof import Results
-from changeproof.report.printing import write_print
+from changeproof.report.print.write import write_print
 from changeproof.runs.tables import read_tables
 
 FIGURES = ("robustness", "decomposition", "tradeoff", "magnitude")
@@ -48,7 +48,7 @@ def test_many_datasets_are_spread_over_columns(
     many = pd.concat([one.assign(dataset=f"data {n}") for n in range(12)])
     written = write_print(tmp_path, {"family_results": many})
     names = [path.name for path in written if path.suffix == ".png"]
-    assert names == ["robustness.png", "robustness-2.png", "robustness-3.png"]
+    assert names == ["robustness.png", *(f"robustness-{n}.png" for n in (2, 3, 4))]
     for path in written:
         if path.suffix == ".png":
             assert int.from_bytes(path.read_bytes()[20:24], "big") <= 8.6 * 300

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.report.print_formats import PrintTable, as_csv, as_latex, as_markdown
-from changeproof.report.print_tables import print_tables
+from changeproof.paper.lines import PUBLISHED
+from changeproof.report.print.formats import as_csv, as_latex, as_markdown
+from changeproof.report.tables import Table, print_tables
 
-ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED = ROOT / "src" / "changeproof" / "report" / "published"
+ROOT = Path(__file__).resolve().parents[3]
 NAMES = [
     "dataset_summary", "change_magnitude", "full_results", "family_results",
     "generation_seconds", "certified",
@@ -29,7 +29,7 @@ def committed() -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def printed(committed: dict[str, pd.DataFrame]) -> dict[str, PrintTable]:
+def printed(committed: dict[str, pd.DataFrame]) -> dict[str, Table]:
     return {table.name: table for table in print_tables(committed)}
 
 
@@ -51,7 +51,7 @@ def one_method(name: str = "mine", dataset: str = "own") -> pd.DataFrame:
     return pd.DataFrame([row])
 
 
-def test_all_tables_in_the_order_of_the_paper(printed: dict[str, PrintTable]) -> None:
+def test_all_tables_in_the_order_of_the_paper(printed: dict[str, Table]) -> None:
     assert list(printed) == NAMES
 
 
@@ -85,7 +85,7 @@ def test_published_numbers_are_set_as_in_the_paper() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_latex_is_well_formed(name: str, printed: dict[str, PrintTable]) -> None:
+def test_latex_is_well_formed(name: str, printed: dict[str, Table]) -> None:
     text = as_latex(printed[name])
     alignment = re.search(r"\\begin\{tabular\}\{(\w+)\}", text)
     assert alignment is not None
@@ -101,7 +101,7 @@ def test_latex_is_well_formed(name: str, printed: dict[str, PrintTable]) -> None
 
 
 def test_every_number_of_the_families_is_there(
-    printed: dict[str, PrintTable], committed: dict[str, pd.DataFrame]
+    printed: dict[str, Table], committed: dict[str, pd.DataFrame]
 ) -> None:
     rows = read(as_csv(printed["family_results"]))
     assert len(rows) == 36
@@ -116,7 +116,7 @@ def test_every_number_of_the_families_is_there(
 
 
 def test_seconds_are_shown_as_milliseconds(
-    printed: dict[str, PrintTable], committed: dict[str, pd.DataFrame]
+    printed: dict[str, Table], committed: dict[str, pd.DataFrame]
 ) -> None:
     rows = {row["Method"]: row for row in read(as_csv(printed["generation_seconds"]))}
     source = committed["generation_seconds"].set_index("method").loc["rbr"]
@@ -186,3 +186,17 @@ def test_long_tables_go_on_over_pages_and_long_names_over_lines() -> None:
     assert r"\endfirsthead" in text
     (wrapped,) = print_tables({"full_results": one_method("word " * 20)})
     assert r"\begin{tabular}{p{9em}rrrrr}" in as_latex(wrapped)
+
+
+def test_settings_are_printed_behind_the_name() -> None:
+    frame = pd.concat(
+        one_method(name) for name in ("robx-balanced(quantile=0.7)", "robx-balanced(quantile=0.9)")
+    )
+    (table,) = print_tables({"full_results": frame})
+    rows = read(as_csv(table))
+    assert [row["Method"] for row in rows] == [
+        "RobX balanced (quantile=0.7)",
+        "RobX balanced (quantile=0.9)",
+    ]
+    assert "RobX balanced (quantile=0.7) & 50.0" in as_latex(table)
+    assert "| RobX balanced (quantile=0.9) |" in as_markdown(table)

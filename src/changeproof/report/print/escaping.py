@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 
 LATEX = {
@@ -28,10 +29,12 @@ MARKDOWN = frozenset("\\`*_{}[]#|~$!")
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def plain(text: str) -> str:
-    """Return a text in one line of printable characters."""
+def plain(text: str, known: Callable[[str], bool] = lambda character: True) -> str:
+    """Return a text in one line of printable characters that are known; others as escapes."""
     return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
+        character
+        if character.isprintable() and known(character)
+        else character.encode("unicode_escape").decode()
         for character in " ".join(text.split())
     )
 

@@ -9,13 +9,15 @@ from itertools import groupby
 import pandas as pd
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from changeproof.paper.comparison import PaperComparison
-from changeproof.paper.lines import ALL_DATASETS, PAPER_MACHINE, Line, Rule, Verdict
-from changeproof.report.reading import SHORT_FAMILIES, SHORT_METRICS
-from changeproof.report.terminal import print_table
+from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
+from changeproof.paper.tables import PAPER_MACHINE
+from changeproof.report.names import SHORT_FAMILIES, dataset_name, method_name, short_family
+from changeproof.report.numbers import UNDEFINED, Measured
+from changeproof.report.tables import METRICS
+from changeproof.report.terminal.tables import print_table, say, titled_grid
 
 TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
@@ -24,9 +26,8 @@ TITLES = {
     "generation_seconds": f"Seconds per request (published: {PAPER_MACHINE})",
     "text": "Claims of the text",
 }
-SUBJECTS = {"dataset_summary": "", "change_magnitude": "family"}
 SHORT_NAMES = {
-    **SHORT_METRICS,
+    **{metric: head.on_screen.lower() for metric, (head, _) in METRICS.items()},
     "hard_disagreement_percent": "disagree (%)",
     "probability_mae": "prob. MAE",
 }
@@ -41,6 +42,7 @@ DIGITS = {
     "seconds": 5,
     "radius": 6,
 }
+# With as many digits as this there is no room for a standard deviation.
 NO_ROOM = 5
 
 
@@ -58,39 +60,31 @@ def print_comparison(
             if everything or line.explanation or line.verdict is Verdict.OUTSIDE:
                 shown.setdefault(line.dataset, []).append(line)
         for dataset, part in shown.items():
-            where = "" if dataset == ALL_DATASETS else f": {dataset}"
+            where = "" if dataset == ALL_DATASETS else f": {dataset_name(dataset)}"
             _print_lines(console, f"{TITLES[table]}{where}", part)
     print_table("Numbers of the paper beside this run", _summary(comparison), console)
     if comparison.fragile:
-        _say(console, "Tuning picks that hang on one validation row, or on none:")
+        say(console, "Tuning picks that hang on one validation row, or on none:")
         for sentence in comparison.fragile:
-            _say(console, f"  {sentence}")
+            say(console, f"  {sentence}")
     for warning in comparison.warnings:
-        _say(console, f"Warning: {warning}.")
+        say(console, f"Warning: {warning}.")
     for kind, names in comparison.missing.items():
         if names:
-            _say(console, f"Not in this run: {kind} {', '.join(names)}.")
-    _say(console, _conclusion(comparison))
+            say(console, f"Not in this run: {kind} {', '.join(names)}.")
+    say(console, _conclusion(comparison))
 
 
 def _print_lines(console: Console, title: str, lines: list[Line]) -> None:
-    subject = SUBJECTS.get(lines[0].table, "method")
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        padding=(0, 2, 0, 0),
-        pad_edge=False,
-    )
-    for heading in (subject, "metric", "published", "ours", "difference", "verdict"):
+    grid = titled_grid(title)
+    first = {"dataset_summary": "", "change_magnitude": "family"}.get(lines[0].table, "method")
+    for heading in (first, "metric", "published", "ours", "difference", "verdict"):
         numeric = heading in ("published", "ours", "difference")
-        table.add_column(heading, justify="right" if numeric else "left")
+        grid.add_column(heading, justify="right" if numeric else "left")
     for line in lines:
-        name = SHORT_FAMILIES.get(line.method_or_family, line.method_or_family)
-        cells = [name, _name(line), *_numbers(line), line.verdict.value]
-        table.add_row(*cells, style=STYLES.get(line.verdict))
-    console.print(table)
+        cells = [_whose(line), _metric(line), *_numbers(line), line.verdict.value]
+        grid.add_row(*cells, style=STYLES.get(line.verdict))
+    console.print(grid)
     for reason, explained in _reasons(lines).items():
         text = Text(f"{'; '.join(explained)}: {reason}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 2)))
@@ -101,12 +95,17 @@ def _reasons(lines: Iterable[Line]) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
     for line in lines:
         if line.explanation:
-            name = f"{line.method_or_family} {_name(line)}"
-            reasons.setdefault(line.explanation, []).append(name)
+            reasons.setdefault(line.explanation, []).append(f"{_whose(line)} {_metric(line)}")
     return {reason: list(dict.fromkeys(names)) for reason, names in reasons.items()}
 
 
-def _name(line: Line) -> str:
+def _whose(line: Line) -> str:
+    """Return the method, or the family where the table is of families."""
+    name_of = short_family if line.table == "change_magnitude" else method_name
+    return name_of(line.method_or_family)
+
+
+def _metric(line: Line) -> str:
     """Return a metric's name, short enough for a narrow terminal."""
     if line.metric in SHORT_NAMES:
         return SHORT_NAMES[line.metric]
@@ -118,14 +117,17 @@ def _name(line: Line) -> str:
 
 
 def _numbers(line: Line) -> tuple[str, str, str]:
+    """Return published, ours and the difference; no sd where there is no room for it."""
     digits = _digits(line)
-    published = SIGNS.get(line.rule, "") + _plus_minus(line.published, line.published_sd, digits)
+    room = digits < NO_ROOM
+    published = Measured(line.published, line.published_sd if room else math.nan, digits)
+    shown = SIGNS.get(line.rule, "") + published.text()
     if line.ours is None:
-        return published, "", ""
+        return shown, "", ""
     if math.isnan(line.ours):
-        return published, "undefined", ""
-    difference = f"{line.difference:+z.{digits + 1 if digits else 0}f}"
-    return published, _plus_minus(line.ours, line.ours_sd, digits), difference
+        return shown, UNDEFINED, ""
+    ours = Measured(line.ours, line.ours_sd if room else math.nan, digits)
+    return shown, ours.text(), f"{line.difference:+z.{digits + 1 if digits else 0}f}"
 
 
 def _digits(line: Line) -> int:
@@ -135,18 +137,12 @@ def _digits(line: Line) -> int:
     return 0 if line.table == "dataset_summary" or line.metric == "timeouts" else 1
 
 
-def _plus_minus(value: float, sd: float, digits: int) -> str:
-    """Return mean ± sd, without the sd where there is none or no room for it."""
-    with_sd = not math.isnan(sd) and digits < NO_ROOM
-    return f"{value:.{digits}f}" + (f" ± {sd:.{digits}f}" if with_sd else "")
-
-
 def _summary(comparison: PaperComparison) -> pd.DataFrame:
-    rows = []
-    for table in TITLES:
-        counts = comparison.counts(table)
-        rows.append({"table": table, **{verdict.value: counts[verdict] for verdict in Verdict}})
-    return pd.DataFrame(rows)
+    counts = {table: comparison.counts(table) for table in TITLES}
+    return pd.DataFrame(
+        {"table": table, **{verdict.value: count[verdict] for verdict in Verdict}}
+        for table, count in counts.items()
+    )
 
 
 def _conclusion(comparison: PaperComparison) -> str:
@@ -156,7 +152,3 @@ def _conclusion(comparison: PaperComparison) -> str:
     if outside:
         return f"{outside} of {judged} judged numbers are outside their tolerance, unexplained."
     return f"All {judged} judged numbers are within their tolerance or explained."
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

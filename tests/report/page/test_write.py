@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 
-from changeproof.report.page.packing import embedded, number, packed
+from changeproof.report.page.write import embedded, packed
 
 
 def test_nothing_in_embedded_json_can_end_a_script() -> None:
@@ -19,9 +19,3 @@ def test_packed_comes_back_and_is_always_the_same() -> None:
     content = [{"name": "ü<", "values": [1.5, None]}]
     assert json.loads(gzip.decompress(base64.b64decode(packed(content)))) == content
     assert packed(content) == packed(content)
-
-
-def test_numbers_have_the_digits_of_the_csv_files() -> None:
-    assert number(94.7620449) == float(f"{94.7620449:.6g}")
-    assert number(float("nan")) is None
-    assert number(float("inf")) is None

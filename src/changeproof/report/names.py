@@ -1,0 +1,100 @@
+"""What people read: names of datasets, methods and families instead of a plan's references.
+
+A reference is a name or an import path, and may carry settings: "robx-balanced(quantile=0.7)"
+reads "RobX balanced (quantile=0.7)". What has no name here stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+REFERENCE = re.compile(r"(?P<name>[\w.:-]+)\((?P<settings>.*)\)", re.DOTALL)
+
+
+class FamilyName(NamedTuple):
+    """A family in full, in a narrow column, and as a heading with a word on each line."""
+
+    full: str
+    short: str
+    heading: str
+
+
+DATASETS = {
+    "breast-cancer": "Breast Cancer",
+    "diabetes": "Diabetes",
+    "wine-quality": "Wine Quality",
+    "heloc": "HELOC",
+}
+METHODS = {
+    "apds": "APΔS",
+    "betarce": "BetaRCE",
+    "kdtree": "KD-tree",
+    "rbr": "RBR",
+    "rnce": "RNCE",
+    "roar-lime": "ROAR-LIME",
+    "robx-balanced": "RobX balanced",
+    "robx-robust": "RobX robust-first",
+    "wachter": "Wachter",
+}
+FAMILIES = {
+    "new-initialization": FamilyName("New initialization", "init", "New init."),
+    "bootstrap": FamilyName("Bootstrap", "boot", "Boot- strap"),
+    "data-deletion": FamilyName("Data deletion", "delete", "Data deletion"),
+    "data-addition": FamilyName("Data addition", "add", "Data addition"),
+    "label-update": FamilyName("Label update", "labels", "Label update"),
+    "training-configuration": FamilyName("Training configuration", "train", "Training config."),
+    "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
+    "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
+}
+FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
+SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}
+
+
+def dataset_name(reference: str) -> str:
+    """Return what a dataset is called."""
+    return DATASETS.get(reference, reference)
+
+
+def method_name(reference: str) -> str:
+    """Return what a method is called, with its settings."""
+    return _named(METHODS, reference)
+
+
+def family_name(reference: str) -> str:
+    """Return what a family of change is called, with its settings."""
+    return _named(FULL_FAMILIES, reference)
+
+
+def short_family(reference: str) -> str:
+    """Return a family's name for a narrow column."""
+    return _named(SHORT_FAMILIES, reference)
+
+
+def without_settings(reference: str) -> str:
+    """Return the name or import path alone."""
+    return _parts(reference)[0]
+
+
+def different_names(references: Iterable[str], name_of: Callable[[str], str]) -> dict[str, str]:
+    """Return a name for each reference; those whose names would be alike stay as they are."""
+    named = {reference: name_of(reference) for reference in references}
+    count = Counter(named.values())
+    return {reference: name if count[name] == 1 else reference for reference, name in named.items()}
+
+
+def in_order(references: Iterable[object]) -> list[str]:
+    """Return the different references in the order in which they first occur."""
+    return list(dict.fromkeys(str(reference) for reference in references))
+
+
+def _parts(reference: str) -> tuple[str, str]:
+    found = REFERENCE.fullmatch(reference)
+    return (reference, "") if found is None else (found["name"], found["settings"])
+
+
+def _named(known: Mapping[str, str], reference: str) -> str:
+    name, settings = _parts(reference)
+    return known.get(name, name) + (f" ({settings})" if settings else "")

@@ -1,0 +1,1 @@
+"""For papers: figures, and tables as LaTeX, Markdown and CSV."""

@@ -1,0 +1,79 @@
+"""Everything for a paper: the figures and tables of a run, as files to include."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from changeproof.files import write_whole
+from changeproof.report import figures
+from changeproof.report.names import in_order
+from changeproof.report.print.formats import as_csv, as_latex, as_markdown
+from changeproof.report.tables import print_tables
+
+FIGURES = Path("report", "figures")
+TABLES = Path("report", "tables")
+WRITERS = {"tex": as_latex, "md": as_markdown, "csv": as_csv}
+# Figures with a panel for each dataset: the table that they show, and how to draw it.
+PANELS: dict[str, tuple[str, Callable[..., Figure]]] = {
+    "robustness": ("family_results", figures.robustness_heat_map),
+    "decomposition": ("full_results", figures.score_decomposition),
+    "tradeoff": ("full_results", figures.distance_tradeoff),
+}
+
+
+def write_print(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
+    """Write figures and tables for print into a run directory.
+
+    Parameters
+    ----------
+    folder
+        The run directory; figures go into its ``report/figures`` as PDF, SVG and PNG, tables
+        into ``report/tables`` as LaTeX, Markdown and CSV.
+    tables
+        The tables of the run by name. What is not there or empty is left out.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    written = []
+    for name, figure in _figures(tables):
+        for kind in figures.FORMATS:
+            path = folder / FIGURES / f"{name}.{kind}"
+            write_whole(path, figures.encoded(figure, kind))
+            written.append(path)
+    for table in print_tables(tables):
+        for kind, text in WRITERS.items():
+            path = folder / TABLES / f"{table.name}.{kind}"
+            write_whole(path, text(table).encode())
+            written.append(path)
+    return written
+
+
+def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
+    """Yield figures by name; more than one where the datasets do not fit into a column."""
+    for name, (source, draw) in PANELS.items():
+        table = tables.get(source, pd.DataFrame())
+        if len(table):
+            for place, figure in enumerate(_columns(draw, table, in_order(table["dataset"]))):
+                yield f"{name}-{place + 1}" if place else name, figure
+    if len(tables.get("change_magnitude", ())):
+        yield "magnitude", figures.change_magnitude_chart(tables["change_magnitude"])
+
+
+def _columns(
+    draw: Callable[..., Figure], table: pd.DataFrame, datasets: list[str]
+) -> Iterator[Figure]:
+    """Yield figures that are no higher than a column: with half of the datasets where need be."""
+    figure = draw(table, datasets=datasets)
+    if len(datasets) == 1 or figure.get_figheight() <= figures.HEIGHT:
+        yield figure
+    else:
+        middle = -(-len(datasets) // 2)
+        yield from _columns(draw, table, datasets[:middle])
+        yield from _columns(draw, table, datasets[middle:])

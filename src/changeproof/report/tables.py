@@ -1,0 +1,238 @@
+"""The tables that people read, from those of a run; terminal, print and notebooks write them."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from changeproof.datasets.task import PARTS
+from changeproof.report import names
+from changeproof.report.numbers import Measured
+
+Tables = Mapping[str, pd.DataFrame]
+Row = Mapping[Hashable, Any]
+Cell = str | int | Measured
+DASH = "\N{EN DASH}"
+WIDEST_HEADING = 12
+
+
+class Heading(NamedTuple):
+    """The heading of a column, and whether more (↑) or less (↓) is better.
+
+    Where room is scarce, LaTeX sets `lines` one over the other, and screens show `short`.
+    """
+
+    name: str
+    arrow: str = ""
+    left: bool = False
+    short: str = ""
+    lines: tuple[str, ...] = ()
+
+    @property
+    def on_screen(self) -> str:
+        """The heading as screens show it."""
+        return self.short or self.name
+
+
+# A heading, and how the cells below it are made from the rows of a run's table.
+Column = tuple[Heading, Callable[[Row], Cell]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: headings, and rows in sections, each with a title of its own (or none).
+
+    `title` is short, for screens, and `caption` says everything, for print. A `compact` table has
+    so many columns that screens show means alone.
+    """
+
+    name: str
+    title: str
+    caption: str
+    headings: tuple[Heading, ...]
+    sections: list[tuple[str, list[list[Cell]]]]
+    section_heading: str
+    compact: bool
+
+    @property
+    def rows(self) -> Iterator[tuple[str, list[Cell]]]:
+        """Every row with the title of its section."""
+        return ((title, row) for title, rows in self.sections for row in rows)
+
+    def on_screen(self, cell: Cell) -> str:
+        """Return a cell as screens show it."""
+        if isinstance(cell, Measured):
+            return cell.mean_text if self.compact else cell.text()
+        return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a table of a run becomes one to read.
+
+    {over} in title and caption says whether means are over several base models: that is so if
+    the column `sd` has values. Without columns there is one for each family.
+    """
+
+    title: str
+    caption: str
+    columns: tuple[Column, ...] = ()
+    by_dataset: bool = False
+    sd: str = ""
+
+    def table(self, name: str, frame: pd.DataFrame) -> Table:
+        """Return the table to read."""
+        columns, rows = self.columns, frame.to_dict("records")
+        if not columns:
+            columns = (METHOD, *map(_family_column, names.in_order(frame["family"])))
+            rows = _wide(rows)
+        sections: dict[str, list[list[Cell]]] = {}
+        for row in rows:
+            section = row["dataset"] if self.by_dataset else ""
+            sections.setdefault(section, []).append([cell(row) for _, cell in columns])
+        spread = bool(self.sd and frame[self.sd].notna().any())
+        over = "mean ± standard deviation over base models" if spread else "one base model"
+        return Table(
+            name,
+            self.title.format(over=over),
+            self.caption.format(over=over),
+            tuple(heading for heading, _ in columns),
+            [(names.dataset_name(section), cells) for section, cells in sections.items()],
+            "Dataset" if self.by_dataset else "",
+            compact=not self.columns,
+        )
+
+
+def print_tables(tables: Tables) -> list[Table]:
+    """Return what can be printed of the tables that there are, in the paper's order."""
+    return _built(tables, tuple(KINDS))
+
+
+def screen_tables(tables: Tables) -> list[Table]:
+    """Return the main tables for screens, the results first."""
+    return _built(tables, ON_SCREEN)
+
+
+def _built(tables: Tables, order: tuple[str, ...]) -> list[Table]:
+    return [KINDS[name].table(name, tables[name]) for name in order if len(tables.get(name, ()))]
+
+
+def _measured(metric: str, digits: int) -> Callable[[Row], Cell]:
+    return lambda row: Measured(float(row[f"{metric}_mean"]), float(row[f"{metric}_std"]), digits)
+
+
+def _milliseconds(name: str, sd: str = "") -> Callable[[Row], Cell]:
+    def cell(row: Row) -> Cell:
+        spread = 1e3 * row[f"{sd}_seconds"] if sd else math.nan
+        found = Measured(1e3 * row[f"{name}_seconds"], spread, 3)
+        return "not recorded" if math.isnan(found.mean) else found
+
+    return cell
+
+
+def _factuals(row: Row) -> str:
+    low, high = row["factuals_min"], row["factuals_max"]
+    span = f"{low:,}" if low == high else f"{low:,}{DASH}{high:,}"
+    return f"{row['factuals_total']:,} ({span})"
+
+
+def _accuracy(row: Row) -> str:
+    return "/".join(f"{row[f'balanced_accuracy_{each}']:.3f}" for each in ("min", "mean", "max"))
+
+
+def _wide(rows: list[dict[Hashable, Any]]) -> list[dict[Hashable, Any]]:
+    """Return a row per dataset and method, with empirical robustness by family."""
+    wide: dict[tuple[str, str], dict[Hashable, Any]] = {}
+    for row in rows:
+        found = wide.setdefault((row["dataset"], row["method"]), row)
+        found["family", row["family"]] = _measured("empirical_robustness", 1)(row)
+    return list(wide.values())
+
+
+def _family_column(family: str) -> Column:
+    """Return a family's column, its heading in the paper's short lines or wrapped."""
+    lines = textwrap.wrap(family.replace("-", " "), WIDEST_HEADING)
+    if family in names.FAMILIES:
+        lines = names.FAMILIES[family].heading.split()
+    full, short = names.family_name(family), names.short_family(family)
+    heading = Heading(full, short=short, lines=tuple(lines))
+    return heading, lambda row: row.get(("family", family), "")
+
+
+METHOD: Column = (Heading("Method", left=True), lambda row: names.method_name(row["method"]))
+METRICS = {
+    "coverage": (Heading("Coverage", "↑"), 1),
+    "base_validity": (Heading("Base valid", "↑", short="Valid"), 1),
+    "empirical_robustness": (Heading("Emp. robust.", "↑", short="Robust"), 1),
+    "end_to_end_robustness": (Heading("E2E robust.", "↑", short="End-to-end"), 1),
+    "distance": (Heading("Distance", "↓"), 3),
+}
+KINDS = {
+    "dataset_summary": Kind(
+        "Datasets and base models",
+        "Datasets and base models: rows (n), features (p), rows for training, update, "
+        "validation and test, requests in all (and per base model), and least, mean and largest "
+        "balanced accuracy of the base models on the test rows.",
+        (
+            (Heading("Dataset", left=True), lambda row: names.dataset_name(row["dataset"])),
+            (Heading("n", short="Rows"), lambda row: int(row["observations"])),
+            (Heading("p", short="Features"), lambda row: int(row["features"])),
+            (Heading("Split", left=True), lambda row: "/".join(str(row[part]) for part in PARTS)),
+            (Heading("Factuals"), _factuals),
+            (Heading("Balanced accuracy", left=True), _accuracy),
+        ),
+    ),
+    "change_magnitude": Kind(
+        "How big the changes were",
+        "How far the changed models are from their base model on the test rows: mean ± "
+        "standard deviation over the changed models of a dataset, then the mean over datasets.",
+        (
+            (Heading("Change family", left=True), lambda row: names.family_name(row["family"])),
+            (Heading("Disagreement (%)"), _measured("hard_disagreement_percent", 2)),
+            (Heading("Probability MAE"), _measured("probability_mae", 3)),
+        ),
+    ),
+    "full_results": Kind(
+        "Results (rates in %, {over})",
+        "Results over all families of change, rates in percent: {over}. Empirical robustness and "
+        "distance are those of counterfactuals that are valid on the base model, and undefined "
+        "where there is none; end-to-end (E2E) robustness counts every request.",
+        (METHOD, *((head, _measured(name, digits)) for name, (head, digits) in METRICS.items())),
+        by_dataset=True,
+        sd="coverage_std",
+    ),
+    "family_results": Kind(
+        "Empirical robustness by family of change (%)",
+        "Empirical robustness (%) by family of change: {over}.",
+        by_dataset=True,
+        sd="empirical_robustness_std",
+    ),
+    "generation_seconds": Kind(
+        "Time per request, answered in full batches",
+        "Milliseconds per request, answered in full batches: mean ± standard deviation over all "
+        "requests, median, 90th percentile, and requests whose budget of work was used up.",
+        (
+            METHOD,
+            (Heading("Mean (ms)"), _milliseconds("mean", "std")),
+            (Heading("Median (ms)"), _milliseconds("median")),
+            (Heading("90th percentile (ms)", short="90 % (ms)"), _milliseconds("p90")),
+            (Heading("Budget used up"), lambda row: int(row["timeouts"])),
+        ),
+    ),
+    "certified": Kind(
+        "Certified by the method itself (%)",
+        "Requests whose counterfactual the method itself certifies (%): {over}. A certificate is "
+        "about the parameters that it covers, and says nothing about other changes.",
+        (METHOD, (Heading("Certified (%)"), _measured("certified_share", 1))),
+        by_dataset=True,
+        sd="certified_share_std",
+    ),
+}
+ON_SCREEN = (
+    "full_results", "family_results", "change_magnitude", "dataset_summary", "generation_seconds",
+)  # fmt: skip

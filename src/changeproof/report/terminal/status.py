@@ -1,0 +1,106 @@
+"""What a run has and what it took, and what plans can name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pandas as pd
+from rich.console import Console
+
+from changeproof import changes, methods
+from changeproof.datasets.builtin import dataset_records
+from changeproof.registry import Registry
+from changeproof.report.terminal.tables import print_table, say
+from changeproof.runs.piece import Kind
+from changeproof.runs.pieces import plan_pieces
+from changeproof.runs.plan import Plan
+from changeproof.runs.runner import Inventory, count_by_kind
+from changeproof.runs.timings import largest_memory, sessions, timings_table
+
+MOST_MISSING = 10
+T = TypeVar("T")
+
+
+def print_inventory(folder: Path, plan: Plan, inventory: Inventory) -> None:
+    """Print what is done, damaged and missing."""
+    console = Console()
+    states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
+    counts = {state: count_by_kind(pieces) for state, pieces in states.items()}
+    rows = [
+        {"piece": kind.value, **{state: count.get(kind, 0) for state, count in counts.items()}}
+        for kind in Kind
+    ]
+    print_table(f"{folder}", pd.DataFrame(rows), console)
+    for path in inventory.damaged.values():
+        say(console, f"damaged: {path}")
+    for piece in inventory.missing[:MOST_MISSING]:
+        say(console, f"missing: {piece.label}")
+    if len(inventory.missing) > MOST_MISSING:
+        say(console, f"… and {len(inventory.missing) - MOST_MISSING} more")
+    done = "Complete." if inventory.complete else f"Go on with: changeproof run --out {folder}"
+    say(console, done)
+
+
+def print_timings(folder: Path, plan: Plan) -> None:
+    """Print where the time of a run went, longest first."""
+    console = Console()
+    table = timings_table(folder, plan_pieces(plan)).sort_values("seconds", ascending=False)
+    names = {"processor_seconds": "processor", "share": "share (%)"}
+    seconds = ["seconds", "processor_seconds", "share"]
+    shown = table.assign(**{name: table[name].map("{:.1f}".format) for name in seconds})
+    title = f"Time of {folder}, summed over workers"
+    print_table(title, shown.rename(columns=names), console)
+    total = pd.DataFrame(
+        {
+            "session": session.started,
+            "jobs": session.jobs,
+            "pieces": session.pieces,
+            "compiling (s)": f"{session.compile_seconds:.1f}",
+            "work (s)": f"{session.work_seconds:.1f}",
+            "report (s)": f"{session.report_seconds:.1f}",
+            "wall (s)": f"{session.seconds:.1f}",
+        }
+        for session in sessions(folder)
+    )
+    if len(total):
+        print_table("Wall time", total, console)
+    say(console, f"Peak memory of a process: {largest_memory(folder):.0f} MiB")
+
+
+def print_names(kind: str) -> None:
+    """Print what plans can name: datasets, families or methods."""
+    console = Console()
+    broken: dict[str, str] = {}
+    if kind == "datasets":
+        columns = ["rows", "features", "favourable", "licence"]
+        rows = [
+            {"dataset": name, **{column: getattr(record, column) for column in columns}}
+            for name, record in dataset_records().items()
+        ]
+    elif kind == "families":
+        broken = changes.REGISTRY.broken()
+        rows = [
+            {"family": name, "changed models": found.summary}
+            for name, found in _usable(changes.REGISTRY)
+        ]
+    else:
+        broken = methods.REGISTRY.broken()
+        rows = [
+            {
+                "method": name,
+                "needs of the model": str(found.needs),
+                "tuned": "yes" if found.tuning_candidates() else "no",
+                "counterfactual": found.summary,
+            }
+            for name, found in _usable(methods.REGISTRY)
+        ]
+    print_table(kind, pd.DataFrame(rows), console)
+    for name, reason in broken.items():
+        say(console, f"broken: {name}: {reason}")
+
+
+def _usable(registry: Registry[T]) -> Iterator[tuple[str, T]]:
+    broken = registry.broken()
+    return ((name, registry.get(name)) for name in registry.names if name not in broken)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pytest
+
+from changeproof.report.numbers import Measured, number, numbers, of_hundred, percent
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (97.4, "97 of 100"),
+        (99.7, "more than 99 of 100"),
+        (100.0, "100 of 100"),
+        (0.2, "fewer than 1 of 100"),
+        (0.0, "0 of 100"),
+    ],
+)
+def test_all_and_none_are_said_only_when_true(value: float, words: str) -> None:
+    assert of_hundred(value) == words
+
+
+def test_mean_and_sd_are_written_in_one_way() -> None:
+    both = Measured(97.249, 0.5, 1)
+    assert (both.text(), both.mean_text, both.sd_text) == ("97.2 ± 0.5", "97.2", "0.5")
+    assert both.text(r" $\pm$ ") == r"97.2 $\pm$ 0.5"
+    assert Measured(1.0, nan, 3).text() == "1.000"
+    assert Measured(nan, nan, 3).text() == Measured(nan, 0.1, 3).text() == "undefined"
+    assert Measured(1.0, nan, 3).sd_text == ""
+    assert percent(99.96) == "100.0 %"
+
+
+def test_numbers_have_the_digits_of_the_csv_files() -> None:
+    assert number(94.7620449) == float(f"{94.7620449:.6g}")
+    assert number(float("nan")) is None
+    assert number(float("inf")) is None
+    assert numbers(np.array([[1.0, nan], [2.0000001, 3.0]])) == [[1.0, None], [2.0, 3.0]]
