@@ -12,9 +12,9 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log
 from changeproof.errors import unknown
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
-from changeproof.methods.search.single_precision import project, single_length
 from changeproof.methods.search.worst_case_odds import NO_TABLE, by_class, log_odds
 from changeproof.model import Booleans, Floats
 from changeproof.randomness import stream

@@ -3,7 +3,7 @@
 From several starts (greedy coordinate steps, points on the way to training rows, the answer of a
 smaller margin) a feasible point is shortened by sequential linearisation, where each step is a
 knapsack, and then improved to the optimum of its linear region and of the regions around it.
-See `exact.py` for the engine that proves optimality.
+See `minimal_proof.py` for the engine that proves optimality.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.task import Floats, Integers
-from changeproof.methods.search.exact import prove
-from changeproof.methods.search.region import preactivations, walk_regions
+from changeproof.methods.search.linear_regions import preactivations, walk_regions
+from changeproof.methods.search.minimal_proof import prove
 from changeproof.networks.network import Network
 
 GREEDY_STEP = 0.2
