@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 

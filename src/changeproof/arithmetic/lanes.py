@@ -207,12 +207,15 @@ tree_sum: Any = intrinsic(_tree_sum)
 
 
 @compiled
-def aligned_zeros(size: int, like: Any) -> Any:
-    """Return a vector of zeros, of the kind of another array, that starts where lanes do.
+def aligned_zeros(shape: tuple[int, ...], like: Any) -> Any:
+    """Return zeros, of the kind of another array, that start where lanes do.
 
     Lanes that lie across two lines of the cache take twice as long to load.
     """
+    size = 1
+    for length in shape:
+        size *= length
     spare = BYTES // like.itemsize
     memory = np.zeros(size + spare, like.dtype)
     start = (-memory.ctypes.data % BYTES) // like.itemsize
-    return memory[start : start + size]
+    return memory[start : start + size].reshape(shape)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import fma
 from changeproof.certificates.box import ParameterBox
 from changeproof.model import Floats
+from changeproof.networks.flat import layer_sums
 from changeproof.networks.kernels import copy_into
 
 GRADIENT_STEPS = 20
@@ -34,43 +34,30 @@ def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Flo
         Per row the logit below which the search may end.
     """
     rows = box.checked(rows)
-    directions = np.zeros((len(rows), box.n_neurons))
-    _attack(box.centre, box.turned, box.layers, box.radius, rows, directions, target)
+    directions = np.zeros((len(rows), box.flat.n_neurons))
+    _attack(box.flat, box.radius, rows, directions, target)
     return box.logits_at(rows, directions), directions
 
 
 @compiled
-def _attack(
-    centre: Any, turned: Any, layers: Any, radius: float, rows: Any, directions: Any, target: Any
-) -> None:
-    n_neurons = directions.shape[1]
-    values = np.empty(n_neurons)
-    slopes = np.empty(n_neurons)
+def _attack(network: Any, radius: float, rows: Any, directions: Any, target: Any) -> None:
+    values, slopes = np.empty((2, directions.shape[1]))
     for r in range(len(rows)):
-        best = follow_gradients(
-            centre, turned, layers, radius, rows[r], directions[r], values, slopes
-        )
+        row, turns = rows[r], directions[r]
+        best = follow_gradients(network, radius, row, turns, values, slopes)
         if best >= target[r]:
-            limit = target[r]
-            turn_one_by_one(turned, layers, radius, rows[r], directions[r], values, best, limit)
+            turn_one_by_one(network, radius, row, turns, values, best, target[r])
 
 
 @compiled
 def follow_gradients(
-    centre: Any,
-    turned: Any,
-    layers: Any,
-    radius: float,
-    row: Any,
-    directions: Any,
-    values: Any,
-    slopes: Any,
+    network: Any, radius: float, row: Any, directions: Any, values: Any, slopes: Any
 ) -> float:
     """Turn all neurons against their gradient until none changes; keep the best directions."""
     here = directions.copy()
-    best = moved_logit(turned, layers, radius, row, here, values)
+    best = moved_logit(network, radius, row, here, values)
     for _ in range(GRADIENT_STEPS):
-        neuron_slopes(centre, layers, radius, here, values, slopes)
+        neuron_slopes(network, radius, here, values, slopes)
         changed = False
         for i in range(len(here)):
             wanted = here[i] if slopes[i] == 0.0 else -np.sign(slopes[i])
@@ -78,7 +65,7 @@ def follow_gradients(
             here[i] = wanted
         if not changed:
             break
-        logit = moved_logit(turned, layers, radius, row, here, values)
+        logit = moved_logit(network, radius, row, here, values)
         if logit < best:
             best = logit
             copy_into(here, directions)
@@ -87,8 +74,7 @@ def follow_gradients(
 
 @compiled
 def turn_one_by_one(
-    turned: Any,
-    layers: Any,
+    network: Any,
     radius: float,
     row: Any,
     directions: Any,
@@ -105,7 +91,7 @@ def turn_one_by_one(
                 if end == kept:
                     continue
                 directions[i] = end
-                logit = moved_logit(turned, layers, radius, row, directions, values)
+                logit = moved_logit(network, radius, row, directions, values)
                 if logit < best - SMALLEST_GAIN:
                     best, kept = logit, end
             directions[i] = kept
@@ -114,33 +100,20 @@ def turn_one_by_one(
 
 
 @compiled
-def moved_logit(
-    turned: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any
-) -> float:
+def moved_logit(network: Any, radius: float, row: Any, directions: Any, values: Any) -> float:
     """Return the logit under directions; `values` receives all pre-activations."""
-    for layer in range(len(layers)):
-        n_in, n_out, start, first = layers[layer]
-        before = layers[layer - 1, 3]
-        outputs = values[first : first + n_out]
-        for i in range(n_out):
-            outputs[i] = turned[start + n_in * n_out + i]
-        size = 1.0
-        for j in range(n_in):
-            x = row[j] if layer == 0 else max(values[before + j], 0.0)
-            size += abs(x)
-            weights = turned[start + j * n_out : start + j * n_out + n_out]
-            for i in range(n_out):
-                outputs[i] = fma(weights[i], x, outputs[i])
-        for i in range(n_out):
-            outputs[i] += directions[first + i] * radius * size
+    for layer in range(len(network.layers)):
+        _, n_out, _, first = network.layers[layer]
+        size = layer_sums(network, layer, row, values)
+        for i in range(first, first + n_out):
+            values[i] += directions[i] * radius * size
     return float(values[-1])
 
 
 @compiled
-def neuron_slopes(
-    centre: Any, layers: Any, radius: float, directions: Any, values: Any, slopes: Any
-) -> None:
+def neuron_slopes(network: Any, radius: float, directions: Any, values: Any, slopes: Any) -> None:
     """Write how the logit moves with every neuron's activation (not yet through its own ReLU)."""
+    centre, layers = network.parameters, network.layers
     slopes[:] = 0.0
     slopes[-1] = 1.0
     for layer in range(len(layers) - 1, 0, -1):

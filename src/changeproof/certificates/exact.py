@@ -17,7 +17,7 @@ from changeproof.certificates.attack import attack
 from changeproof.certificates.backward import tight_neuron_bounds
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.interval import HIGH_MAX, LOW_MIN
-from changeproof.certificates.programme import solve_worst_case
+from changeproof.certificates.worst_case import solve_worst_case
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
@@ -96,7 +96,7 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     bounds = tight_neuron_bounds(box, rows)
     scale = _scale(bounds)
     lower = bounds[:, LOW_MIN, -1] - ROUNDING * scale
-    directions = np.zeros((len(rows), box.n_neurons))
+    directions = np.zeros((len(rows), box.flat.n_neurons))
     upper = box.logits_at(rows, directions)
     undecided = (lower <= 0.0) & (upper >= -ROUNDING * scale)
     target = -SINGLE_PRECISION * scale[undecided]
@@ -140,7 +140,7 @@ def _solve(
 ) -> None:
     """Ask the solver about the chosen rows, and keep what is better than what was known."""
     # With one hidden layer or none, intervals are exact.
-    if max_nodes < 1 or len(box.layers) < 3:
+    if max_nodes < 1 or len(box.flat.layers) < 3:
         return
     slack = SOLVER_TOLERANCE * _scale(bounds)
     for row in np.flatnonzero(chosen).tolist():

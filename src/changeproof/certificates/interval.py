@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import fma
 from changeproof.certificates.box import ParameterBox
 from changeproof.model import Floats
+from changeproof.networks.flat import layer_sums
 
 # The smallest and the largest value of low(h), then of high(h).
 LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX = range(4)
@@ -30,43 +30,36 @@ def interval_bounds(box: ParameterBox, rows: Floats) -> tuple[Floats, Floats]:
 def neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
     """Return four bounds per row and neuron [rows, 4, neurons]; the last neuron is the logit."""
     rows = box.checked(rows)
-    bounds = np.empty((len(rows), 4, box.n_neurons))
-    _neuron_bounds(box.turned, box.layers, box.radius, rows, bounds)
+    bounds = np.empty((len(rows), 4, box.flat.n_neurons))
+    _neuron_bounds(box.flat, box.radius, rows, bounds)
     return bounds
 
 
 @compiled
-def _neuron_bounds(turned: Any, layers: Any, radius: float, rows: Any, bounds: Any) -> None:
+def _neuron_bounds(network: Any, radius: float, rows: Any, bounds: Any) -> None:
     for r in range(len(rows)):
-        first_layer_bounds(turned, layers, radius, rows[r], bounds[r])
-        for layer in range(1, len(layers)):
-            layer_bounds(turned, layers, radius, layer, bounds[r])
+        first_layer_bounds(network, radius, rows[r], bounds[r])
+        for layer in range(1, len(network.layers)):
+            layer_bounds(network, radius, layer, bounds[r])
 
 
 @compiled
-def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds: Any) -> None:
+def first_layer_bounds(network: Any, radius: float, row: Any, bounds: Any) -> None:
     """Bound the neurons that read the row itself."""
-    n_in, n_out, start, _ = layers[0]
-    size = 1.0
     totals = bounds[LOW_MIN]
-    for i in range(n_out):
-        totals[i] = turned[start + n_in * n_out + i]
-    for j in range(n_in):
-        size += abs(row[j])
-        weights = turned[start + j * n_out : start + j * n_out + n_out]
-        for i in range(n_out):
-            totals[i] = fma(weights[i], row[j], totals[i])
-    for i in range(n_out):
+    size = layer_sums(network, 0, row, totals)
+    for i in range(network.layers[0, 1]):
         total = totals[i]
         bounds[LOW_MIN, i] = bounds[LOW_MAX, i] = total - radius * size
         bounds[HIGH_MIN, i] = bounds[HIGH_MAX, i] = total + radius * size
 
 
 @compiled
-def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: Any) -> None:
+def layer_bounds(network: Any, radius: float, layer: int, bounds: Any) -> None:
     """Bound the neurons of a later layer from the bounds of the layer before it."""
-    n_in, n_out, start, first = layers[layer]
-    before = layers[layer - 1, 3]
+    turned = network.turned
+    n_in, n_out, start, first = network.layers[layer]
+    before = first - n_in
     low_min, low_max = bounds[LOW_MIN, first:], bounds[LOW_MAX, first:]
     high_min, high_max = bounds[HIGH_MIN, first:], bounds[HIGH_MAX, first:]
     for i in range(n_out):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from changeproof.certificates.box import ParameterBox, flat_parameters
+from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import (
     ParameterSample,
     favourable_under_draws,
@@ -84,7 +84,7 @@ class APDS(Method):
 
     def _calibrate(self, task: Task, network: Network) -> float:
         rows, labels = task.rows("update"), task.labels_of("update")
-        before, largest = flat_parameters(network), 0.0
+        before, largest = network.parameters, 0.0
         for replica in range(self.replicas):
             seed = self.context.base_seed + CALIBRATION_OFFSET + replica
             drawn = np.random.default_rng(seed).integers(0, len(rows), len(rows))
@@ -95,7 +95,7 @@ class APDS(Method):
                 learning_rate=self.update_learning_rate,
                 batch=self.update_batch,
             )
-            largest = max(largest, float(np.abs(flat_parameters(updated) - before).max()))
+            largest = max(largest, float(np.abs(updated.parameters - before).max()))
         return largest
 
     def _search(self, factuals: Factuals) -> Candidates:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
-from changeproof.model import Booleans, Floats
-from changeproof.networks.layout import Sizes, pack, padded_sizes
+from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.networks.layout import pack, padded_sizes
 from changeproof.networks.network import Network, evaluate
 
 Tensors = dict[str, npt.NDArray[np.generic]]
@@ -23,9 +23,9 @@ Tensors = dict[str, npt.NDArray[np.generic]]
 class Group:
     """Networks of one shape: parameters [models, out, in] and their places in the stack."""
 
-    positions: npt.NDArray[np.int64]
-    weights: tuple[npt.NDArray[np.float32], ...]
-    biases: tuple[npt.NDArray[np.float32], ...]
+    positions: Integers
+    weights: tuple[Singles, ...]
+    biases: tuple[Singles, ...]
 
     @property
     def n_features(self) -> int:
@@ -33,7 +33,7 @@ class Group:
         return int(self.weights[0].shape[2])
 
     @cached_property
-    def packed(self) -> tuple[Floats, Sizes]:
+    def packed(self) -> tuple[Floats, Integers]:
         """The parameters as the kernels want them."""
         hidden = [weight.shape[1] for weight in self.weights[:-1]]
         return pack(self.weights, self.biases, np.float64), padded_sizes(self.n_features, hidden)

@@ -6,29 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import Network
-from changeproof.methods.search.linear_regions import affine_forms, preactivations, region_optimum
-from changeproof.methods.search.minimal import MinimalSearch
-
-
-def flat_of(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    arrays = [a.ravel() for p in zip(network.weights, network.biases, strict=True) for a in p]
-    widths = np.array([network.n_features, *network.hidden])
-    return np.concatenate(arrays).astype(np.float64), widths
+from changeproof.methods.search.linear_regions import affine_forms, region_optimum
+from changeproof.networks.flat import preactivations
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=3), st.integers(0, 1000))
 def test_within_a_region_the_network_is_affine(hidden: list[int], seed: int) -> None:
     network = Network.initialised(4, hidden, seed)
-    flat, widths = flat_of(network)
     row = np.random.default_rng(seed).normal(size=4)
-    values = np.empty(sum(hidden))
-    turned = MinimalSearch(network, row, row, row[None])._turned
-    logit = preactivations(turned, widths, row, values)
+    values = np.empty(sum(hidden) + 1)
+    logit = preactivations(network.flat, row, values)
     assert logit == network.logits(row[None])[0]
     slopes, constants = np.empty((sum(hidden) + 1, 4)), np.empty(sum(hidden) + 1)
-    affine_forms(flat, widths, values > 0, slopes, constants)
-    np.testing.assert_allclose(slopes @ row + constants, [*values, logit], atol=1e-10)
+    affine_forms(network.flat, values[:-1] > 0, slopes, constants)
+    np.testing.assert_allclose(slopes @ row + constants, values, atol=1e-10)
     _, gradient = network.logits_and_gradients(row[None])
     np.testing.assert_allclose(slopes[-1], gradient[0], atol=1e-10)
 
@@ -38,9 +30,8 @@ def test_region_optimum_is_infinite_where_the_region_cannot_reach() -> None:
         (np.array([[1.0]], np.float32), np.array([[1.0]], np.float32)),
         (np.zeros(1, np.float32), np.array([-1.0], np.float32)),
     )
-    flat, widths = flat_of(network)
     room = np.array([5.0])
-    off = region_optimum(flat, widths, np.zeros(1), room, room, np.array([False]), 0.0)
-    on = region_optimum(flat, widths, np.zeros(1), room, room, np.array([True]), 0.0)
+    off = region_optimum(network.flat, np.zeros(1), room, room, np.array([False]), 0.0)
+    on = region_optimum(network.flat, np.zeros(1), room, room, np.array([True]), 0.0)
     assert off[0] == np.inf
     assert on[0] == pytest.approx(1.0)

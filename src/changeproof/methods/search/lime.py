@@ -26,9 +26,8 @@ from changeproof.arithmetic.lanes import (
     times,
     tree_sum,
 )
-from changeproof.datasets.task import Floats
 from changeproof.methods.method import Context, Factuals
-from changeproof.model import Booleans
+from changeproof.model import Booleans, Floats
 from changeproof.networks.kernels import add_lanes, add_outer_product
 from changeproof.networks.layout import tile_length, tile_rows, tile_values
 from changeproof.randomness import stream
@@ -198,13 +197,10 @@ def _logistic(
     """
     n_tiles, n_features, n_rows = tiles.shape
     lanes = count(tiles)
-    logits, residuals = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
-    bends, losses = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
-    agreements = aligned_zeros(n_rows, tiles)
-    bent = aligned_zeros(n_features * n_rows, tiles).reshape(n_features, n_rows)
-    slopes = aligned_zeros(n_features * lanes, tiles).reshape(n_features, lanes)
-    products = aligned_zeros(n_features * n_features * lanes, tiles)
-    products = products.reshape(n_features * n_features, lanes)
+    logits, residuals, bends, losses, agreements = aligned_zeros((5, n_rows), tiles)
+    bent = aligned_zeros((n_features, n_rows), tiles)
+    slopes = aligned_zeros((n_features, lanes), tiles)
+    products = aligned_zeros((n_features * n_features, lanes), tiles)
     loss, agreement = spread(0.0), spread(0.0)
     for tile in range(n_tiles):
         rows = tiles[tile]
