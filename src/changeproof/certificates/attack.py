@@ -15,7 +15,7 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
 from changeproof.model import Floats
-from changeproof.networks.flat import layer_sums
+from changeproof.networks.flat import layer_at, layer_sums
 from changeproof.networks.kernels import copy_into
 
 GRADIENT_STEPS = 20
@@ -41,7 +41,7 @@ def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Flo
 
 @compiled
 def _attack(network: Any, radius: float, rows: Any, directions: Any, target: Any) -> None:
-    values, slopes = np.empty((2, directions.shape[1]))
+    values, slopes = np.empty(directions.shape[1]), np.empty(directions.shape[1])
     for r in range(len(rows)):
         row, turns = rows[r], directions[r]
         best = follow_gradients(network, radius, row, turns, values, slopes)
@@ -54,10 +54,11 @@ def follow_gradients(
     network: Any, radius: float, row: Any, directions: Any, values: Any, slopes: Any
 ) -> float:
     """Turn all neurons against their gradient until none changes; keep the best directions."""
+    centre, turned, layers = network
     here = directions.copy()
-    best = moved_logit(network, radius, row, here, values)
+    best = moved_logit(turned, layers, radius, row, here, values)
     for _ in range(GRADIENT_STEPS):
-        neuron_slopes(network, radius, here, values, slopes)
+        neuron_slopes(centre, layers, radius, here, values, slopes)
         changed = False
         for i in range(len(here)):
             wanted = here[i] if slopes[i] == 0.0 else -np.sign(slopes[i])
@@ -65,7 +66,7 @@ def follow_gradients(
             here[i] = wanted
         if not changed:
             break
-        logit = moved_logit(network, radius, row, here, values)
+        logit = moved_logit(turned, layers, radius, row, here, values)
         if logit < best:
             best = logit
             copy_into(here, directions)
@@ -83,6 +84,7 @@ def turn_one_by_one(
     target: float,
 ) -> None:
     """Try both ends for one neuron after the other, until no turn helps."""
+    turned, layers = network.turned, network.layers
     for _ in range(SWEEPS):
         before = best
         for i in range(len(directions)):
@@ -91,7 +93,7 @@ def turn_one_by_one(
                 if end == kept:
                     continue
                 directions[i] = end
-                logit = moved_logit(network, radius, row, directions, values)
+                logit = moved_logit(turned, layers, radius, row, directions, values)
                 if logit < best - SMALLEST_GAIN:
                     best, kept = logit, end
             directions[i] = kept
@@ -100,24 +102,27 @@ def turn_one_by_one(
 
 
 @compiled
-def moved_logit(network: Any, radius: float, row: Any, directions: Any, values: Any) -> float:
+def moved_logit(
+    turned: Any, layers: Any, radius: float, row: Any, directions: Any, values: Any
+) -> float:
     """Return the logit under directions; `values` receives all pre-activations."""
-    for layer in range(len(network.layers)):
-        _, n_out, _, first = network.layers[layer]
-        size = layer_sums(network, layer, row, values)
+    for layer in range(len(layers)):
+        _, n_out, _, first = layer_at(layers, layer)
+        size = layer_sums(turned, layers, layer, row, values)
         for i in range(first, first + n_out):
             values[i] += directions[i] * radius * size
     return float(values[-1])
 
 
 @compiled
-def neuron_slopes(network: Any, radius: float, directions: Any, values: Any, slopes: Any) -> None:
+def neuron_slopes(
+    centre: Any, layers: Any, radius: float, directions: Any, values: Any, slopes: Any
+) -> None:
     """Write how the logit moves with every neuron's activation (not yet through its own ReLU)."""
-    centre, layers = network.parameters, network.layers
     slopes[:] = 0.0
     slopes[-1] = 1.0
     for layer in range(len(layers) - 1, 0, -1):
-        n_in, n_out, start, first = layers[layer]
+        n_in, n_out, start, first = layer_at(layers, layer)
         before = layers[layer - 1, 3]
         for i in range(n_out):
             if layer < len(layers) - 1 and values[first + i] <= 0.0:

@@ -27,6 +27,7 @@ from changeproof.certificates.interval import (
     layer_bounds,
 )
 from changeproof.model import Floats
+from changeproof.networks.flat import layer_at
 
 
 def backward_bounds(box: ParameterBox, rows: Floats) -> tuple[Floats, Floats]:
@@ -45,21 +46,23 @@ def tight_neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
 
 @compiled
 def _tight_neuron_bounds(network: Any, radius: float, rows: Any, bounds: Any) -> None:
-    scratch = np.empty((2, network.layers[:, :2].max()))
+    centre, turned, layers = network
+    scratch = np.empty((2, layers[:, :2].max()))
     for r in range(len(rows)):
-        first_layer_bounds(network, radius, rows[r], bounds[r])
-        for layer in range(1, len(network.layers)):
-            layer_bounds(network, radius, layer, bounds[r])
+        first_layer_bounds(turned, layers, radius, rows[r], bounds[r])
+        for layer in range(1, len(layers)):
+            layer_bounds(turned, layers, radius, layer, bounds[r])
             # What reads the first layer is linear in a box: intervals are exact there.
             if layer > 1:
-                tighten_layer(network, radius, layer, bounds[r], scratch)
+                tighten_layer(centre, layers, radius, layer, bounds[r], scratch)
 
 
 @compiled
-def tighten_layer(network: Any, radius: float, layer: int, bounds: Any, scratch: Any) -> None:
+def tighten_layer(
+    centre: Any, layers: Any, radius: float, layer: int, bounds: Any, scratch: Any
+) -> None:
     """Carry all four bounds of all neurons of a layer backwards, and keep what is tighter."""
-    centre = network.parameters
-    n_in, n_out, start, first = network.layers[layer]
+    n_in, n_out, start, first = layer_at(layers, layer)
     for i in range(n_out):
         weights = centre[start + i * n_in : start + i * n_in + n_in]
         bias = centre[start + n_in * n_out + i]
@@ -68,20 +71,21 @@ def tighten_layer(network: Any, radius: float, layer: int, bounds: Any, scratch:
             sign = 1.0 if which in (LOW_MIN, HIGH_MIN) else -1.0
             for j in range(n_in):
                 scratch[0, j] = sign * (weights[j] + shift)
-            least = linear_minimum(network, radius, layer - 1, bounds, scratch)
+            least = linear_minimum(centre, layers, radius, layer - 1, bounds, scratch)
             value = bias + shift + sign * least
             if sign * value > sign * bounds[which, first + i]:
                 bounds[which, first + i] = value
 
 
 @compiled
-def linear_minimum(network: Any, radius: float, layer: int, bounds: Any, scratch: Any) -> float:
+def linear_minimum(
+    centre: Any, layers: Any, radius: float, layer: int, bounds: Any, scratch: Any
+) -> float:
     """Bound from below what scratch[0] times the activations of a hidden layer can be."""
-    centre, layers = network.parameters, network.layers
     constant = 0.0
     factors, next_factors = scratch[0], scratch[1]
     for this in range(layer, 0, -1):
-        n_in, n_out, start, first = layers[this]
+        n_in, n_out, start, first = layer_at(layers, this)
         next_factors[:n_in] = 0.0
         for i in range(n_out):
             if factors[i] > 0.0:

@@ -19,7 +19,7 @@ from changeproof.arithmetic.functions import fma
 from changeproof.arithmetic.lanes import load_doubles, spread, tree_sum
 from changeproof.errors import InputError
 from changeproof.model import Floats
-from changeproof.networks.flat import FlatNetwork
+from changeproof.networks.flat import FlatNetwork, layer_at
 from changeproof.networks.network import Network, checked_rows
 
 # Numbers that may be read behind the last one, in whole lanes.
@@ -78,7 +78,7 @@ def move_parameters(network: Any, radius: float, row: Any, directions: Any, move
     """Write the parameters that move every neuron of a row in its direction."""
     centre, layers = network.parameters, network.layers
     for layer in range(len(layers)):
-        n_in, n_out, start, first = layers[layer]
+        n_in, n_out, start, first = layer_at(layers, layer)
         stop = start + n_in * n_out
         for i in range(n_out):
             step = radius * directions[first + i]
@@ -121,7 +121,7 @@ def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
     for j in range(-(-len(row) // 8) * 8):
         values[0, j] = row[j] if j < len(row) else 0.0
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         inputs, outputs = values[layer % 2], values[(layer + 1) % 2]
         for i in range(n_out):

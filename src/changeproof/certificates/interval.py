@@ -15,7 +15,7 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
 from changeproof.model import Floats
-from changeproof.networks.flat import layer_sums
+from changeproof.networks.flat import layer_at, layer_sums
 
 # The smallest and the largest value of low(h), then of high(h).
 LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX = range(4)
@@ -37,28 +37,28 @@ def neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
 
 @compiled
 def _neuron_bounds(network: Any, radius: float, rows: Any, bounds: Any) -> None:
+    turned, layers = network.turned, network.layers
     for r in range(len(rows)):
-        first_layer_bounds(network, radius, rows[r], bounds[r])
-        for layer in range(1, len(network.layers)):
-            layer_bounds(network, radius, layer, bounds[r])
+        first_layer_bounds(turned, layers, radius, rows[r], bounds[r])
+        for layer in range(1, len(layers)):
+            layer_bounds(turned, layers, radius, layer, bounds[r])
 
 
 @compiled
-def first_layer_bounds(network: Any, radius: float, row: Any, bounds: Any) -> None:
+def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds: Any) -> None:
     """Bound the neurons that read the row itself."""
     totals = bounds[LOW_MIN]
-    size = layer_sums(network, 0, row, totals)
-    for i in range(network.layers[0, 1]):
+    size = layer_sums(turned, layers, 0, row, totals)
+    for i in range(layers[0, 1]):
         total = totals[i]
         bounds[LOW_MIN, i] = bounds[LOW_MAX, i] = total - radius * size
         bounds[HIGH_MIN, i] = bounds[HIGH_MAX, i] = total + radius * size
 
 
 @compiled
-def layer_bounds(network: Any, radius: float, layer: int, bounds: Any) -> None:
+def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: Any) -> None:
     """Bound the neurons of a later layer from the bounds of the layer before it."""
-    turned = network.turned
-    n_in, n_out, start, first = network.layers[layer]
+    n_in, n_out, start, first = layer_at(layers, layer)
     before = first - n_in
     low_min, low_max = bounds[LOW_MIN, first:], bounds[LOW_MAX, first:]
     high_min, high_max = bounds[HIGH_MIN, first:], bounds[HIGH_MAX, first:]

@@ -6,37 +6,19 @@ features; a ReLU that can go either way lies below its chord and above a line th
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.model import Floats
+from changeproof.networks.flat import layer_at
 from changeproof.networks.network import Network, checked_rows
 
 BISECTIONS = 9
 CERTAIN = -1e-9
 
 Norm = Literal[1, 2]
-
-
-class Ball(NamedTuple):
-    """All points within a radius of a centre, in the norm 1 or 2."""
-
-    centre: Any
-    radius: float
-    norm: int
-
-
-class Scratch(NamedTuple):
-    """Lines around the ReLU of every neuron, and room for two linear forms [2, widest].
-
-    `lines` [3, neurons] are the slope and the offset of the line above and the slope of the line
-    below.
-    """
-
-    lines: Any
-    forms: Any
 
 
 def adverse_radii(network: Network, centres: Floats, norm: Norm, most: float) -> Floats:
@@ -63,12 +45,13 @@ def largest_logits(network: Network, centres: Floats, radii: Floats, norm: Norm)
 
 @compiled
 def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: Any) -> None:
-    scratch = ball_scratch(network.layers)
+    layers = network.layers
+    lines, forms = np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
     for i in range(len(centres)):
         low, high = 0.0, most
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            if largest_logit(network, Ball(centres[i], middle, norm), scratch) < CERTAIN:
+            if largest_logit(network, centres[i], middle, norm, lines, forms) < CERTAIN:
                 low = middle
             else:
                 high = middle
@@ -77,28 +60,30 @@ def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: An
 
 @compiled
 def _largest_logits(network: Any, centres: Any, radii: Any, norm: int, bounds: Any) -> None:
-    scratch = ball_scratch(network.layers)
+    layers = network.layers
+    lines, forms = np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
     for i in range(len(centres)):
-        bounds[i] = largest_logit(network, Ball(centres[i], radii[i], norm), scratch)
+        bounds[i] = largest_logit(network, centres[i], radii[i], norm, lines, forms)
 
 
 @compiled
-def ball_scratch(layers: Any) -> Any:
-    """Return memory for one ball."""
-    return Scratch(np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max())))
+def largest_logit(
+    network: Any, centre: Any, radius: float, norm: int, lines: Any, forms: Any
+) -> float:
+    """Bound the logit over one ball.
 
-
-@compiled
-def largest_logit(network: Any, ball: Any, scratch: Any) -> float:
-    """Bound the logit over one ball."""
-    bound, lines = 0.0, scratch.lines
-    for layer in range(len(network.layers)):
-        _, n_out, _, first = network.layers[layer]
+    `lines` [3, neurons] receives, per neuron, slope and offset of the line above its ReLU and
+    the slope of the line below; `forms` [2, widest] is scratch.
+    """
+    flat, layers, bound = network.parameters, network.layers, 0.0
+    for layer in range(len(layers)):
+        _, n_out, _, first = layer_at(layers, layer)
         for i in range(n_out):
-            bound = extreme(network, layer, i, 1.0, ball, scratch)
-            if layer == len(network.layers) - 1:
+            bound = extreme(flat, layers, layer, i, 1.0, centre, radius, norm, lines, forms)
+            if layer == len(layers) - 1:
                 break
-            high, low = bound, -extreme(network, layer, i, -1.0, ball, scratch)
+            high = bound
+            low = -extreme(flat, layers, layer, i, -1.0, centre, radius, norm, lines, forms)
             undecided = low < 0.0 < high
             chord = high / (high - low) if undecided else (1.0 if low >= 0.0 else 0.0)
             lines[0, first + i] = chord
@@ -108,16 +93,26 @@ def largest_logit(network: Any, ball: Any, scratch: Any) -> float:
 
 
 @compiled
-def extreme(network: Any, layer: int, neuron: int, sign: float, ball: Any, scratch: Any) -> float:
+def extreme(
+    flat: Any,
+    layers: Any,
+    layer: int,
+    neuron: int,
+    sign: float,
+    centre: Any,
+    radius: float,
+    norm: int,
+    lines: Any,
+    forms: Any,
+) -> float:
     """Bound sign times one pre-activation from above, by a linear form carried to the features."""
-    flat, layers, lines, norm = network.parameters, network.layers, scratch.lines, ball.norm
-    n_in, n_out, start, _ = layers[layer]
-    form, following = scratch.forms[0], scratch.forms[1]
+    n_in, n_out, start, _ = layer_at(layers, layer)
+    form, following = forms[0], forms[1]
     for k in range(n_in):
         form[k] = sign * flat[start + neuron * n_in + k]
     constant = sign * flat[start + n_in * n_out + neuron]
     for before in range(layer - 1, -1, -1):
-        n_in, n_out, start, first = layers[before]
+        n_in, n_out, start, first = layer_at(layers, before)
         for k in range(n_in):
             following[k] = 0.0
         for j in range(n_out):
@@ -135,7 +130,7 @@ def extreme(network: Any, layer: int, neuron: int, sign: float, ball: Any, scrat
                 following[k] += factor * weights[k]
         form, following = following, form
     steepness = 0.0
-    for k in range(len(ball.centre)):
-        constant += form[k] * ball.centre[k]
+    for k in range(len(centre)):
+        constant += form[k] * centre[k]
         steepness = max(steepness, abs(form[k])) if norm == 1 else steepness + form[k] * form[k]
-    return float(constant + ball.radius * (steepness if norm == 1 else np.sqrt(steepness)))
+    return float(constant + radius * (steepness if norm == 1 else np.sqrt(steepness)))

@@ -25,6 +25,7 @@ from changeproof.certificates.box import (
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Singles
 from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
+from changeproof.networks.flat import layer_at
 
 
 def samples_needed(confidence: float, probability: float) -> int:
@@ -93,7 +94,7 @@ def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: i
 def _draw_all(state: Any, words: Any, centre: Any, radius: Any, layers: Any, networks: Any) -> None:
     place = WORDS
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         for first, last in ((start, stop), (stop, stop + n_out)):
             for sample in range(len(networks)):
@@ -111,7 +112,7 @@ def _favourable_under_draws(
     drawn = np.zeros(layers[:, 0].max() * layers[:, 1].max() + SPARE, np.float32)
     place = WORDS
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         for sample in range(samples):
             place = _draw(state, words, place, centre[start:stop], radius, drawn)

@@ -31,7 +31,8 @@ def _update(parameters: Any, sizes: Any, tiles: Any, learning_rate: float) -> No
     one = parameters.dtype.type(1)
     space = workspace(parameters, sizes, tiles.labels.shape[1])
     sums = lane_sums(parameters)
-    gradient, mean, square = np.zeros((3, parameters.size), parameters.dtype)
+    gradient = np.zeros_like(parameters)
+    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     decays = np.ones(2)
     for tile in range(len(tiles.labels)):
         per_weight = one / tiles.weights[tile].sum()

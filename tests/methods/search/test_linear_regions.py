@@ -16,7 +16,7 @@ def test_within_a_region_the_network_is_affine(hidden: list[int], seed: int) -> 
     network = Network.initialised(4, hidden, seed)
     row = np.random.default_rng(seed).normal(size=4)
     values = np.empty(sum(hidden) + 1)
-    logit = preactivations(network.flat, row, values)
+    logit = preactivations(*network.flat[1:], row, values)
     assert logit == network.logits(row[None])[0]
     slopes, constants = np.empty((sum(hidden) + 1, 4)), np.empty(sum(hidden) + 1)
     affine_forms(network.flat, values[:-1] > 0, slopes, constants)

@@ -17,6 +17,7 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import sigmoid
 from changeproof.arithmetic.lanes import aligned_zeros
 from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.networks.flat import layer_at
 from changeproof.networks.kernels import forward, workspace
 from changeproof.networks.layout import tile_length, tile_rows
 from changeproof.networks.network import Network
@@ -134,7 +135,7 @@ def _error(network: Any, reach: Any) -> float:
     for k in range(len(reach)):
         errors[k] = 3.0 * SINGLE_ROUNDING * reach[k]
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         totals, carried = np.empty(n_out), np.empty(n_out)
         for i in range(n_out):
             total, error = abs(flat[start + n_in * n_out + i]), 0.0

@@ -197,7 +197,9 @@ def _logistic(
     """
     n_tiles, n_features, n_rows = tiles.shape
     lanes = count(tiles)
-    logits, residuals, bends, losses, agreements = aligned_zeros((5, n_rows), tiles)
+    logits, residuals = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
+    bends, losses = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
+    agreements = aligned_zeros((n_rows,), tiles)
     bent = aligned_zeros((n_features, n_rows), tiles)
     slopes = aligned_zeros((n_features, lanes), tiles)
     products = aligned_zeros((n_features * n_features, lanes), tiles)

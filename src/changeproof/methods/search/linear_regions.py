@@ -13,7 +13,7 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
 from changeproof.methods.search.dual_simplex import OPTIMAL, solve
-from changeproof.networks.flat import preactivations
+from changeproof.networks.flat import layer_at, preactivations
 
 MAX_PIVOTS = 1_000
 WORTHWHILE = 1e-7
@@ -24,7 +24,7 @@ def affine_forms(network: Any, active: Any, slopes: Any, constants: Any) -> None
     """Fill the affine forms of all pre-activations and, last, of the logit in a region."""
     flat, n_features = network.parameters, network.layers[0, 0]
     for layer in range(len(network.layers)):
-        n_in, n_out, start, first = network.layers[layer]
+        n_in, n_out, start, first = layer_at(network.layers, layer)
         before = first - n_in
         for j in range(n_out):
             slopes[first + j] = 0.0
@@ -97,7 +97,7 @@ def walk_regions(
     """
     n_neurons = network.layers[-1, 3]
     values, active = np.empty(n_neurons + 1), np.empty(n_neurons, np.bool_)
-    preactivations(network, point, values)
+    preactivations(network.turned, network.layers, point, values)
     for neuron in range(n_neurons):
         active[neuron] = values[neuron] > 0
     length, move, prices = region_optimum(network, origin, up, down, active, target)

@@ -91,7 +91,7 @@ class MinimalSearch:
         network, low, high = self.network.flat, self.low, self.high
         origin = np.minimum(np.maximum(factual, low), high)
         values = np.empty(network.n_neurons)
-        if preactivations(network, origin, values) >= target:
+        if preactivations(*network[1:], origin, values) >= target:
             return origin
         starts = [cross_segment(network, origin, goal, target) for goal in goals]
         climbers = [origin] if np.isnan(previous[0]) else [origin, previous]
@@ -105,7 +105,7 @@ class MinimalSearch:
             if (length := distance(point, origin)) < best_length:
                 best_length, best = length, point
             # Starts often meet in one region; the walk from there is the same.
-            preactivations(network, point, values)
+            preactivations(*network[1:], point, values)
             region = (values[:-1] > 0.0).tobytes()
             if region in walked:
                 continue
@@ -113,7 +113,7 @@ class MinimalSearch:
             length, move = self._walk(origin, point, target)
             if length < best_length - SLACK:
                 candidate = np.minimum(np.maximum(origin + move, low), high)
-                if preactivations(network, candidate, values) >= target - TARGET_SLACK:
+                if preactivations(*network[1:], candidate, values) >= target - TARGET_SLACK:
                     best_length, best = length, candidate
         return best
 

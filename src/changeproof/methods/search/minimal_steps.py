@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.networks.flat import preactivations
+from changeproof.networks.flat import layer_at, preactivations
 
 GREEDY_STEP = 0.2
 GREEDY_STEPS = 2_000
@@ -38,17 +38,16 @@ def between(point: Any, other: Any, share: float, result: Any) -> Any:
 
 
 @compiled
-def slope(network: Any, values: Any) -> Any:
+def slope(parameters: Any, layers: Any, values: Any) -> Any:
     """Return the derivative of the logit by the features, given the pre-activations."""
-    flat, last = network.parameters, len(network.layers) - 1
-    back = flat[network.layers[last, 2] : len(flat) - 1].copy()
-    for layer in range(last - 1, -1, -1):
-        n_in, n_out, start, first = network.layers[layer]
+    back = parameters[layers[-1, 2] : len(parameters) - 1].copy()
+    for layer in range(len(layers) - 2, -1, -1):
+        n_in, n_out, start, first = layer_at(layers, layer)
         before = np.zeros(n_in)
         for j in range(n_out):
             if values[first + j] > 0:
                 for k in range(n_in):
-                    before[k] += back[j] * flat[start + j * n_in + k]
+                    before[k] += back[j] * parameters[start + j * n_in + k]
         back = before
     return back
 
@@ -56,11 +55,12 @@ def slope(network: Any, values: Any) -> Any:
 @compiled
 def cross_segment(network: Any, origin: Any, goal: Any, target: float) -> Any:
     """Return the first point found on the way to a goal that reaches the target."""
-    values, point = np.empty(network.layers[-1, 3] + 1), np.empty(len(origin))
+    turned, layers = network.turned, network.layers
+    values, point = np.empty(layers[-1, 3] + 1), np.empty(len(origin))
     above = 1.0
     for k in range(1, SEGMENT_POINTS + 1):
         share = k / SEGMENT_POINTS
-        if preactivations(network, between(origin, goal, share, point), values) >= target:
+        if preactivations(turned, layers, between(origin, goal, share, point), values) >= target:
             above = share
             break
         if k == SEGMENT_POINTS:
@@ -69,7 +69,7 @@ def cross_segment(network: Any, origin: Any, goal: Any, target: float) -> Any:
     below = above - 1.0 / SEGMENT_POINTS
     for _ in range(BISECTIONS):
         middle = 0.5 * (below + above)
-        if preactivations(network, between(origin, goal, middle, point), values) >= target:
+        if preactivations(turned, layers, between(origin, goal, middle, point), values) >= target:
             above = middle
         else:
             below = middle
@@ -79,13 +79,14 @@ def cross_segment(network: Any, origin: Any, goal: Any, target: float) -> Any:
 @compiled
 def climb(network: Any, start: Any, low: Any, high: Any, target: float) -> Any:
     """Take small steps in the steepest feature that has room, until the target is reached."""
+    parameters, turned, layers = network
     point = start.copy()
-    values = np.empty(network.layers[-1, 3] + 1)
+    values = np.empty(layers[-1, 3] + 1)
     for _ in range(GREEDY_STEPS):
-        logit = preactivations(network, point, values)
+        logit = preactivations(turned, layers, point, values)
         if logit >= target:
             return point
-        gradient = slope(network, values)
+        gradient = slope(parameters, layers, values)
         best, chosen = 0.0, -1
         for j in range(len(point)):
             room = high[j] - point[j] if gradient[j] > 0 else point[j] - low[j]
@@ -121,12 +122,13 @@ def knapsack(origin: Any, low: Any, high: Any, gradient: Any, gain: float) -> An
 @compiled
 def shorten(network: Any, origin: Any, low: Any, high: Any, target: float, point: Any) -> Any:
     """Shorten a feasible point: solve the linearised problem, go there as far as one may."""
-    values = np.empty(network.layers[-1, 3] + 1)
+    parameters, turned, layers = network
+    values = np.empty(layers[-1, 3] + 1)
     here = point.copy()
     length = distance(here, origin)
     for _ in range(LINEARISATIONS):
-        logit = preactivations(network, here, values)
-        gradient = slope(network, values)
+        logit = preactivations(turned, layers, here, values)
+        gradient = slope(parameters, layers, values)
         gain = target - logit
         for j in range(len(here)):
             gain += gradient[j] * (here[j] - origin[j])
@@ -136,7 +138,7 @@ def shorten(network: Any, origin: Any, low: Any, high: Any, target: float, point
             tried = between(here, goal, share, np.empty(len(here)))
             if (
                 distance(tried, origin) < length - 1e-7
-                and preactivations(network, tried, values) >= target
+                and preactivations(turned, layers, tried, values) >= target
             ):
                 here, improved = tried, True
                 length = distance(here, origin)
