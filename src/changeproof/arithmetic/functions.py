@@ -12,13 +12,13 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from changeproof.arithmetic.compiling import compiled
+from changeproof.model import Floats
 
 LOG2_E = 1.4426950408889634
 # The natural logarithm of two in two parts; the first has zeros enough to be multiplied exactly.
@@ -33,8 +33,6 @@ BIAS = 1023
 # Bits of the root of one half: mantissas are taken between it and the root of two.
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 SMALLEST_NORMAL = 2.2250738585072014e-308
-
-Floats = npt.NDArray[np.float64]
 
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:

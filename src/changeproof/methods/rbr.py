@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log
@@ -16,7 +16,7 @@ from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
 from changeproof.methods.search.worst_case_odds import NO_TABLE, by_class, log_odds
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.randomness import stream
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
@@ -27,6 +27,7 @@ INNER = ("published", "exact")
 STEP_SIZE = float(np.float32(1.0) / np.sqrt(np.float32(1_000.0)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RBR(Method):
     """Find the closest boundary point, then walk to where the worst-case odds are better.
 
@@ -78,38 +79,23 @@ class RBR(Method):
     name = "rbr"
     summary = "descent on the worst-case odds of Gaussian mixtures around the nearest boundary"
 
-    def __init__(
-        self,
-        *,
-        n_rows: int = 1_000,
-        n_steps: int = 100,
-        n_samples: int = 200,
-        sampling_radius: float = 0.2,
-        sigma: float = 1.0,
-        optimistic_radius: float = 0.5,
-        pessimistic_radius: float = 0.5,
-        extra_distance: float = 0.2,
-        inner: str = "published",
-        step_size: float = STEP_SIZE,
-        max_iterations: int = 500,
-        patience: int = 10,
-        tolerance: float = 1e-10,
-    ) -> None:
-        if inner not in INNER:
-            raise unknown("inner search of rbr", inner, INNER)
-        self.n_rows = n_rows
-        self.n_steps = n_steps
-        self.n_samples = n_samples
-        self.sampling_radius = sampling_radius
-        self.sigma = sigma
-        self.optimistic_radius = optimistic_radius
-        self.pessimistic_radius = pessimistic_radius
-        self.extra_distance = extra_distance
-        self.inner = inner
-        self.step_size = step_size
-        self.max_iterations = max_iterations
-        self.patience = patience
-        self.tolerance = tolerance
+    n_rows: int = 1_000
+    n_steps: int = 100
+    n_samples: int = 200
+    sampling_radius: float = 0.2
+    sigma: float = 1.0
+    optimistic_radius: float = 0.5
+    pessimistic_radius: float = 0.5
+    extra_distance: float = 0.2
+    inner: str = "published"
+    step_size: float = STEP_SIZE
+    max_iterations: int = 500
+    patience: int = 10
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        if self.inner not in INNER:
+            raise unknown("inner search of rbr", self.inner, INNER)
 
     def _prepare(self) -> None:
         rows = self.context.task.rows("train")
@@ -145,7 +131,7 @@ class RBR(Method):
         names = ("boundary_distance", "iterations", "favourable_samples")
         return {name: np.full(n, np.nan) for name in names}
 
-    def _samples(self, row_ids: npt.NDArray[np.int64], centres: Floats) -> tuple[Floats, Booleans]:
+    def _samples(self, row_ids: Integers, centres: Floats) -> tuple[Floats, Booleans]:
         """Draw uniformly from the ball around each centre, and label what was drawn."""
         n, n_features = centres.shape
         samples = np.empty((n, self.n_samples, n_features))
@@ -160,7 +146,7 @@ class RBR(Method):
 
     def _walk(
         self, starts: Floats, centres: Floats, samples: Floats, labels: Booleans
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    ) -> tuple[Singles, Integers]:
         rows = centres.astype(np.float32)
         iterations = np.zeros(len(rows), dtype=np.int64)
         exact = self.inner == "exact"

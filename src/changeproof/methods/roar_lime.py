@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from changeproof.methods.search.lime import LocalSurrogates
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RoarLime(Method):
     """Walk down the worst-case loss of a LIME surrogate plus penalty x |x' - x|.
 
@@ -40,33 +42,22 @@ class RoarLime(Method):
     name = "roar-lime"
     summary = "gradient descent on the worst case of a local linear surrogate"
 
-    def __init__(
-        self,
-        *,
-        penalty: float = 0.01,
-        radius: float = 0.1,
-        learning_rate: float = 1e-3,
-        tolerance: float = 1e-4,
-        max_steps: int = 20_000,
-        n_samples: int = 20_000,
-        kernel_width: float = 0.75,
-        inverse_penalty: float = 1.0,
-        decimals: int = 4,
-    ) -> None:
-        self.penalty = penalty
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.tolerance = tolerance
-        self.max_steps = max_steps
-        self.n_samples = n_samples
-        self.kernel_width = kernel_width
-        self.inverse_penalty = inverse_penalty
-        self.decimals = decimals
+    penalty: float = 0.01
+    radius: float = 0.1
+    learning_rate: float = 1e-3
+    tolerance: float = 1e-4
+    max_steps: int = 20_000
+    n_samples: int = 20_000
+    kernel_width: float = 0.75
+    inverse_penalty: float = 1.0
+    decimals: int = 4
+
+    def __post_init__(self) -> None:
         self._surrogates = LocalSurrogates(
-            n_samples=n_samples,
-            kernel_width=kernel_width,
-            inverse_penalty=inverse_penalty,
-            decimals=decimals,
+            n_samples=self.n_samples,
+            kernel_width=self.kernel_width,
+            inverse_penalty=self.inverse_penalty,
+            decimals=self.decimals,
         )
 
     @classmethod

@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from changeproof.certificates.reach import adverse_radii
-from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.search.estimates import Estimates, Moves, tiled_moves
-from changeproof.model import Booleans, Model
+from changeproof.model import Booleans, Floats, Integers, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 

@@ -7,7 +7,7 @@ so LIME's scale is the one that rows are in already, and its samples are standar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ class Surrogate:
     reason: str = ""
 
 
+@dataclass(kw_only=True, eq=False)
 class LocalSurrogates:
     """Fit surrogates, each from its factual's own random stream, and remember them.
 
@@ -85,15 +86,12 @@ class LocalSurrogates:
         Coefficients and intercept are rounded to so many decimals.
     """
 
-    def __init__(
-        self, *, n_samples: int, kernel_width: float, inverse_penalty: float, decimals: int
-    ) -> None:
-        self.n_samples = n_samples
-        self.kernel_width = kernel_width
-        self.inverse_penalty = inverse_penalty
-        self.decimals = decimals
-        self._context: Context | None = None
-        self._known: dict[tuple[int, bytes], Surrogate] = {}
+    n_samples: int
+    kernel_width: float
+    inverse_penalty: float
+    decimals: int
+    _context: Context | None = field(default=None, init=False)
+    _known: dict[tuple[int, bytes], Surrogate] = field(default_factory=dict, init=False)
 
     def of(self, context: Context, factuals: Factuals) -> list[Surrogate]:
         """Return the surrogates of the context's model around the factuals."""

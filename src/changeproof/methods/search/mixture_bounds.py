@@ -23,7 +23,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import log
@@ -174,7 +173,7 @@ def pessimistic_table(n_features: int, sigma: float, radius: float) -> Any:
 
 @compiled
 def pessimistic(
-    c: float, n_features: int, sigma: float, radius: float, table: npt.NDArray[np.float64]
+    c: float, n_features: int, sigma: float, radius: float, table: Any
 ) -> tuple[float, float]:
     """Return what `solve_pessimistic` does, from its table where that would be slow."""
     if c >= sigma + radius:
