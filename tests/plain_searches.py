@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from changeproof import Network
 from changeproof.methods.search.mixture_bounds import pessimistic_table
-from changeproof.methods.search.worst_case_odds import NO_TABLE, by_class, log_odds
+from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Access
 
 
@@ -97,7 +97,8 @@ def odds(
 ) -> tuple[float, np.ndarray]:
     gradient = np.empty(len(here))
     table = cached_table(len(here)) if inner == "exact" else NO_TABLE
-    return log_odds(here, *by_class(samples, labels), 1.0, 0.5, 0.5, table, gradient), gradient
+    mixtures = Mixtures(1.0, 0.5, 0.5, table)
+    return log_odds(here, *by_class(samples, labels), mixtures, gradient), gradient
 
 
 @cache

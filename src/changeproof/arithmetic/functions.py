@@ -9,6 +9,7 @@ about one unit in the last place, have no branches, and so vectorise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -166,13 +167,15 @@ def fill_exponentials(numbers: Any, results: Any) -> None:
 
 def sigmoids(numbers: Floats) -> Floats:
     """Return the sigmoid of every number of an array."""
-    results = np.empty(numbers.shape)
-    fill_sigmoids(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
-    return results
+    return _filled(fill_sigmoids, numbers)
 
 
 def exponentials(numbers: Floats) -> Floats:
     """Return the exponential of every number of an array."""
+    return _filled(fill_exponentials, numbers)
+
+
+def _filled(fill: Callable[[Floats, Floats], None], numbers: Floats) -> Floats:
     results = np.empty(numbers.shape)
-    fill_exponentials(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
+    fill(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
     return results

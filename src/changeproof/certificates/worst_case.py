@@ -2,7 +2,7 @@
 
 The variables are the activations of the hidden layers. In the first layer they are free between
 their two ends. In a later layer, an activation lies between relu(low(h)) and relu(high(h)) of the
-activations h before it (see `interval.py`), where low and high are linear. The lower end takes
+activations h before it (see `bounds.py`), where low and high are linear. The lower end takes
 two linear constraints; the upper end takes a binary variable where high(h) can have either sign.
 In the last hidden layer only that end matters towards which the output's weight pulls. Nothing is
 lost: every solution is a network of the box, and the other way round.
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from changeproof.certificates.bounds import HIGH_MAX, HIGH_MIN, LOW_MAX, LOW_MIN
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.interval import HIGH_MAX, HIGH_MIN, LOW_MAX, LOW_MIN
 from changeproof.certificates.programme import Programme
 from changeproof.model import Floats
 

@@ -15,13 +15,13 @@ from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
-from changeproof.methods.search.worst_case_odds import NO_TABLE, by_class, log_odds
+from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.randomness import stream
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
-PEOPLE_AT_ONCE = 256
+FACTUALS_AT_ONCE = 256
 INNER = ("published", "exact")
 # 1 / sqrt(1000), as single precision has it after two roundings.
 STEP_SIZE = float(np.float32(1.0) / np.sqrt(np.float32(1_000.0)))
@@ -118,8 +118,8 @@ class RBR(Method):
         rows = np.full_like(factuals.rows, np.nan)
         there = np.isfinite(boundary.distances)
         places = np.flatnonzero(there)
-        for first in range(0, len(places), PEOPLE_AT_ONCE):
-            some = places[first : first + PEOPLE_AT_ONCE]
+        for first in range(0, len(places), FACTUALS_AT_ONCE):
+            some = places[first : first + FACTUALS_AT_ONCE]
             samples, labels = self._samples(factuals.row_ids[some], boundary.rows[some])
             rows[some], diagnostics["iterations"][some] = self._walk(
                 factuals.rows[some], boundary.rows[some], samples, labels
@@ -149,7 +149,9 @@ class RBR(Method):
     ) -> tuple[Singles, Integers]:
         rows = centres.astype(np.float32)
         iterations = np.zeros(len(rows), dtype=np.int64)
-        exact = self.inner == "exact"
+        radii, table = (self.optimistic_radius, self.pessimistic_radius), NO_TABLE
+        if self.inner == "exact":
+            table = _table(rows.shape[1], self.sigma, self.pessimistic_radius)
         _walk_all(
             rows,
             iterations,
@@ -157,10 +159,7 @@ class RBR(Method):
             self.extra_distance,
             samples,
             labels,
-            self.sigma,
-            self.optimistic_radius,
-            self.pessimistic_radius,
-            _table(rows.shape[1], self.sigma, self.pessimistic_radius) if exact else NO_TABLE,
+            Mixtures(self.sigma, *radii, table),
             self.step_size,
             self.max_iterations,
             self.patience,
@@ -192,10 +191,7 @@ def _walk_all(
     extra_distance: float,
     samples: Any,
     labels: Any,
-    sigma: float,
-    optimistic_radius: float,
-    pessimistic_radius: float,
-    table: Any,
+    mixtures: Any,
     step_size: float,
     max_iterations: int,
     patience: int,
@@ -212,17 +208,7 @@ def _walk_all(
         while iterations[i] < max_iterations and idle < patience:
             if single_length(here, start) >= radius:
                 break
-            odds = log_odds(
-                here,
-                sorted_samples,
-                features,
-                n_adverse,
-                sigma,
-                optimistic_radius,
-                pessimistic_radius,
-                table,
-                gradient,
-            )
+            odds = log_odds(here, sorted_samples, features, n_adverse, mixtures, gradient)
             value = float(np.float32(odds))
             for k in range(len(here)):
                 here[k] = here[k] - step * np.float32(gradient[k]) - start[k]

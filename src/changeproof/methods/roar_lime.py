@@ -72,21 +72,22 @@ class RoarLime(Method):
 
     def _search(self, factuals: Factuals) -> Candidates:
         surrogates = self._surrogates.of(self.context, factuals)
-        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
         intercepts = np.array([surrogate.intercept for surrogate in surrogates])
-        fitted = ~np.isnan(intercepts)
         rows = np.full_like(factuals.rows, np.nan)
         steps = np.zeros(len(factuals), dtype=np.int64)
-        rows[fitted], steps[fitted] = walk_all(
-            factuals.rows[fitted],
-            coefficients[fitted],
-            intercepts[fitted],
-            self.penalty,
-            self.radius,
-            self.learning_rate,
-            self.tolerance,
-            self.max_steps,
-        )
+        for i in np.flatnonzero(~np.isnan(intercepts)):
+            rows[i] = factuals.rows[i]
+            steps[i] = walk(
+                rows[i],
+                factuals.rows[i],
+                surrogates[i].coefficients,
+                surrogates[i].intercept,
+                self.penalty,
+                self.radius,
+                self.learning_rate,
+                self.tolerance,
+                self.max_steps,
+            )
         return Candidates(
             rows,
             [surrogate.reason for surrogate in surrogates],
@@ -111,7 +112,7 @@ def walk(
     tolerance: float,
     max_steps: int,
 ) -> int:
-    """Move from one factual, by Adam on the worst-case loss; return the number of steps.
+    """Move `here` from a factual, by Adam on the worst-case loss; return the number of steps.
 
     The least favourable change within the radius takes radius x sign(x') off the coefficients
     and radius off the intercept.
@@ -144,32 +145,3 @@ def walk(
             return step
         before = loss
     return max_steps
-
-
-@compiled
-def walk_all(
-    starts: Any,
-    coefficients: Any,
-    intercepts: Any,
-    penalty: float,
-    radius: float,
-    learning_rate: float,
-    tolerance: float,
-    max_steps: int,
-) -> Any:
-    """Walk from every factual on its own surrogate."""
-    rows = starts.copy()
-    steps = np.empty(len(starts), np.int64)
-    for i in range(len(starts)):
-        steps[i] = walk(
-            rows[i],
-            starts[i],
-            coefficients[i],
-            intercepts[i],
-            penalty,
-            radius,
-            learning_rate,
-            tolerance,
-            max_steps,
-        )
-    return rows, steps

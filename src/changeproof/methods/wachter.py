@@ -54,7 +54,7 @@ class Wachter(Method):
         target_logit = log(self.target / (1.0 - self.target))
         rows = factuals.rows.copy()
         steps = np.full(len(rows), self.max_steps)
-        # The rows still walking, and their state; arrays shrink as people arrive.
+        # The rows still walking, and their state; arrays shrink as rows arrive.
         walking = np.arange(len(rows))
         start = factuals.rows
         here = start.copy()

@@ -67,13 +67,9 @@ class NetworkStack:
         for places in by_shape.values():
             members = [networks[place] for place in places]
             layers = range(len(members[0].weights))
-            groups.append(
-                Group(
-                    np.array(places, dtype=np.int64),
-                    tuple(np.stack([m.weights[layer] for m in members]) for layer in layers),
-                    tuple(np.stack([m.biases[layer] for m in members]) for layer in layers),
-                )
-            )
+            weights = tuple(np.stack([m.weights[layer] for m in members]) for layer in layers)
+            biases = tuple(np.stack([m.biases[layer] for m in members]) for layer in layers)
+            groups.append(Group(np.array(places, dtype=np.int64), weights, biases))
         return cls(groups)
 
     @classmethod
@@ -135,11 +131,10 @@ class NetworkStack:
         groups = []
         for number in range(sum(name.endswith(".positions") for name in tensors)):
             layers = range(sum(name.startswith(f"{number}.weight.") for name in tensors))
-            groups.append(
-                Group(
-                    tensors[f"{number}.positions"].astype(np.int64),
-                    tuple(tensors[f"{number}.weight.{i}"].astype(np.float32) for i in layers),
-                    tuple(tensors[f"{number}.bias.{i}"].astype(np.float32) for i in layers),
-                )
+            positions = tensors[f"{number}.positions"].astype(np.int64)
+            weights, biases = (
+                tuple(tensors[f"{number}.{kind}.{i}"].astype(np.float32) for i in layers)
+                for kind in ("weight", "bias")
             )
+            groups.append(Group(positions, weights, biases))
         return cls(groups)

@@ -89,13 +89,6 @@ class Trained(NamedTuple):
     validation_losses: Floats
 
 
-class _Outcome(NamedTuple):
-    network: Network
-    best_epoch: int
-    epochs: int
-    validation_loss: float
-
-
 def bootstrap_weights(n_rows: int, sampling_seed: int) -> Singles:
     """Return how often each of n rows is drawn in a bootstrap sample of n rows."""
     drawn = np.random.default_rng(sampling_seed).integers(0, n_rows, n_rows)
@@ -124,7 +117,7 @@ def train(
     for recipe in recipes:
         _check(recipe, data)
     longest_first = sorted(range(len(recipes)), key=lambda i: -_work(recipes[i], data))
-    outcomes: dict[int, _Outcome] = {}
+    outcomes: dict[int, tuple[Network, int, int, float]] = {}
     with ThreadPoolExecutor(max_workers=threads) as pool:
         waiting = {pool.submit(_train_one, recipes[i], data): i for i in longest_first}
         for future in as_completed(waiting):
@@ -132,15 +125,13 @@ def train(
             if progress is not None:
                 progress(len(outcomes))
     ordered = [outcomes[i] for i in range(len(recipes))]
-    return Trained(
-        NetworkStack.of([outcome.network for outcome in ordered]),
-        np.array([outcome.best_epoch for outcome in ordered], dtype=np.int64),
-        np.array([outcome.epochs for outcome in ordered], dtype=np.int64),
-        np.array([outcome.validation_loss for outcome in ordered], dtype=np.float64),
-    )
+    best_epochs, epochs, losses = np.array([numbers for _, *numbers in ordered]).reshape(-1, 3).T
+    stack = NetworkStack.of([network for network, *_ in ordered])
+    return Trained(stack, best_epochs.astype(np.int64), epochs.astype(np.int64), losses)
 
 
-def _train_one(recipe: TrainingRecipe, data: TrainingData) -> _Outcome:
+def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int, int, float]:
+    """Return the network, its best epoch, the number of epochs and its validation loss."""
     start = Network.initialised(data.rows.shape[1], recipe.hidden, recipe.initialisation_seed)
     parameters, sizes = start.packed(np.float32)
     weights = _row_weights(recipe, data)
@@ -162,7 +153,7 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> _Outcome:
     )
     if best_epoch == 0:
         raise InputError(f"training diverged: no epoch had a finite validation loss ({recipe})")
-    return _Outcome(start.with_packed(parameters), best_epoch, epochs, loss)
+    return start.with_packed(parameters), best_epoch, epochs, loss
 
 
 def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]:

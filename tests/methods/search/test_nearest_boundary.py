@@ -23,7 +23,7 @@ def test_boundary_is_that_of_judging_every_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(boundary_module, "SHELL_POINTS", shell_points)
-    monkeypatch.setattr(boundary_module, "PEOPLE_AT_ONCE", 5)
+    monkeypatch.setattr(boundary_module, "FACTUALS_AT_ONCE", 5)
     train = small_context.task.rows("train")
     rows = train[small_context.model.favourable(train)]
     people = small_factuals.rows[:12]

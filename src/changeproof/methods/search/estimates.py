@@ -1,6 +1,6 @@
 """What a network says of many points, in single precision and with a bound on the error.
 
-Searches that judge thousands of points per person first rule out what an estimate rules out for
+Searches that judge thousands of points per factual first rule out what an estimate rules out for
 certain. Whatever is left is judged in double precision, so that estimates change no answer.
 """
 

@@ -162,7 +162,7 @@ def solve_pessimistic(
 def pessimistic_table(n_features: int, sigma: float, radius: float) -> Any:
     """Return values and derivatives of `solve_pessimistic` at even steps of [0, sigma + radius].
 
-    Beyond, where people's samples are in practice, it is fast enough not to need a table.
+    Beyond, where samples are in practice, it is fast enough not to need a table.
     """
     table = np.empty((TABLE_CELLS + 1, 2))
     for i in range(TABLE_CELLS + 1):
