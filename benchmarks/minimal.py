@@ -27,8 +27,8 @@ from changeproof import (
     load_task,
     train,
 )
-from changeproof.methods.search.exact import RELATIVE_GAP, prove
 from changeproof.methods.search.minimal import MinimalSearch
+from changeproof.methods.search.minimal_proof import RELATIVE_GAP, prove
 
 TARGET = 0.2101  # the second margin of AP-Delta-S, at which most of its answers are accepted
 

@@ -79,7 +79,7 @@ def test_lanes_start_at_any_element_and_take_what_they_are_told() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_aligned_memory_is_aligned_and_zero(kind: Any) -> None:
     for size in (1, 5, 1000):
-        memory = aligned_zeros(size, np.empty(0, kind))
+        memory = aligned_zeros((size,), np.empty(0, kind))
         assert memory.shape == (size,)
         assert memory.dtype == kind
         assert memory.ctypes.data % 64 == 0

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from changeproof import InputError, Network, Task
 from changeproof.certificates.attack import attack
-from changeproof.certificates.backward import backward_bounds
+from changeproof.certificates.bounds import LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import Certificates, Verdict, certify, worst_logits
-from changeproof.certificates.interval import interval_bounds
 
 RADII = (0.0, 0.005, 0.05, 0.3)
 
@@ -81,7 +80,7 @@ def test_no_attack_breaks_a_certificate_and_bounds_keep_their_order(
 ) -> None:
     network, rows = random_case(seed)
     box = ParameterBox(network, radius)
-    interval, backward = interval_bounds(box, rows)[0], backward_bounds(box, rows)[0]
+    interval, backward = (neuron_bounds(box, rows, tight=t)[:, LOW_MIN, -1] for t in (False, True))
     exact = worst_logits(box, rows)
     best = attack(box, rows, np.full(len(rows), -np.inf))[0]
     answers = certify(box, rows)

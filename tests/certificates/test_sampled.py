@@ -63,7 +63,8 @@ def test_draws_are_those_of_pytorch_and_judged_as_a_stack_judges(hidden: tuple[i
 def test_draws_fill_the_box_and_stay_in_it() -> None:
     box = ParameterBox(Network.initialised(4, (8,), 3), 0.05)
     networks = ParameterSample.draw(box, 200, seed=1).parameters
-    moves = networks[:, : len(box.centre)] - box.centre
+    centre = box.network.parameters
+    moves = networks[:, : len(centre)] - centre
     assert np.abs(moves).max() <= 0.05 + 1e-7
     assert moves.min() < -0.0495
     assert moves.max() > 0.0495

@@ -9,16 +9,17 @@ about one unit in the last place, have no branches, and so vectorise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from changeproof.arithmetic.compiling import compiled
+from changeproof.model import Floats
 
 LOG2_E = 1.4426950408889634
 # The natural logarithm of two in two parts; the first has zeros enough to be multiplied exactly.
@@ -33,8 +34,6 @@ BIAS = 1023
 # Bits of the root of one half: mantissas are taken between it and the root of two.
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 SMALLEST_NORMAL = 2.2250738585072014e-308
-
-Floats = npt.NDArray[np.float64]
 
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
@@ -168,13 +167,15 @@ def fill_exponentials(numbers: Any, results: Any) -> None:
 
 def sigmoids(numbers: Floats) -> Floats:
     """Return the sigmoid of every number of an array."""
-    results = np.empty(numbers.shape)
-    fill_sigmoids(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
-    return results
+    return _filled(fill_sigmoids, numbers)
 
 
 def exponentials(numbers: Floats) -> Floats:
     """Return the exponential of every number of an array."""
+    return _filled(fill_exponentials, numbers)
+
+
+def _filled(fill: Callable[[Floats, Floats], None], numbers: Floats) -> Floats:
     results = np.empty(numbers.shape)
-    fill_exponentials(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
+    fill(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
     return results

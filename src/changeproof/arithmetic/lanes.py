@@ -132,31 +132,23 @@ def _spread(typing_context: Any, number: Any) -> Any:
     lanes = Lanes(number)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _splat(builder, arguments[0], context.get_value_type(lanes))
+        index, undefined = ir.IntType(32), ir.Constant(context.get_value_type(lanes), ir.Undefined)
+        one = builder.insert_element(undefined, arguments[0], index(0))
+        places = ir.Constant(ir.VectorType(index, lanes.count), [0] * lanes.count)
+        return builder.shuffle_vector(one, undefined, places)
 
     return lanes(number), code
 
 
-def _splat(builder: Any, number: Any, vector: Any) -> Any:
-    one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), places)
+def _lane_by_lane(instruction: str) -> Any:
+    def operation(typing_context: Any, a: Any, b: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            del context, signature
+            return getattr(builder, instruction)(*arguments)
 
+        return a(a, b), code
 
-def _plus(typing_context: Any, a: Any, b: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.fadd(*arguments)
-
-    return a(a, b), code
-
-
-def _times(typing_context: Any, a: Any, b: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.fmul(*arguments)
-
-    return a(a, b), code
+    return intrinsic(operation)
 
 
 def _where_positive(typing_context: Any, gate: Any, lanes: Any) -> Any:
@@ -198,8 +190,8 @@ store: Any = intrinsic(_store1)
 store_row: Any = intrinsic(_store2)
 # The same number in every lane.
 spread: Any = intrinsic(_spread)
-plus: Any = intrinsic(_plus)
-times: Any = intrinsic(_times)
+plus: Any = _lane_by_lane("fadd")
+times: Any = _lane_by_lane("fmul")
 # The second argument where the first is positive, zero elsewhere.
 where_positive: Any = intrinsic(_where_positive)
 # The sum over all lanes, in the fixed tree.
@@ -207,12 +199,15 @@ tree_sum: Any = intrinsic(_tree_sum)
 
 
 @compiled
-def aligned_zeros(size: int, like: Any) -> Any:
-    """Return a vector of zeros, of the kind of another array, that starts where lanes do.
+def aligned_zeros(shape: tuple[int, ...], like: Any) -> Any:
+    """Return zeros, of the kind of another array, that start where lanes do.
 
     Lanes that lie across two lines of the cache take twice as long to load.
     """
+    size = 1
+    for length in shape:
+        size *= length
     spare = BYTES // like.itemsize
     memory = np.zeros(size + spare, like.dtype)
     start = (-memory.ctypes.data % BYTES) // like.itemsize
-    return memory[start : start + size]
+    return memory[start : start + size].reshape(shape)

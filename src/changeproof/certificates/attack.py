@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import fma
 from changeproof.certificates.box import ParameterBox
 from changeproof.model import Floats
+from changeproof.networks.flat import layer_at, layer_sums
 from changeproof.networks.kernels import copy_into
 
 GRADIENT_STEPS = 20
@@ -34,39 +34,27 @@ def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Flo
         Per row the logit below which the search may end.
     """
     rows = box.checked(rows)
-    directions = np.zeros((len(rows), box.n_neurons))
-    _attack(box.centre, box.turned, box.layers, box.radius, rows, directions, target)
+    directions = np.zeros((len(rows), box.flat.n_neurons))
+    _attack(box.flat, box.radius, rows, directions, target)
     return box.logits_at(rows, directions), directions
 
 
 @compiled
-def _attack(
-    centre: Any, turned: Any, layers: Any, radius: float, rows: Any, directions: Any, target: Any
-) -> None:
-    n_neurons = directions.shape[1]
-    values = np.empty(n_neurons)
-    slopes = np.empty(n_neurons)
+def _attack(network: Any, radius: float, rows: Any, directions: Any, target: Any) -> None:
+    values, slopes = np.empty(directions.shape[1]), np.empty(directions.shape[1])
     for r in range(len(rows)):
-        best = follow_gradients(
-            centre, turned, layers, radius, rows[r], directions[r], values, slopes
-        )
+        row, turns = rows[r], directions[r]
+        best = follow_gradients(network, radius, row, turns, values, slopes)
         if best >= target[r]:
-            limit = target[r]
-            turn_one_by_one(turned, layers, radius, rows[r], directions[r], values, best, limit)
+            turn_one_by_one(network, radius, row, turns, values, best, target[r])
 
 
 @compiled
 def follow_gradients(
-    centre: Any,
-    turned: Any,
-    layers: Any,
-    radius: float,
-    row: Any,
-    directions: Any,
-    values: Any,
-    slopes: Any,
+    network: Any, radius: float, row: Any, directions: Any, values: Any, slopes: Any
 ) -> float:
     """Turn all neurons against their gradient until none changes; keep the best directions."""
+    centre, turned, layers = network
     here = directions.copy()
     best = moved_logit(turned, layers, radius, row, here, values)
     for _ in range(GRADIENT_STEPS):
@@ -87,8 +75,7 @@ def follow_gradients(
 
 @compiled
 def turn_one_by_one(
-    turned: Any,
-    layers: Any,
+    network: Any,
     radius: float,
     row: Any,
     directions: Any,
@@ -97,6 +84,7 @@ def turn_one_by_one(
     target: float,
 ) -> None:
     """Try both ends for one neuron after the other, until no turn helps."""
+    turned, layers = network.turned, network.layers
     for _ in range(SWEEPS):
         before = best
         for i in range(len(directions)):
@@ -119,20 +107,10 @@ def moved_logit(
 ) -> float:
     """Return the logit under directions; `values` receives all pre-activations."""
     for layer in range(len(layers)):
-        n_in, n_out, start, first = layers[layer]
-        before = layers[layer - 1, 3]
-        outputs = values[first : first + n_out]
-        for i in range(n_out):
-            outputs[i] = turned[start + n_in * n_out + i]
-        size = 1.0
-        for j in range(n_in):
-            x = row[j] if layer == 0 else max(values[before + j], 0.0)
-            size += abs(x)
-            weights = turned[start + j * n_out : start + j * n_out + n_out]
-            for i in range(n_out):
-                outputs[i] = fma(weights[i], x, outputs[i])
-        for i in range(n_out):
-            outputs[i] += directions[first + i] * radius * size
+        _, n_out, _, first = layer_at(layers, layer)
+        size = layer_sums(turned, layers, layer, row, values)
+        for i in range(first, first + n_out):
+            values[i] += directions[i] * radius * size
     return float(values[-1])
 
 
@@ -144,7 +122,7 @@ def neuron_slopes(
     slopes[:] = 0.0
     slopes[-1] = 1.0
     for layer in range(len(layers) - 1, 0, -1):
-        n_in, n_out, start, first = layers[layer]
+        n_in, n_out, start, first = layer_at(layers, layer)
         before = layers[layer - 1, 3]
         for i in range(n_out):
             if layer < len(layers) - 1 and values[first + i] <= 0.0:

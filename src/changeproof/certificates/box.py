@@ -10,21 +10,17 @@ is, for one row, one direction per neuron.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
 from changeproof.arithmetic.lanes import load_doubles, spread, tree_sum
 from changeproof.errors import InputError
 from changeproof.model import Floats
-from changeproof.networks.network import Network
-
-Layers = npt.NDArray[np.int64]
+from changeproof.networks.flat import FlatNetwork, layer_at
+from changeproof.networks.network import Network, checked_rows
 
 # Numbers that may be read behind the last one, in whole lanes.
 SPARE = 8
@@ -41,41 +37,17 @@ class ParameterBox:
         if not (np.isfinite(self.radius) and self.radius >= 0):
             raise InputError(f"a radius must be finite and not negative; got {self.radius}")
 
-    @cached_property
-    def layers(self) -> Layers:
-        """Per layer: inputs, neurons, place of its parameters, place of its first neuron."""
-        rows, start, first = [], 0, 0
-        for n_in, n_out in pairwise((self.network.n_features, *self.network.hidden, 1)):
-            rows.append((n_in, n_out, start, first))
-            start += n_in * n_out + n_out
-            first += n_out
-        return np.array(rows, dtype=np.int64)
-
     @property
-    def n_neurons(self) -> int:
-        """How many neurons there are, the output included."""
-        return int(self.layers[-1, 3]) + 1
-
-    @cached_property
-    def centre(self) -> Floats:
-        """The network's parameters, one after the other: weight, bias, weight, ..."""
-        return flat_parameters(self.network).astype(np.float64)
-
-    @cached_property
-    def turned(self) -> Floats:
-        """The same, but the weights of a layer input by input: neurons then lie side by side."""
-        turned = self.centre.copy()
-        for n_in, n_out, start, _ in self.layers.tolist():
-            stop = start + n_in * n_out
-            turned[start:stop] = self.centre[start:stop].reshape(n_out, n_in).T.ravel()
-        return turned
+    def flat(self) -> FlatNetwork:
+        """The network in the middle of the box."""
+        return self.network.flat
 
     def network_at(self, row: Floats, directions: Floats) -> Network:
         """Return the network that moves every neuron of a row in its direction [neurons]."""
-        moved = np.empty(len(self.centre), np.float32)
-        move_parameters(self.centre, self.layers, self.radius, row, directions, moved)
+        moved = np.empty(len(self.flat.parameters), np.float32)
+        move_parameters(self.flat, self.radius, row, directions, moved)
         weights, biases = [], []
-        for n_in, n_out, start, _ in self.layers.tolist():
+        for n_in, n_out, start, _ in self.flat.layers.tolist():
             stop = start + n_in * n_out
             weights.append(moved[start:stop].reshape(n_out, n_in))
             biases.append(moved[stop : stop + n_out])
@@ -84,23 +56,12 @@ class ParameterBox:
     def logits_at(self, rows: Floats, directions: Floats) -> Floats:
         """Return the logit of every row under the network of its directions [rows, neurons]."""
         logits = np.empty(len(rows))
-        logits_inside(self.centre, self.layers, self.radius, rows, directions, logits)
+        logits_inside(self.flat, self.radius, rows, directions, logits)
         return logits
 
     def checked(self, rows: Floats) -> Floats:
         """Return the rows as the kernels want them, if they are rows of this network."""
-        n_features = self.network.n_features
-        if rows.ndim != 2 or rows.shape[1] != n_features:
-            raise InputError(f"expected rows of shape (n, {n_features}); got {rows.shape}")
-        if not np.isfinite(rows).all():
-            raise InputError("only finite rows can be certified; got NaN or infinity")
-        return np.ascontiguousarray(rows, dtype=np.float64)
-
-
-def flat_parameters(network: Network) -> npt.NDArray[np.float32]:
-    """Return the parameters one after the other: weight, bias, weight, ..."""
-    pairs = zip(network.weights, network.biases, strict=True)
-    return np.concatenate([array.ravel() for pair in pairs for array in pair])
+        return checked_rows(rows, self.network.n_features)
 
 
 @compiled
@@ -113,12 +74,11 @@ def nearest_inside(value: float, centre: float, radius: float) -> Any:
 
 
 @compiled
-def move_parameters(
-    centre: Any, layers: Any, radius: float, row: Any, directions: Any, moved: Any
-) -> None:
+def move_parameters(network: Any, radius: float, row: Any, directions: Any, moved: Any) -> None:
     """Write the parameters that move every neuron of a row in its direction."""
+    centre, layers = network.parameters, network.layers
     for layer in range(len(layers)):
-        n_in, n_out, start, first = layers[layer]
+        n_in, n_out, start, first = layer_at(layers, layer)
         stop = start + n_in * n_out
         for i in range(n_out):
             step = radius * directions[first + i]
@@ -161,7 +121,7 @@ def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
     for j in range(-(-len(row) // 8) * 8):
         values[0, j] = row[j] if j < len(row) else 0.0
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         inputs, outputs = values[layer % 2], values[(layer + 1) % 2]
         for i in range(n_out):
@@ -178,12 +138,10 @@ def scratch_for(layers: Any) -> Any:
 
 
 @compiled
-def logits_inside(
-    centre: Any, layers: Any, radius: float, rows: Any, directions: Any, logits: Any
-) -> None:
+def logits_inside(network: Any, radius: float, rows: Any, directions: Any, logits: Any) -> None:
     """Evaluate, for every row, the network of that row's directions."""
-    moved = np.zeros(len(centre) + SPARE, np.float32)
-    values = scratch_for(layers)
+    moved = np.zeros(len(network.parameters) + SPARE, np.float32)
+    values = scratch_for(network.layers)
     for r in range(len(rows)):
-        move_parameters(centre, layers, radius, rows[r], directions[r], moved)
-        logits[r] = network_logit(moved, layers, rows[r], values)
+        move_parameters(network, radius, rows[r], directions[r], moved)
+        logits[r] = network_logit(moved, network.layers, rows[r], values)

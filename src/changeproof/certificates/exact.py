@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from changeproof.certificates.attack import attack
-from changeproof.certificates.backward import tight_neuron_bounds
+from changeproof.certificates.bounds import HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.interval import HIGH_MAX, LOW_MIN
-from changeproof.certificates.programme import solve_worst_case
+from changeproof.certificates.worst_case import solve_worst_case
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
@@ -92,18 +92,12 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     -------
     One verdict per row; one that would need more nodes is unknown, which is not certified.
     """
-    rows = box.checked(rows)
-    bounds = tight_neuron_bounds(box, rows)
-    scale = _scale(bounds)
-    lower = bounds[:, LOW_MIN, -1] - ROUNDING * scale
-    directions = np.zeros((len(rows), box.n_neurons))
-    upper = box.logits_at(rows, directions)
-    undecided = (lower <= 0.0) & (upper >= -ROUNDING * scale)
-    target = -SINGLE_PRECISION * scale[undecided]
-    upper[undecided], directions[undecided] = attack(box, rows[undecided], target=target)
-    undecided &= upper >= -ROUNDING * scale
-    _solve(box, rows, bounds, undecided, max_nodes, lower, upper, directions)
-    return _judged(box, rows, scale, lower, upper, directions)
+    known = _Enclosure.of(box, rows)
+    undecided = (known.lower <= 0.0) & (known.upper >= -ROUNDING * known.scale)
+    known.attack(undecided, -SINGLE_PRECISION * known.scale[undecided])
+    undecided &= known.upper >= -ROUNDING * known.scale
+    known.solve(undecided, max_nodes)
+    return known.judged()
 
 
 def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
@@ -112,51 +106,63 @@ def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES)
     `lower` and `upper` of what is returned enclose the exact minimum over the box, and meet up
     to the solver's tolerance and single precision unless the nodes did not suffice.
     """
-    rows = box.checked(rows)
-    bounds = tight_neuron_bounds(box, rows)
-    scale = _scale(bounds)
-    lower = bounds[:, LOW_MIN, -1] - ROUNDING * scale
-    upper, directions = attack(box, rows, target=np.full(len(rows), -np.inf))
-    everything = np.ones(len(rows), np.bool_)
-    _solve(box, rows, bounds, everything, max_nodes, lower, upper, directions)
-    return _judged(box, rows, scale, lower, upper, directions)
+    known = _Enclosure.of(box, rows)
+    everything = np.ones(len(known.rows), np.bool_)
+    known.attack(everything, np.full(len(known.rows), -np.inf))
+    known.solve(everything, max_nodes)
+    return known.judged()
 
 
-def _scale(bounds: Floats) -> Floats:
-    """Return the largest logit that intervals allow, and at least one, per row."""
-    ends = np.abs(bounds[:, (LOW_MIN, HIGH_MAX), -1])
-    return np.asarray(np.maximum(ends.max(axis=1), 1.0))
+@dataclass
+class _Enclosure:
+    """What is known of the smallest logit of every row so far: see `Certificates`.
 
+    `bounds` are those of all neurons; `scale` is the largest logit that they allow, at least one.
+    """
 
-def _solve(
-    box: ParameterBox,
-    rows: Floats,
-    bounds: Floats,
-    chosen: Booleans,
-    max_nodes: int,
-    lower: Floats,
-    upper: Floats,
-    directions: Floats,
-) -> None:
-    """Ask the solver about the chosen rows, and keep what is better than what was known."""
-    # With one hidden layer or none, intervals are exact.
-    if max_nodes < 1 or len(box.layers) < 3:
-        return
-    slack = SOLVER_TOLERANCE * _scale(bounds)
-    for row in np.flatnonzero(chosen).tolist():
-        bound, start = solve_worst_case(box, rows[row], bounds[row], max_nodes)
-        reached = box.logits_at(rows[row : row + 1], start[None])[0]
-        if reached < upper[row]:
-            upper[row], directions[row] = reached, start
-        # A bound above what a concrete network gives would be a numerical failure: no proof.
-        if bound <= upper[row] + slack[row]:
-            lower[row] = max(lower[row], bound - slack[row])
+    box: ParameterBox
+    rows: Floats
+    bounds: Floats
+    scale: Floats
+    lower: Floats
+    upper: Floats
+    directions: Floats
 
+    @classmethod
+    def of(cls, box: ParameterBox, rows: Floats) -> Self:
+        """Begin with bounds from below and the network itself from above."""
+        rows = box.checked(rows)
+        bounds = neuron_bounds(box, rows)
+        ends = np.abs(bounds[:, (LOW_MIN, HIGH_MAX), -1])
+        scale = np.asarray(np.maximum(ends.max(axis=1), 1.0))
+        directions = np.zeros((len(rows), box.flat.n_neurons))
+        lower = bounds[:, LOW_MIN, -1] - ROUNDING * scale
+        return cls(box, rows, bounds, scale, lower, box.logits_at(rows, directions), directions)
 
-def _judged(
-    box: ParameterBox, rows: Floats, scale: Floats, lower: Floats, upper: Floats, directions: Floats
-) -> Certificates:
-    verdicts = np.full(len(rows), Verdict.UNKNOWN.value)
-    verdicts = np.where(lower > 0.0, Verdict.CERTIFIED.value, verdicts)
-    verdicts = np.where(upper < -ROUNDING * scale, Verdict.REFUTED.value, verdicts)
-    return Certificates(box, rows, verdicts, lower, upper, directions)
+    def attack(self, chosen: Booleans, target: Floats) -> None:
+        """Look for worse networks of the chosen rows, down to a logit each."""
+        found = attack(self.box, self.rows[chosen], target=target)
+        self.upper[chosen], self.directions[chosen] = found
+
+    def solve(self, chosen: Booleans, max_nodes: int) -> None:
+        """Ask the solver about the chosen rows, and keep what is better than what was known."""
+        # With one hidden layer or none, intervals are exact.
+        if max_nodes < 1 or len(self.box.flat.layers) < 3:
+            return
+        slack = SOLVER_TOLERANCE * self.scale
+        for i in np.flatnonzero(chosen).tolist():
+            bound, start = solve_worst_case(self.box, self.rows[i], self.bounds[i], max_nodes)
+            reached = self.box.logits_at(self.rows[i : i + 1], start[None])[0]
+            if reached < self.upper[i]:
+                self.upper[i], self.directions[i] = reached, start
+            # A bound above what a concrete network gives would be a numerical failure: no proof.
+            if bound <= self.upper[i] + slack[i]:
+                self.lower[i] = max(self.lower[i], bound - slack[i])
+
+    def judged(self) -> Certificates:
+        """Draw the conclusions."""
+        verdicts = np.full(len(self.rows), Verdict.UNKNOWN.value)
+        verdicts = np.where(self.lower > 0.0, Verdict.CERTIFIED.value, verdicts)
+        verdicts = np.where(self.upper < -ROUNDING * self.scale, Verdict.REFUTED.value, verdicts)
+        found = self.lower, self.upper, self.directions
+        return Certificates(self.box, self.rows, verdicts, *found)

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.certificates.box import ParameterBox
 from changeproof.model import Floats
-from changeproof.networks.network import Network
+from changeproof.networks.flat import layer_at
+from changeproof.networks.network import Network, checked_rows
 
 BISECTIONS = 9
 CERTAIN = -1e-9
@@ -31,71 +31,64 @@ def adverse_radii(network: Network, centres: Floats, norm: Norm, most: float) ->
     most
         The largest radius of interest; radii are found to within a 512th of it.
     """
-    box = ParameterBox(network, 0.0)
-    radii = np.zeros(len(centres))
-    _adverse_radii(box.centre, box.layers, box.checked(centres), norm, float(most), radii)
+    centres, radii = checked_rows(centres, network.n_features), np.zeros(len(centres))
+    _adverse_radii(network.flat, centres, norm, float(most), radii)
     return radii
 
 
 def largest_logits(network: Network, centres: Floats, radii: Floats, norm: Norm) -> Floats:
     """Return upper bounds on the logits in balls around the centres, one radius each."""
-    box = ParameterBox(network, 0.0)
-    bounds = np.empty(len(centres))
-    _largest_logits(box.centre, box.layers, box.checked(centres), radii, norm, bounds)
+    centres, bounds = checked_rows(centres, network.n_features), np.empty(len(centres))
+    _largest_logits(network.flat, centres, radii, norm, bounds)
     return bounds
 
 
 @compiled
-def _adverse_radii(
-    flat: Any, layers: Any, centres: Any, norm: int, most: float, radii: Any
-) -> None:
-    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
-    for centre in range(len(centres)):
+def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: Any) -> None:
+    layers = network.layers
+    lines, forms = np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
+    for i in range(len(centres)):
         low, high = 0.0, most
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            bound = largest_logit(flat, layers, centres[centre], middle, norm, lines, forms)
-            if bound < CERTAIN:
+            if largest_logit(network, centres[i], middle, norm, lines, forms) < CERTAIN:
                 low = middle
             else:
                 high = middle
-        radii[centre] = low
+        radii[i] = low
 
 
 @compiled
-def _largest_logits(
-    flat: Any, layers: Any, centres: Any, radii: Any, norm: int, bounds: Any
-) -> None:
-    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
+def _largest_logits(network: Any, centres: Any, radii: Any, norm: int, bounds: Any) -> None:
+    layers = network.layers
+    lines, forms = np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
     for i in range(len(centres)):
-        bounds[i] = largest_logit(flat, layers, centres[i], radii[i], norm, lines, forms)
+        bounds[i] = largest_logit(network, centres[i], radii[i], norm, lines, forms)
 
 
 @compiled
 def largest_logit(
-    flat: Any, layers: Any, centre: Any, radius: float, norm: int, lines: Any, forms: Any
+    network: Any, centre: Any, radius: float, norm: int, lines: Any, forms: Any
 ) -> float:
     """Bound the logit over one ball.
 
-    `lines` [5, neurons] receives, per neuron, bounds below and above, slope and offset of the
-    line above its ReLU and the slope of the line below; `forms` [2, widest] is scratch.
+    `lines` [3, neurons] receives, per neuron, slope and offset of the line above its ReLU and
+    the slope of the line below; `forms` [2, widest] is scratch.
     """
-    bound = 0.0
+    flat, layers, bound = network.parameters, network.layers, 0.0
     for layer in range(len(layers)):
-        _, n_out, _, first = layers[layer]
+        _, n_out, _, first = layer_at(layers, layer)
         for i in range(n_out):
             bound = extreme(flat, layers, layer, i, 1.0, centre, radius, norm, lines, forms)
             if layer == len(layers) - 1:
                 break
             high = bound
             low = -extreme(flat, layers, layer, i, -1.0, centre, radius, norm, lines, forms)
-            neuron = first + i
-            lines[0, neuron], lines[1, neuron] = low, high
             undecided = low < 0.0 < high
             chord = high / (high - low) if undecided else (1.0 if low >= 0.0 else 0.0)
-            lines[2, neuron] = chord
-            lines[3, neuron] = -chord * low if undecided else 0.0
-            lines[4, neuron] = (1.0 if high > -low else 0.0) if undecided else chord
+            lines[0, first + i] = chord
+            lines[1, first + i] = -chord * low if undecided else 0.0
+            lines[2, first + i] = (1.0 if high > -low else 0.0) if undecided else chord
     return bound
 
 
@@ -113,22 +106,22 @@ def extreme(
     forms: Any,
 ) -> float:
     """Bound sign times one pre-activation from above, by a linear form carried to the features."""
-    n_in, n_out, start, _ = layers[layer]
+    n_in, n_out, start, _ = layer_at(layers, layer)
     form, following = forms[0], forms[1]
     for k in range(n_in):
         form[k] = sign * flat[start + neuron * n_in + k]
     constant = sign * flat[start + n_in * n_out + neuron]
     for before in range(layer - 1, -1, -1):
-        n_in, n_out, start, first = layers[before]
+        n_in, n_out, start, first = layer_at(layers, before)
         for k in range(n_in):
             following[k] = 0.0
         for j in range(n_out):
             factor = form[j]
             if factor > 0.0:
-                constant += factor * lines[3, first + j]
-                factor *= lines[2, first + j]
+                constant += factor * lines[1, first + j]
+                factor *= lines[0, first + j]
             else:
-                factor *= lines[4, first + j]
+                factor *= lines[2, first + j]
             if factor == 0.0:
                 continue
             constant += factor * flat[start + n_in * n_out + j]

@@ -12,22 +12,20 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import (
     SPARE,
-    Layers,
     ParameterBox,
     activate,
     dot,
-    flat_parameters,
     network_logit,
     scratch_for,
 )
 from changeproof.errors import InputError
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Singles
 from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
+from changeproof.networks.flat import layer_at
 
 
 def samples_needed(confidence: float, probability: float) -> int:
@@ -47,7 +45,7 @@ class ParameterSample:
     """Networks drawn uniformly from a box: parameters [samples, n], weight, bias, weight, ..."""
 
     box: ParameterBox
-    parameters: npt.NDArray[np.float32]
+    parameters: Singles
 
     @classmethod
     def draw(cls, box: ParameterBox, samples: int, seed: int) -> Self:
@@ -62,10 +60,10 @@ class ParameterSample:
         seed
             Of the generator; the same seed gives the same networks.
         """
-        draws, centre = TorchDraws(seed), flat_parameters(box.network)
+        draws, centre = TorchDraws(seed), box.network.parameters
         networks = np.zeros((samples, len(centre) + SPARE), np.float32)
         radius = np.float32(box.radius)
-        _draw_all(draws.state, draws.words, centre, radius, box.layers, networks)
+        _draw_all(draws.state, draws.words, centre, radius, box.flat.layers, networks)
         return cls(box, networks)
 
     def __len__(self) -> int:
@@ -75,7 +73,7 @@ class ParameterSample:
         """Return for every row whether all networks of the sample call it favourable."""
         rows = self.box.checked(rows)
         result = np.empty(len(rows), np.bool_)
-        _all_favourable(self.parameters, self.box.layers, rows, result)
+        _all_favourable(self.parameters, self.box.flat.layers, rows, result)
         return result
 
 
@@ -86,20 +84,17 @@ def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: i
     kept of a network is its activations, from one tensor to the next.
     """
     draws, (row,) = TorchDraws(seed), box.checked(row[None])
-    centre = flat_parameters(box.network)
-    radius = np.float32(box.radius)
+    centre, radius, layers = box.network.parameters, np.float32(box.radius), box.flat.layers
     return bool(
-        _favourable_under_draws(draws.state, draws.words, centre, radius, box.layers, row, samples)
+        _favourable_under_draws(draws.state, draws.words, centre, radius, layers, row, samples)
     )
 
 
 @compiled
-def _draw_all(
-    state: Any, words: Any, centre: Any, radius: Any, layers: Layers, networks: Any
-) -> None:
+def _draw_all(state: Any, words: Any, centre: Any, radius: Any, layers: Any, networks: Any) -> None:
     place = WORDS
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         for first, last in ((start, stop), (stop, stop + n_out)):
             for sample in range(len(networks)):
@@ -109,7 +104,7 @@ def _draw_all(
 
 @compiled
 def _favourable_under_draws(
-    state: Any, words: Any, centre: Any, radius: Any, layers: Layers, row: Any, samples: int
+    state: Any, words: Any, centre: Any, radius: Any, layers: Any, row: Any, samples: int
 ) -> bool:
     widest = layers[:, :2].max()
     inputs, outputs = np.zeros((2, samples, widest + SPARE))
@@ -117,7 +112,7 @@ def _favourable_under_draws(
     drawn = np.zeros(layers[:, 0].max() * layers[:, 1].max() + SPARE, np.float32)
     place = WORDS
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         for sample in range(samples):
             place = _draw(state, words, place, centre[start:stop], radius, drawn)
@@ -147,7 +142,7 @@ def _draw(state: Any, words: Any, place: int, centre: Any, radius: Any, drawn: A
 
 
 @compiled
-def _all_favourable(parameters: Any, layers: Layers, rows: Any, result: Any) -> None:
+def _all_favourable(parameters: Any, layers: Any, rows: Any, result: Any) -> None:
     values = scratch_for(layers)
     for r in range(len(rows)):
         result[r] = True

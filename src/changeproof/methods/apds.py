@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from changeproof.certificates.box import ParameterBox, flat_parameters
+from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import (
     ParameterSample,
     favourable_under_draws,
     samples_needed,
 )
-from changeproof.datasets.task import Floats, Integers, Task
+from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch
-from changeproof.model import Access, Booleans
+from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.updating import update
 
@@ -22,6 +24,7 @@ CERTIFICATE_OFFSET = 1_000_003
 MARGIN_SLACK = 1e-4
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class APDS(Method):
     """Raise the logit margin until the closest counterfactual survives all sampled networks.
 
@@ -45,30 +48,16 @@ class APDS(Method):
     summary = "the closest counterfactual that holds under sampled parameter changes"
     needs = Access.RELU_PARAMETERS
 
-    def __init__(
-        self,
-        *,
-        radius: float | None = None,
-        confidence: float = 0.999,
-        robustness: float = 0.995,
-        first_margin: float = 0.01,
-        margin_step: float = 0.2,
-        last_margin: float = 20.0,
-        engine: Engine = "fast",
-        replicas: int = 10,
-        update_learning_rate: float = 1e-3,
-        update_batch: int = 8,
-    ) -> None:
-        self.radius = radius
-        self.confidence = confidence
-        self.robustness = robustness
-        self.first_margin = first_margin
-        self.margin_step = margin_step
-        self.last_margin = last_margin
-        self.engine = engine
-        self.replicas = replicas
-        self.update_learning_rate = update_learning_rate
-        self.update_batch = update_batch
+    radius: float | None = None
+    confidence: float = 0.999
+    robustness: float = 0.995
+    first_margin: float = 0.01
+    margin_step: float = 0.2
+    last_margin: float = 20.0
+    engine: Engine = "fast"
+    replicas: int = 10
+    update_learning_rate: float = 1e-3
+    update_batch: int = 8
 
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
@@ -84,7 +73,7 @@ class APDS(Method):
 
     def _calibrate(self, task: Task, network: Network) -> float:
         rows, labels = task.rows("update"), task.labels_of("update")
-        before, largest = flat_parameters(network), 0.0
+        before, largest = network.parameters, 0.0
         for replica in range(self.replicas):
             seed = self.context.base_seed + CALIBRATION_OFFSET + replica
             drawn = np.random.default_rng(seed).integers(0, len(rows), len(rows))
@@ -95,7 +84,7 @@ class APDS(Method):
                 learning_rate=self.update_learning_rate,
                 batch=self.update_batch,
             )
-            largest = max(largest, float(np.abs(flat_parameters(updated) - before).max()))
+            largest = max(largest, float(np.abs(updated.parameters - before).max()))
         return largest
 
     def _search(self, factuals: Factuals) -> Candidates:

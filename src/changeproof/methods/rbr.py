@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log
 from changeproof.errors import unknown
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
-from changeproof.methods.search.single_precision import project, single_length
-from changeproof.methods.search.worst_case_odds import NO_TABLE, by_class, log_odds
-from changeproof.model import Booleans, Floats
+from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
+from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.randomness import stream
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
-PEOPLE_AT_ONCE = 256
+FACTUALS_AT_ONCE = 256
 INNER = ("published", "exact")
 # 1 / sqrt(1000), as single precision has it after two roundings.
 STEP_SIZE = float(np.float32(1.0) / np.sqrt(np.float32(1_000.0)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RBR(Method):
     """Find the closest boundary point, then walk to where the worst-case odds are better.
 
@@ -78,38 +79,23 @@ class RBR(Method):
     name = "rbr"
     summary = "descent on the worst-case odds of Gaussian mixtures around the nearest boundary"
 
-    def __init__(
-        self,
-        *,
-        n_rows: int = 1_000,
-        n_steps: int = 100,
-        n_samples: int = 200,
-        sampling_radius: float = 0.2,
-        sigma: float = 1.0,
-        optimistic_radius: float = 0.5,
-        pessimistic_radius: float = 0.5,
-        extra_distance: float = 0.2,
-        inner: str = "published",
-        step_size: float = STEP_SIZE,
-        max_iterations: int = 500,
-        patience: int = 10,
-        tolerance: float = 1e-10,
-    ) -> None:
-        if inner not in INNER:
-            raise unknown("inner search of rbr", inner, INNER)
-        self.n_rows = n_rows
-        self.n_steps = n_steps
-        self.n_samples = n_samples
-        self.sampling_radius = sampling_radius
-        self.sigma = sigma
-        self.optimistic_radius = optimistic_radius
-        self.pessimistic_radius = pessimistic_radius
-        self.extra_distance = extra_distance
-        self.inner = inner
-        self.step_size = step_size
-        self.max_iterations = max_iterations
-        self.patience = patience
-        self.tolerance = tolerance
+    n_rows: int = 1_000
+    n_steps: int = 100
+    n_samples: int = 200
+    sampling_radius: float = 0.2
+    sigma: float = 1.0
+    optimistic_radius: float = 0.5
+    pessimistic_radius: float = 0.5
+    extra_distance: float = 0.2
+    inner: str = "published"
+    step_size: float = STEP_SIZE
+    max_iterations: int = 500
+    patience: int = 10
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        if self.inner not in INNER:
+            raise unknown("inner search of rbr", self.inner, INNER)
 
     def _prepare(self) -> None:
         rows = self.context.task.rows("train")
@@ -132,8 +118,8 @@ class RBR(Method):
         rows = np.full_like(factuals.rows, np.nan)
         there = np.isfinite(boundary.distances)
         places = np.flatnonzero(there)
-        for first in range(0, len(places), PEOPLE_AT_ONCE):
-            some = places[first : first + PEOPLE_AT_ONCE]
+        for first in range(0, len(places), FACTUALS_AT_ONCE):
+            some = places[first : first + FACTUALS_AT_ONCE]
             samples, labels = self._samples(factuals.row_ids[some], boundary.rows[some])
             rows[some], diagnostics["iterations"][some] = self._walk(
                 factuals.rows[some], boundary.rows[some], samples, labels
@@ -145,7 +131,7 @@ class RBR(Method):
         names = ("boundary_distance", "iterations", "favourable_samples")
         return {name: np.full(n, np.nan) for name in names}
 
-    def _samples(self, row_ids: npt.NDArray[np.int64], centres: Floats) -> tuple[Floats, Booleans]:
+    def _samples(self, row_ids: Integers, centres: Floats) -> tuple[Floats, Booleans]:
         """Draw uniformly from the ball around each centre, and label what was drawn."""
         n, n_features = centres.shape
         samples = np.empty((n, self.n_samples, n_features))
@@ -160,10 +146,12 @@ class RBR(Method):
 
     def _walk(
         self, starts: Floats, centres: Floats, samples: Floats, labels: Booleans
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    ) -> tuple[Singles, Integers]:
         rows = centres.astype(np.float32)
         iterations = np.zeros(len(rows), dtype=np.int64)
-        exact = self.inner == "exact"
+        radii, table = (self.optimistic_radius, self.pessimistic_radius), NO_TABLE
+        if self.inner == "exact":
+            table = _table(rows.shape[1], self.sigma, self.pessimistic_radius)
         _walk_all(
             rows,
             iterations,
@@ -171,10 +159,7 @@ class RBR(Method):
             self.extra_distance,
             samples,
             labels,
-            self.sigma,
-            self.optimistic_radius,
-            self.pessimistic_radius,
-            _table(rows.shape[1], self.sigma, self.pessimistic_radius) if exact else NO_TABLE,
+            Mixtures(self.sigma, *radii, table),
             self.step_size,
             self.max_iterations,
             self.patience,
@@ -206,10 +191,7 @@ def _walk_all(
     extra_distance: float,
     samples: Any,
     labels: Any,
-    sigma: float,
-    optimistic_radius: float,
-    pessimistic_radius: float,
-    table: Any,
+    mixtures: Any,
     step_size: float,
     max_iterations: int,
     patience: int,
@@ -226,17 +208,7 @@ def _walk_all(
         while iterations[i] < max_iterations and idle < patience:
             if single_length(here, start) >= radius:
                 break
-            odds = log_odds(
-                here,
-                sorted_samples,
-                features,
-                n_adverse,
-                sigma,
-                optimistic_radius,
-                pessimistic_radius,
-                table,
-                gradient,
-            )
+            odds = log_odds(here, sorted_samples, features, n_adverse, mixtures, gradient)
             value = float(np.float32(odds))
             for k in range(len(here)):
                 here[k] = here[k] - step * np.float32(gradient[k]) - start[k]

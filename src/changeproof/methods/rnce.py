@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.spatial import KDTree as SpatialTree
 
@@ -12,6 +14,7 @@ from changeproof.model import Access
 from changeproof.networks.network import Network
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RNCE(Method):
     """Send people to the nearest training row that stays favourable whatever moves a little.
 
@@ -31,9 +34,8 @@ class RNCE(Method):
     summary = "nearest training row certified favourable for every small parameter change"
     needs = Access.RELU_PARAMETERS
 
-    def __init__(self, *, radius: float = 0.005, max_nodes: int = MAX_NODES) -> None:
-        self.radius = radius
-        self.max_nodes = max_nodes
+    radius: float = 0.005
+    max_nodes: int = MAX_NODES
 
     def _prepare(self) -> None:
         network = self.context.model

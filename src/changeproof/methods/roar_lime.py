@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from changeproof.methods.search.lime import LocalSurrogates
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RoarLime(Method):
     """Walk down the worst-case loss of a LIME surrogate plus penalty x |x' - x|.
 
@@ -40,33 +42,22 @@ class RoarLime(Method):
     name = "roar-lime"
     summary = "gradient descent on the worst case of a local linear surrogate"
 
-    def __init__(
-        self,
-        *,
-        penalty: float = 0.01,
-        radius: float = 0.1,
-        learning_rate: float = 1e-3,
-        tolerance: float = 1e-4,
-        max_steps: int = 20_000,
-        n_samples: int = 20_000,
-        kernel_width: float = 0.75,
-        inverse_penalty: float = 1.0,
-        decimals: int = 4,
-    ) -> None:
-        self.penalty = penalty
-        self.radius = radius
-        self.learning_rate = learning_rate
-        self.tolerance = tolerance
-        self.max_steps = max_steps
-        self.n_samples = n_samples
-        self.kernel_width = kernel_width
-        self.inverse_penalty = inverse_penalty
-        self.decimals = decimals
+    penalty: float = 0.01
+    radius: float = 0.1
+    learning_rate: float = 1e-3
+    tolerance: float = 1e-4
+    max_steps: int = 20_000
+    n_samples: int = 20_000
+    kernel_width: float = 0.75
+    inverse_penalty: float = 1.0
+    decimals: int = 4
+
+    def __post_init__(self) -> None:
         self._surrogates = LocalSurrogates(
-            n_samples=n_samples,
-            kernel_width=kernel_width,
-            inverse_penalty=inverse_penalty,
-            decimals=decimals,
+            n_samples=self.n_samples,
+            kernel_width=self.kernel_width,
+            inverse_penalty=self.inverse_penalty,
+            decimals=self.decimals,
         )
 
     @classmethod
@@ -81,21 +72,22 @@ class RoarLime(Method):
 
     def _search(self, factuals: Factuals) -> Candidates:
         surrogates = self._surrogates.of(self.context, factuals)
-        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
         intercepts = np.array([surrogate.intercept for surrogate in surrogates])
-        fitted = ~np.isnan(intercepts)
         rows = np.full_like(factuals.rows, np.nan)
         steps = np.zeros(len(factuals), dtype=np.int64)
-        rows[fitted], steps[fitted] = walk_all(
-            factuals.rows[fitted],
-            coefficients[fitted],
-            intercepts[fitted],
-            self.penalty,
-            self.radius,
-            self.learning_rate,
-            self.tolerance,
-            self.max_steps,
-        )
+        for i in np.flatnonzero(~np.isnan(intercepts)):
+            rows[i] = factuals.rows[i]
+            steps[i] = walk(
+                rows[i],
+                factuals.rows[i],
+                surrogates[i].coefficients,
+                surrogates[i].intercept,
+                self.penalty,
+                self.radius,
+                self.learning_rate,
+                self.tolerance,
+                self.max_steps,
+            )
         return Candidates(
             rows,
             [surrogate.reason for surrogate in surrogates],
@@ -120,7 +112,7 @@ def walk(
     tolerance: float,
     max_steps: int,
 ) -> int:
-    """Move from one factual, by Adam on the worst-case loss; return the number of steps.
+    """Move `here` from a factual, by Adam on the worst-case loss; return the number of steps.
 
     The least favourable change within the radius takes radius x sign(x') off the coefficients
     and radius off the intercept.
@@ -153,32 +145,3 @@ def walk(
             return step
         before = loss
     return max_steps
-
-
-@compiled
-def walk_all(
-    starts: Any,
-    coefficients: Any,
-    intercepts: Any,
-    penalty: float,
-    radius: float,
-    learning_rate: float,
-    tolerance: float,
-    max_steps: int,
-) -> Any:
-    """Walk from every factual on its own surrogate."""
-    rows = starts.copy()
-    steps = np.empty(len(starts), np.int64)
-    for i in range(len(starts)):
-        steps[i] = walk(
-            rows[i],
-            starts[i],
-            coefficients[i],
-            intercepts[i],
-            penalty,
-            radius,
-            learning_rate,
-            tolerance,
-            max_steps,
-        )
-    return rows, steps

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
-from changeproof.model import Booleans
+from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -20,6 +20,7 @@ LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RobXBalanced(Method):
     """Start from growing spheres; step towards stable training rows until stable.
 
@@ -44,28 +45,15 @@ class RobXBalanced(Method):
     name = "robx-balanced"
     summary = "moved towards stable training rows until as stable as half of them"
 
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        samples: int = 1_000,
-        variance: float = 0.01,
-        anchors: int = 10,
-        stride: float = 0.1,
-        max_steps: int = 800,
-        shell_samples: int = 1_000,
-        shell_step: float = 0.1,
-        max_shells: int = 800,
-    ) -> None:
-        self.quantile = quantile
-        self.samples = samples
-        self.variance = variance
-        self.anchors = anchors
-        self.stride = stride
-        self.max_steps = max_steps
-        self.shell_samples = shell_samples
-        self.shell_step = shell_step
-        self.max_shells = max_shells
+    quantile: float = 0.5
+    samples: int = 1_000
+    variance: float = 0.01
+    anchors: int = 10
+    stride: float = 0.1
+    max_steps: int = 800
+    shell_samples: int = 1_000
+    shell_step: float = 0.1
+    max_shells: int = 800
 
     def _prepare(self) -> None:
         task, model = self.context.task, self.context.model
@@ -168,33 +156,11 @@ class RobXBalanced(Method):
         return results, steps
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RobXRobust(RobXBalanced):
     """The robustness-first configuration: as stable as the most stable tenth."""
 
     name = "robx-robust"
     summary = "moved towards stable training rows until as stable as the top tenth of them"
 
-    def __init__(
-        self,
-        *,
-        quantile: float = 0.9,
-        samples: int = 1_000,
-        variance: float = 0.01,
-        anchors: int = 10,
-        stride: float = 0.1,
-        max_steps: int = 800,
-        shell_samples: int = 1_000,
-        shell_step: float = 0.1,
-        max_shells: int = 800,
-    ) -> None:
-        super().__init__(
-            quantile=quantile,
-            samples=samples,
-            variance=variance,
-            anchors=anchors,
-            stride=stride,
-            max_steps=max_steps,
-            shell_samples=shell_samples,
-            shell_step=shell_step,
-            max_shells=max_shells,
-        )
+    quantile: float = 0.9

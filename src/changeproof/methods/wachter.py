@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access, DifferentiableModel
+from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class Wachter(Method):
     """Walk down features x BCE(f(x'), 1) + penalty x |x' - x|, until f(x') is favourable.
 
@@ -32,18 +33,10 @@ class Wachter(Method):
     summary = "gradient descent on prediction loss plus absolute change"
     needs = Access.GRADIENTS
 
-    def __init__(
-        self,
-        *,
-        penalty: float = 1.0,
-        learning_rate: float = 0.01,
-        target: float = 0.501,
-        max_steps: int = 20_000,
-    ) -> None:
-        self.penalty = penalty
-        self.learning_rate = learning_rate
-        self.target = target
-        self.max_steps = max_steps
+    penalty: float = 1.0
+    learning_rate: float = 0.01
+    target: float = 0.501
+    max_steps: int = 20_000
 
     @classmethod
     def tuning_candidates(cls) -> Sequence[Wachter]:
@@ -61,7 +54,7 @@ class Wachter(Method):
         target_logit = log(self.target / (1.0 - self.target))
         rows = factuals.rows.copy()
         steps = np.full(len(rows), self.max_steps)
-        # The rows still walking, and their state; arrays shrink as people arrive.
+        # The rows still walking, and their state; arrays shrink as rows arrive.
         walking = np.arange(len(rows))
         start = factuals.rows
         here = start.copy()
@@ -71,12 +64,12 @@ class Wachter(Method):
             logits, slopes = model.logits_and_gradients(here)
             loss_slope = (-n_features * sigmoids(-logits))[:, None] * slopes
             gradient = loss_slope + self.penalty * np.sign(here - start)
-            mean = BETA1 * mean + (1.0 - BETA1) * gradient
-            square = BETA2 * square + (1.0 - BETA2) * gradient**2
+            mean = ADAM_BETA1 * mean + (1.0 - ADAM_BETA1) * gradient
+            square = ADAM_BETA2 * square + (1.0 - ADAM_BETA2) * gradient**2
             largest = np.maximum(largest, square)
-            decay1, decay2 = decay1 * BETA1, decay2 * BETA2
+            decay1, decay2 = decay1 * ADAM_BETA1, decay2 * ADAM_BETA2
             size = self.learning_rate / (1.0 - decay1)
-            spread = np.sqrt(largest) / np.sqrt(1.0 - decay2) + EPSILON
+            spread = np.sqrt(largest) / np.sqrt(1.0 - decay2) + ADAM_EPSILON
             here = here - size * mean / spread
             arrived = logits >= target_logit
             if arrived.any():

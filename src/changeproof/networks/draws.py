@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
+from changeproof.model import Singles
 
 WORDS = 624
 SHIFT = 397
@@ -37,9 +37,7 @@ class TorchDraws:
         self._place = WORDS
         seed_state(seed % 2**32, self.state)
 
-    def uniform(
-        self, low: float, high: float, shape: int | Sequence[int]
-    ) -> npt.NDArray[np.float32]:
+    def uniform(self, low: float, high: float, shape: int | Sequence[int]) -> Singles:
         """Return what `torch.empty(shape).uniform_(low, high)` would be filled with."""
         drawn = np.empty(shape, dtype=np.float32)
         first, length = np.float32(low), np.float32(high) - np.float32(low)

@@ -17,7 +17,7 @@ sixteen rows.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -213,23 +213,46 @@ def transpose(weight: Any, scratch: Any) -> Any:
     return result
 
 
+class Workspace(NamedTuple):
+    """Memory for what passes through the layers of a network, one tile after the other.
+
+    `activations` are [layers, widest, rows], `logits` [rows], `deltas` (what comes back, of two
+    layers in turn) [2, widest, rows], `turned` is room for a transposed weight, `zeros` [widest].
+    """
+
+    activations: Any
+    logits: Any
+    deltas: Any
+    turned: Any
+    zeros: Any
+
+
 @compiled
-def backward(
-    parameters: Any,
-    sums: Any,
-    sizes: Any,
-    inputs: Any,
-    activations: Any,
-    logit_deltas: Any,
-    deltas: Any,
-    scratch: Any,
-    zeros: Any,
-    n_rows: int,
-) -> None:
+def workspace(parameters: Any, sizes: Any, n_rows: int) -> Any:
+    """Return memory for tiles of so many rows."""
+    widest = sizes.max()
+    return Workspace(
+        aligned_zeros((len(sizes), widest, n_rows), parameters),
+        aligned_zeros((n_rows,), parameters),
+        aligned_zeros((2, widest, n_rows), parameters),
+        np.zeros(widest * widest, parameters.dtype),
+        np.zeros(widest, parameters.dtype),
+    )
+
+
+@compiled
+def lane_sums(parameters: Any) -> Any:
+    """Return zeros for the lanes of a sum per parameter."""
+    return aligned_zeros((parameters.size, count(parameters)), parameters)
+
+
+@compiled
+def backward(parameters: Any, sizes: Any, inputs: Any, space: Any, sums: Any, n_rows: int) -> None:
     """Add one tile's part of the gradient to its lanes [parameters, lanes].
 
-    `logit_deltas` is the loss's derivative by the logits.
+    The logits of the workspace have been replaced by the loss's derivative by them.
     """
+    activations, logit_deltas, deltas, scratch, zeros = space
     n_layers = len(sizes) - 1
     lanes = count(inputs)
     n_in = sizes[n_layers]
@@ -358,15 +381,22 @@ def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
 
 
 @compiled
+def add_gradient(
+    parameters: Any, sizes: Any, tiles: Any, tile: int, per_weight: Any, space: Any, sums: Any
+) -> None:
+    """Add the gradient of the loss over one tile to its lanes [parameters, lanes]."""
+    rows, logits, n_rows = tiles.rows[tile], space.logits, tiles.labels.shape[1]
+    forward(parameters, sizes, rows, space.activations, logits, n_rows)
+    loss_slopes(logits, tiles.labels[tile], tiles.weights[tile], per_weight, n_rows)
+    backward(parameters, sizes, rows, space, sums, n_rows)
+
+
+@compiled
 def train_network(
     parameters: Any,
     sizes: Any,
-    rows: Any,
-    labels: Any,
-    weights: Any,
-    validation_rows: Any,
-    validation_labels: Any,
-    validation_weights: Any,
+    training: Any,
+    validation: Any,
     adam: bool,
     learning_rate: float,
     weight_decay: float,
@@ -376,66 +406,34 @@ def train_network(
 ) -> tuple[int, int, float]:
     """Train one network in place; return best epoch, epochs run and best validation loss.
 
-    Rows are tiles [tiles, features, rows]; labels and weights [tiles, rows]. The parameters
-    end as those of the best epoch; a best epoch of 0 means that none ever had a finite loss.
+    Training and validation are `Tiles`. The parameters end as those of the best epoch; a best
+    epoch of 0 means that none ever had a finite loss.
     """
-    kind = parameters.dtype.type
-    n_tiles, n_rows = labels.shape
-    n_validation_tiles, n_validation_rows = validation_labels.shape
-    widest, longest = sizes.max(), max(n_rows, n_validation_rows)
-    activations = aligned_zeros(len(sizes) * widest * longest, parameters)
-    activations = activations.reshape(len(sizes), widest, longest)
-    deltas = aligned_zeros(2 * widest * longest, parameters).reshape(2, widest, longest)
-    logits = aligned_zeros(longest, parameters)
-    scratch = np.zeros(widest * widest, parameters.dtype)
-    zeros = np.zeros(widest, parameters.dtype)
+    n_rows = validation.labels.shape[1]
+    longest = max(n_rows, training.labels.shape[1])
+    space, sums = workspace(parameters, sizes, longest), lane_sums(parameters)
     losses = np.zeros(longest)
     gradient = np.zeros_like(parameters)
-    lanes = count(parameters)
-    sums = aligned_zeros(parameters.size * lanes, parameters).reshape(parameters.size, lanes)
-    first_moment = np.zeros_like(parameters)
-    second_moment = np.zeros_like(parameters)
+    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     decays = np.ones(2)
     best_parameters = parameters.copy()
-    per_weight = kind(1.0 / weights.astype(np.float64).sum())
-    validation_total = validation_weights.astype(np.float64).sum()
+    per_weight = parameters.dtype.type(1.0 / training.weights.astype(np.float64).sum())
+    validation_total = validation.weights.astype(np.float64).sum()
     best_loss, best_epoch, epoch = np.inf, 0, 0
     for epoch in range(1, max_epochs + 1):
-        for tile in range(n_tiles):
-            forward(parameters, sizes, rows[tile], activations, logits, n_rows)
-            loss_slopes(logits, labels[tile], weights[tile], per_weight, n_rows)
-            backward(
-                parameters,
-                sums,
-                sizes,
-                rows[tile],
-                activations,
-                logits,
-                deltas,
-                scratch,
-                zeros,
-                n_rows,
-            )
+        for tile in range(len(training.labels)):
+            add_gradient(parameters, sizes, training, tile, per_weight, space, sums)
         add_lanes(sums, gradient)
         if adam:
-            adam_step(
-                parameters,
-                gradient,
-                first_moment,
-                second_moment,
-                decays,
-                learning_rate,
-                weight_decay,
-            )
+            adam_step(parameters, gradient, mean, square, decays, learning_rate, weight_decay)
         else:
-            sgd_step(parameters, gradient, first_moment, epoch, learning_rate, weight_decay)
+            sgd_step(parameters, gradient, mean, epoch, learning_rate, weight_decay)
         lost = spread(0.0)
-        for tile in range(n_validation_tiles):
-            forward(
-                parameters, sizes, validation_rows[tile], activations, logits, n_validation_rows
-            )
-            fill_losses(logits, validation_labels[tile], validation_weights[tile], losses)
-            for r in range(0, n_validation_rows, count(losses)):
+        for tile in range(len(validation.labels)):
+            rows = validation.rows[tile]
+            forward(parameters, sizes, rows, space.activations, space.logits, n_rows)
+            fill_losses(space.logits, validation.labels[tile], validation.weights[tile], losses)
+            for r in range(0, n_rows, count(losses)):
                 lost = plus(lost, load(losses, r))
         loss = tree_sum(lost)
         loss /= validation_total
@@ -449,30 +447,14 @@ def train_network(
 
 
 @compiled
-def logits_around(
-    parameters: Any, sizes: Any, centres: Any, moves: Any, low: Any, high: Any, logits: Any
-) -> None:
-    """Fill logits[model, centre, tile, row] at every centre plus move, clipped to a range.
-
-    Parameters are [models, n], centres [centres, features], moves tiles [tiles, features, rows].
-    """
-    n_features = centres.shape[1]
-    n_tiles, wide, n_rows = moves.shape
-    widest = sizes.max()
-    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
-    activations = activations.reshape(len(sizes), widest, n_rows)
-    inputs = aligned_zeros(wide * n_rows, parameters).reshape(wide, n_rows)
-    for centre in range(centres.shape[0]):
-        for tile in range(n_tiles):
-            for k in range(n_features):
-                x, least, most = centres[centre, k], low[k], high[k]
-                for r in range(n_rows):
-                    value = x + moves[tile, k, r]
-                    value = value if value > least else least
-                    inputs[k, r] = value if value < most else most
-            for model in range(parameters.shape[0]):
-                out = logits[model, centre, tile]
-                forward(parameters[model], sizes, inputs, activations, out, n_rows)
+def fill_logits(parameters: Any, sizes: Any, tiles: Any, logits: Any) -> None:
+    """Fill logits[model, tile, row] of networks [models, n] at tiles [tiles, features, rows]."""
+    n_tiles, _, n_rows = tiles.shape
+    activations = aligned_zeros((len(sizes), sizes.max(), n_rows), parameters)
+    for tile in range(n_tiles):
+        for model in range(len(parameters)):
+            out = logits[model, tile]
+            forward(parameters[model], sizes, tiles[tile], activations, out, n_rows)
 
 
 @compiled
@@ -481,12 +463,8 @@ def logits_and_gradients(
 ) -> None:
     """Fill logits[tile, row] and their derivatives by the inputs, gradients[tile, k, row]."""
     n_tiles, _, n_rows = rows.shape
-    n_layers, widest = len(sizes) - 1, sizes.max()
-    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
-    activations = activations.reshape(len(sizes), widest, n_rows)
-    deltas = aligned_zeros(2 * widest * n_rows, parameters).reshape(2, widest, n_rows)
-    scratch = np.zeros(widest * widest, parameters.dtype)
-    zeros = np.zeros(widest, parameters.dtype)
+    n_layers = len(sizes) - 1
+    activations, _, deltas, scratch, zeros = workspace(parameters, sizes, n_rows)
     head = parameters.size - 1 - sizes[n_layers]
     for tile in range(n_tiles):
         forward(parameters, sizes, rows[tile], activations, logits[tile], n_rows)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from changeproof.arithmetic.lanes import aligned_zeros
+from changeproof.model import Integers, Singles
 from changeproof.networks.kernels import fill_tiles
 
 # Rows of a tile come in whole blocks: two vectors of sixteen float32; one, where there are few.
@@ -18,7 +18,6 @@ ROW_BLOCK = 32
 SMALL_BLOCK = 16
 UNIT_BLOCK = 4
 
-Sizes = npt.NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.floating[Any])
 
 
@@ -27,15 +26,13 @@ def padded(count: int, block: int) -> int:
     return -(-count // block) * block
 
 
-def padded_sizes(n_features: int, hidden: Sequence[int]) -> Sizes:
+def padded_sizes(n_features: int, hidden: Sequence[int]) -> Integers:
     """Return the padded widths of the inputs and the hidden layers."""
     return np.array([padded(units, UNIT_BLOCK) for units in (n_features, *hidden)], dtype=np.int64)
 
 
 def pack(
-    weights: Sequence[npt.NDArray[np.float32]],
-    biases: Sequence[npt.NDArray[np.float32]],
-    dtype: type[Kind],
+    weights: Sequence[Singles], biases: Sequence[Singles], dtype: type[Kind]
 ) -> npt.NDArray[Kind]:
     """Lay out stacked parameters [models, out, in] as padded vectors [models, n]."""
     models = weights[0].shape[0]
@@ -53,8 +50,8 @@ def pack(
 
 
 def unpack(
-    parameters: npt.NDArray[np.float32], n_features: int, hidden: Sequence[int]
-) -> tuple[list[npt.NDArray[np.float32]], list[npt.NDArray[np.float32]]]:
+    parameters: Singles, n_features: int, hidden: Sequence[int]
+) -> tuple[list[Singles], list[Singles]]:
     """Undo `pack` for stacked parameters [models, n]."""
     weights, biases, start = [], [], 0
     widths = (n_features, *hidden, 1)
@@ -93,7 +90,7 @@ def tile_rows(
     n_rows, n_features = rows.shape
     tiles = max(1, -(-n_rows // filled))
     shape = tiles, padded(n_features, UNIT_BLOCK), length
-    result = aligned_zeros(math.prod(shape), np.empty(0, dtype)).reshape(shape)
+    result = aligned_zeros(shape, np.empty(0, dtype))
     fill_tiles(np.ascontiguousarray(rows), result, filled)
     return cast("npt.NDArray[Kind]", result)
 
@@ -107,3 +104,27 @@ def tile_values(
     packed = np.zeros((tiles, filled), dtype)
     packed.reshape(-1)[: len(values)] = values
     return np.pad(packed, ((0, 0), (0, length - filled)))
+
+
+class Tiles(NamedTuple):
+    """Rows [tiles, features, length] to learn from, with labels and weights [tiles, length]."""
+
+    rows: Singles
+    labels: Singles
+    weights: Singles
+
+
+def training_tiles(
+    rows: npt.NDArray[Any],
+    labels: npt.NDArray[Any],
+    weights: npt.NDArray[Any],
+    length: int,
+    *,
+    filled: int | None = None,
+) -> Tiles:
+    """Lay out rows to learn from; what fills up the tiles has no weight."""
+    return Tiles(
+        tile_rows(rows, length, np.float32, filled=filled),
+        tile_values(labels, length, np.float32, filled=filled),
+        tile_values(weights, length, np.float32, filled=filled),
+    )

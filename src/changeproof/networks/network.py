@@ -14,10 +14,18 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
-from changeproof.model import Access, Booleans, Floats
+from changeproof.model import Access, Booleans, Floats, Integers, Singles
 from changeproof.networks import kernels
 from changeproof.networks.draws import TorchDraws
-from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
+from changeproof.networks.flat import FlatNetwork, flatten
+from changeproof.networks.layout import (
+    Kind,
+    pack,
+    padded_sizes,
+    tile_length,
+    tile_rows,
+    unpack,
+)
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,8 +41,8 @@ class Network:
     the threshold does not hang on rounding.
     """
 
-    weights: tuple[npt.NDArray[np.float32], ...]
-    biases: tuple[npt.NDArray[np.float32], ...]
+    weights: tuple[Singles, ...]
+    biases: tuple[Singles, ...]
 
     @classmethod
     def initialised(cls, n_features: int, hidden: Sequence[int], seed: int) -> Self:
@@ -68,10 +76,30 @@ class Network:
         """A network hides nothing."""
         return Access.RELU_PARAMETERS
 
+    @property
+    def parameters(self) -> Singles:
+        """All parameters, one after the other: weight, bias, weight, ..."""
+        pairs = zip(self.weights, self.biases, strict=True)
+        return np.concatenate([array.ravel() for pair in pairs for array in pair])
+
     @cached_property
-    def _packed(self) -> tuple[Floats, Sizes]:
-        stacked = pack([w[None] for w in self.weights], [b[None] for b in self.biases], np.float64)
+    def flat(self) -> FlatNetwork:
+        """The same in double precision, for kernels that go row by row."""
+        return flatten(self.parameters, (self.n_features, *self.hidden, 1))
+
+    def packed(self, dtype: type[Kind]) -> tuple[npt.NDArray[Kind], Integers]:
+        """Return the parameters [1, n] and padded widths for kernels that go tile by tile."""
+        stacked = pack([w[None] for w in self.weights], [b[None] for b in self.biases], dtype)
         return stacked, padded_sizes(self.n_features, self.hidden)
+
+    def with_packed(self, parameters: Singles) -> Network:
+        """Return the network of this shape whose packed parameters [1, n] these are."""
+        weights, biases = unpack(parameters, self.n_features, self.hidden)
+        return Network(tuple(w[0] for w in weights), tuple(b[0] for b in biases))
+
+    @cached_property
+    def _packed(self) -> tuple[Floats, Integers]:
+        return self.packed(np.float64)
 
     def logits(self, rows: Floats) -> Floats:
         """Return the logit of the favourable class, one per row."""
@@ -87,7 +115,7 @@ class Network:
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
-        _check_rows(rows, self.n_features)
+        rows = checked_rows(rows, self.n_features)
         parameters, sizes = self._packed
         length = tile_length(len(rows), EVALUATION_TILE)
         tiles = tile_rows(rows, length, np.float64)
@@ -111,20 +139,20 @@ class Network:
         return nn.Sequential(*layers[:-1], nn.Sigmoid())
 
 
-def evaluate(parameters: Floats, sizes: Sizes, rows: Floats, n_features: int) -> Floats:
+def evaluate(parameters: Floats, sizes: Integers, rows: Floats, n_features: int) -> Floats:
     """Return the logits [models, rows] of packed networks of one shape."""
-    _check_rows(rows, n_features)
+    rows = checked_rows(rows, n_features)
     length = tile_length(len(rows), EVALUATION_TILE)
     tiles = tile_rows(rows, length, np.float64)
-    logits = np.empty((len(parameters), 1, len(tiles), length))
-    unbounded = np.full(n_features, np.inf)
-    origin = np.zeros((1, n_features))
-    kernels.logits_around(parameters, sizes, origin, tiles, -unbounded, unbounded, logits)
+    logits = np.empty((len(parameters), len(tiles), length))
+    kernels.fill_logits(parameters, sizes, tiles, logits)
     return logits.reshape(len(parameters), -1)[:, : len(rows)]
 
 
-def _check_rows(rows: Floats, n_features: int) -> None:
+def checked_rows(rows: Floats, n_features: int) -> Floats:
+    """Return rows as kernels want them, if they are finite and have so many features."""
     if rows.ndim != 2 or rows.shape[1] != n_features:
         raise InputError(f"expected rows of shape (n, {n_features}); got {rows.shape}")
     if not np.isfinite(rows).all():
         raise InputError("a network can only judge finite rows; got NaN or infinity")
+    return np.ascontiguousarray(rows, dtype=np.float64)

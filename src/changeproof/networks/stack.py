@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
-from changeproof.model import Booleans, Floats
-from changeproof.networks.layout import Sizes, pack, padded_sizes
+from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.networks.layout import pack, padded_sizes
 from changeproof.networks.network import Network, evaluate
 
 Tensors = dict[str, npt.NDArray[np.generic]]
@@ -23,9 +23,9 @@ Tensors = dict[str, npt.NDArray[np.generic]]
 class Group:
     """Networks of one shape: parameters [models, out, in] and their places in the stack."""
 
-    positions: npt.NDArray[np.int64]
-    weights: tuple[npt.NDArray[np.float32], ...]
-    biases: tuple[npt.NDArray[np.float32], ...]
+    positions: Integers
+    weights: tuple[Singles, ...]
+    biases: tuple[Singles, ...]
 
     @property
     def n_features(self) -> int:
@@ -33,7 +33,7 @@ class Group:
         return int(self.weights[0].shape[2])
 
     @cached_property
-    def packed(self) -> tuple[Floats, Sizes]:
+    def packed(self) -> tuple[Floats, Integers]:
         """The parameters as the kernels want them."""
         hidden = [weight.shape[1] for weight in self.weights[:-1]]
         return pack(self.weights, self.biases, np.float64), padded_sizes(self.n_features, hidden)
@@ -67,13 +67,9 @@ class NetworkStack:
         for places in by_shape.values():
             members = [networks[place] for place in places]
             layers = range(len(members[0].weights))
-            groups.append(
-                Group(
-                    np.array(places, dtype=np.int64),
-                    tuple(np.stack([m.weights[layer] for m in members]) for layer in layers),
-                    tuple(np.stack([m.biases[layer] for m in members]) for layer in layers),
-                )
-            )
+            weights = tuple(np.stack([m.weights[layer] for m in members]) for layer in layers)
+            biases = tuple(np.stack([m.biases[layer] for m in members]) for layer in layers)
+            groups.append(Group(np.array(places, dtype=np.int64), weights, biases))
         return cls(groups)
 
     @classmethod
@@ -135,11 +131,10 @@ class NetworkStack:
         groups = []
         for number in range(sum(name.endswith(".positions") for name in tensors)):
             layers = range(sum(name.startswith(f"{number}.weight.") for name in tensors))
-            groups.append(
-                Group(
-                    tensors[f"{number}.positions"].astype(np.int64),
-                    tuple(tensors[f"{number}.weight.{i}"].astype(np.float32) for i in layers),
-                    tuple(tensors[f"{number}.bias.{i}"].astype(np.float32) for i in layers),
-                )
+            positions = tensors[f"{number}.positions"].astype(np.int64)
+            weights, biases = (
+                tuple(tensors[f"{number}.{kind}.{i}"].astype(np.float32) for i in layers)
+                for kind in ("weight", "bias")
             )
+            groups.append(Group(positions, weights, biases))
         return cls(groups)

@@ -14,23 +14,15 @@ import numpy.typing as npt
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.model import Floats, Integers, Singles
 from changeproof.networks import kernels
-from changeproof.networks.layout import (
-    pack,
-    padded_sizes,
-    tile_length,
-    tile_rows,
-    tile_values,
-    unpack,
-)
+from changeproof.networks.layout import tile_length, training_tiles
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 
 IMPROVEMENT = 1e-6
 # Rows of the largest tile: activations then stay in a core's cache.
 LARGEST_TILE = 320
-
-Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,16 +96,9 @@ class Trained(NamedTuple):
     """Networks in the order of their recipes, with the history of their training."""
 
     stack: NetworkStack
-    best_epochs: npt.NDArray[np.int64]
-    epochs: npt.NDArray[np.int64]
-    validation_losses: npt.NDArray[np.float64]
-
-
-class _Outcome(NamedTuple):
-    network: Network
-    best_epoch: int
-    epochs: int
-    validation_loss: float
+    best_epochs: Integers
+    epochs: Integers
+    validation_losses: Floats
 
 
 def bootstrap_weights(n_rows: int, sampling_seed: int) -> Singles:
@@ -144,7 +129,7 @@ def train(
     for recipe in recipes:
         _check(recipe, data)
     longest_first = sorted(range(len(recipes)), key=lambda i: -_work(recipes[i], data))
-    outcomes: dict[int, _Outcome] = {}
+    outcomes: dict[int, tuple[Network, int, int, float]] = {}
     with ThreadPoolExecutor(max_workers=threads) as pool:
         waiting = {pool.submit(_train_one, recipes[i], data): i for i in longest_first}
         for future in as_completed(waiting):
@@ -152,33 +137,25 @@ def train(
             if progress is not None:
                 progress(len(outcomes))
     ordered = [outcomes[i] for i in range(len(recipes))]
-    return Trained(
-        NetworkStack.of([outcome.network for outcome in ordered]),
-        np.array([outcome.best_epoch for outcome in ordered], dtype=np.int64),
-        np.array([outcome.epochs for outcome in ordered], dtype=np.int64),
-        np.array([outcome.validation_loss for outcome in ordered], dtype=np.float64),
-    )
+    best_epochs, epochs, losses = np.array([numbers for _, *numbers in ordered]).reshape(-1, 3).T
+    stack = NetworkStack.of([network for network, *_ in ordered])
+    return Trained(stack, best_epochs.astype(np.int64), epochs.astype(np.int64), losses)
 
 
-def _train_one(recipe: TrainingRecipe, data: TrainingData) -> _Outcome:
-    n_features = data.rows.shape[1]
-    start = Network.initialised(n_features, recipe.hidden, recipe.initialisation_seed)
-    sizes = padded_sizes(n_features, recipe.hidden)
-    parameters = pack([w[None] for w in start.weights], [b[None] for b in start.biases], np.float32)
+def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int, int, float]:
+    """Return the network, its best epoch, the number of epochs and its validation loss."""
+    start = Network.initialised(data.rows.shape[1], recipe.hidden, recipe.initialisation_seed)
+    parameters, sizes = start.packed(np.float32)
     weights = _row_weights(recipe, data)
     counted = weights > 0
     labels = data.labels if recipe.labels is None else recipe.labels
     length = tile_length(int(counted.sum()), LARGEST_TILE)
-    validation_length = tile_length(len(data.validation_rows), LARGEST_TILE)
+    validation = data.validation_rows, data.validation_labels, np.ones(len(data.validation_rows))
     best_epoch, epochs, loss = kernels.train_network(
         parameters[0],
         sizes,
-        tile_rows(data.rows[counted], length, np.float32),
-        tile_values(labels[counted], length, np.float32),
-        tile_values(weights[counted], length, np.float32),
-        tile_rows(data.validation_rows, validation_length, np.float32),
-        tile_values(data.validation_labels, validation_length, np.float32),
-        tile_values(np.ones(len(data.validation_rows)), validation_length, np.float32),
+        training_tiles(data.rows[counted], labels[counted], weights[counted], length),
+        training_tiles(*validation, tile_length(len(data.validation_rows), LARGEST_TILE)),
         recipe.optimiser == "adam",
         float(recipe.learning_rate),
         float(recipe.weight_decay),
@@ -188,9 +165,7 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> _Outcome:
     )
     if best_epoch == 0:
         raise InputError(f"training diverged: no epoch had a finite validation loss ({recipe})")
-    stacked_weights, stacked_biases = unpack(parameters, n_features, recipe.hidden)
-    network = Network(tuple(w[0] for w in stacked_weights), tuple(b[0] for b in stacked_biases))
-    return _Outcome(network, best_epoch, epochs, loss)
+    return start.with_packed(parameters), best_epoch, epochs, loss
 
 
 def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]:

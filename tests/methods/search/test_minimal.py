@@ -1,65 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from changeproof import Context, Factuals, Network
-from changeproof.methods.search.dual_simplex import INFEASIBLE, OPTIMAL, solve
-from changeproof.methods.search.exact import prove
 from changeproof.methods.search.minimal import MinimalSearch
-from changeproof.methods.search.region import affine_forms, preactivations, region_optimum
-
-
-@settings(deadline=None, max_examples=150)
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 10_000))
-def test_the_dual_simplex_agrees_with_highs(rows: int, variables: int, seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    slopes = generator.normal(size=(rows, variables))
-    starts = generator.normal(size=rows) * generator.choice([0.1, 1, 3]) + generator.choice([0, 1])
-    capacities = generator.random(variables) * generator.choice([0.5, 3.0, 100.0])
-    capacities[generator.random(variables) < 0.1] = 0.0
-    status, values, prices = solve(slopes, starts, capacities, 5_000)
-    limits = [(0.0, capacity) for capacity in capacities]
-    expected = linprog(np.ones(variables), A_ub=-slopes, b_ub=starts, bounds=limits)
-    if expected.status == 2:
-        assert status == INFEASIBLE
-        return
-    assert status == OPTIMAL
-    assert values.sum() == pytest.approx(expected.fun, abs=1e-6)
-    assert (slopes @ values + starts).min() > -1e-7
-    assert values.min() > -1e-8
-    assert (capacities - values).min() > -1e-8
-    # Prices prove optimality by themselves: they are feasible for the dual and give its value.
-    reduced = 1.0 - slopes.T @ prices
-    dual = -starts @ prices + (np.minimum(reduced, 0.0) * capacities).sum()
-    assert prices.min() >= 0.0
-    assert dual == pytest.approx(expected.fun, abs=1e-6)
-
-
-def flat_of(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    arrays = [a.ravel() for p in zip(network.weights, network.biases, strict=True) for a in p]
-    widths = np.array([network.n_features, *network.hidden])
-    return np.concatenate(arrays).astype(np.float64), widths
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.lists(st.integers(1, 8), min_size=1, max_size=3), st.integers(0, 1000))
-def test_within_a_region_the_network_is_affine(hidden: list[int], seed: int) -> None:
-    network = Network.initialised(4, hidden, seed)
-    flat, widths = flat_of(network)
-    row = np.random.default_rng(seed).normal(size=4)
-    values = np.empty(sum(hidden))
-    turned = MinimalSearch(network, row, row, row[None])._turned
-    logit = preactivations(turned, widths, row, values)
-    assert logit == network.logits(row[None])[0]
-    slopes, constants = np.empty((sum(hidden) + 1, 4)), np.empty(sum(hidden) + 1)
-    affine_forms(flat, widths, values > 0, slopes, constants)
-    np.testing.assert_allclose(slopes @ row + constants, [*values, logit], atol=1e-10)
-    _, gradient = network.logits_and_gradients(row[None])
-    np.testing.assert_allclose(slopes[-1], gradient[0], atol=1e-10)
+from changeproof.methods.search.minimal_proof import prove
 
 
 def test_closed_form_of_one_neuron() -> None:
@@ -77,19 +22,6 @@ def test_closed_form_of_one_neuron() -> None:
     assert np.isnan(nowhere.search(np.zeros((1, 2)), 0.0)).all()
     outside = wide.search(np.array([[-12.0, 0.0]]), 0.0)
     assert outside[0, 0] >= -9.0
-
-
-def test_region_optimum_is_infinite_where_the_region_cannot_reach() -> None:
-    network = Network(
-        (np.array([[1.0]], np.float32), np.array([[1.0]], np.float32)),
-        (np.zeros(1, np.float32), np.array([-1.0], np.float32)),
-    )
-    flat, widths = flat_of(network)
-    room = np.array([5.0])
-    off = region_optimum(flat, widths, np.zeros(1), room, room, np.array([False]), 0.0)
-    on = region_optimum(flat, widths, np.zeros(1), room, room, np.array([True]), 0.0)
-    assert off[0] == np.inf
-    assert on[0] == pytest.approx(1.0)
 
 
 def test_answers_reach_the_target_in_range_and_are_close_to_the_proven_optimum(

@@ -1,6 +1,6 @@
 """What a network says of many points, in single precision and with a bound on the error.
 
-Searches that judge thousands of points per person first rule out what an estimate rules out for
+Searches that judge thousands of points per factual first rule out what an estimate rules out for
 certain. Whatever is left is judged in double precision, so that estimates change no answer.
 """
 
@@ -12,24 +12,20 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import sigmoid
 from changeproof.arithmetic.lanes import aligned_zeros
-from changeproof.certificates.box import ParameterBox
-from changeproof.datasets.task import Floats, Integers
-from changeproof.model import Booleans
-from changeproof.networks.kernels import forward
-from changeproof.networks.layout import Sizes, pack, padded_sizes, tile_length, tile_rows
+from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.networks.flat import layer_at
+from changeproof.networks.kernels import forward, workspace
+from changeproof.networks.layout import tile_length, tile_rows
 from changeproof.networks.network import Network
 
 LARGEST_TILE = 256
 SINGLE_ROUNDING = 2.0**-24
 # What a mean of probabilities can be off by adding up.
 ROUNDING_OF_MEANS = 1e-6
-
-Singles = npt.NDArray[np.float32]
 
 
 class Moves(NamedTuple):
@@ -57,14 +53,9 @@ class Estimates:
     high: Floats | None = None
 
     @cached_property
-    def _packed(self) -> tuple[Singles, Sizes]:
-        network = self.network
-        stacked = [w[None] for w in network.weights], [b[None] for b in network.biases]
-        return pack(*stacked, np.float32)[0], padded_sizes(network.n_features, network.hidden)
-
-    @cached_property
-    def _box(self) -> ParameterBox:
-        return ParameterBox(self.network, 0.0)
+    def _packed(self) -> tuple[Singles, Integers]:
+        (parameters,), sizes = self.network.packed(np.float32)
+        return parameters, sizes
 
     @cached_property
     def _range(self) -> tuple[Floats, Floats]:
@@ -134,17 +125,17 @@ class Estimates:
         reach = np.abs(centres).max(axis=0, initial=0.0) + moves.reach
         low, high = self._range
         reach = np.minimum(reach, np.maximum(np.abs(low), np.abs(high)))
-        return float(_error(self._box.centre, self._box.layers, reach))
+        return float(_error(self.network.flat, reach))
 
 
 @compiled
-def _error(flat: Any, layers: Any, reach: Any) -> float:
-    largest = reach
+def _error(network: Any, reach: Any) -> float:
+    flat, layers, largest = network.parameters, network.layers, reach
     errors = np.empty(len(reach))
     for k in range(len(reach)):
         errors[k] = 3.0 * SINGLE_ROUNDING * reach[k]
     for layer in range(len(layers)):
-        n_in, n_out, start, _ = layers[layer]
+        n_in, n_out, start, _ = layer_at(layers, layer)
         totals, carried = np.empty(n_out), np.empty(n_out)
         for i in range(n_out):
             total, error = abs(flat[start + n_in * n_out + i]), 0.0
@@ -173,11 +164,9 @@ def _first_possible(
 ) -> None:
     n_features = centres.shape[1]
     n_groups, n_tiles, wide, n_rows = tiles.shape
-    widest = sizes.max()
-    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
-    activations = activations.reshape(len(sizes), widest, n_rows)
-    inputs = aligned_zeros(wide * n_rows, parameters).reshape(wide, n_rows)
-    logits = aligned_zeros(n_rows, parameters)
+    space = workspace(parameters, sizes, n_rows)
+    activations, logits = space.activations, space.logits
+    inputs = aligned_zeros((wide, n_rows), parameters)
     for centre in range(len(centres)):
         found[centre] = n_groups
         for group in range(groups[centre], n_groups):
@@ -212,11 +201,9 @@ def _may_be_stable(
 ) -> None:
     n_features = points.shape[1]
     n_tiles, wide, n_rows = tiles.shape
-    widest = sizes.max()
-    activations = aligned_zeros(len(sizes) * widest * n_rows, parameters)
-    activations = activations.reshape(len(sizes), widest, n_rows)
-    inputs = aligned_zeros(wide * n_rows, parameters).reshape(wide, n_rows)
-    logits = aligned_zeros(n_rows, parameters)
+    space = workspace(parameters, sizes, n_rows)
+    activations, logits = space.activations, space.logits
+    inputs = aligned_zeros((wide, n_rows), parameters)
     probabilities = np.empty(n_rows)
     for point in range(len(points)):
         result[point] = True

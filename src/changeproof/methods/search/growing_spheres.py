@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from changeproof.certificates.reach import adverse_radii
-from changeproof.datasets.task import Floats, Integers
 from changeproof.methods.search.estimates import Estimates, Moves, tiled_moves
-from changeproof.model import Booleans, Model
+from changeproof.model import Booleans, Floats, Integers, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -87,7 +86,7 @@ class GrowingSpheres:
         searching = np.flatnonzero(shells < self.max_shells)
         at_once = max(1, (ESTIMATES_AT_ONCE if estimates else ROWS_AT_ONCE) // self.samples)
         while len(searching):
-            # People are at different shells; those who are nearest to theirs go first.
+            # Centres are at different shells; those at the nearest go first.
             some = shells[searching].min() // SHELLS_AT_ONCE
             active = searching[shells[searching] // SHELLS_AT_ONCE == some][:at_once]
             first = some * SHELLS_AT_ONCE
@@ -142,7 +141,7 @@ class GrowingSpheres:
             np.clip(candidates, self.low, self.high, out=candidates)
         accepted = accept(candidates)
         candidates, who = candidates[accepted], who[accepted]
-        # Sorted by person, then by length; ties by the order of the draws.
+        # Sorted by centre, then by length; ties by the order of the draws.
         order = np.lexsort((self._lengths(candidates - centres[who]), who))
         hit, first = np.unique(who[order], return_index=True)
         points: Floats = np.full(centres.shape, np.nan)

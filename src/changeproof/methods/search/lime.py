@@ -7,7 +7,7 @@ so LIME's scale is the one that rows are in already, and its samples are standar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,8 @@ from changeproof.arithmetic.lanes import (
     times,
     tree_sum,
 )
-from changeproof.datasets.task import Floats
 from changeproof.methods.method import Context, Factuals
-from changeproof.model import Booleans
+from changeproof.model import Booleans, Floats
 from changeproof.networks.kernels import add_lanes, add_outer_product
 from changeproof.networks.layout import tile_length, tile_rows, tile_values
 from changeproof.randomness import stream
@@ -68,6 +67,7 @@ class Surrogate:
     reason: str = ""
 
 
+@dataclass(kw_only=True, eq=False)
 class LocalSurrogates:
     """Fit surrogates, each from its factual's own random stream, and remember them.
 
@@ -86,15 +86,12 @@ class LocalSurrogates:
         Coefficients and intercept are rounded to so many decimals.
     """
 
-    def __init__(
-        self, *, n_samples: int, kernel_width: float, inverse_penalty: float, decimals: int
-    ) -> None:
-        self.n_samples = n_samples
-        self.kernel_width = kernel_width
-        self.inverse_penalty = inverse_penalty
-        self.decimals = decimals
-        self._context: Context | None = None
-        self._known: dict[tuple[int, bytes], Surrogate] = {}
+    n_samples: int
+    kernel_width: float
+    inverse_penalty: float
+    decimals: int
+    _context: Context | None = field(default=None, init=False)
+    _known: dict[tuple[int, bytes], Surrogate] = field(default_factory=dict, init=False)
 
     def of(self, context: Context, factuals: Factuals) -> list[Surrogate]:
         """Return the surrogates of the context's model around the factuals."""
@@ -198,13 +195,12 @@ def _logistic(
     """
     n_tiles, n_features, n_rows = tiles.shape
     lanes = count(tiles)
-    logits, residuals = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
-    bends, losses = aligned_zeros(n_rows, tiles), aligned_zeros(n_rows, tiles)
-    agreements = aligned_zeros(n_rows, tiles)
-    bent = aligned_zeros(n_features * n_rows, tiles).reshape(n_features, n_rows)
-    slopes = aligned_zeros(n_features * lanes, tiles).reshape(n_features, lanes)
-    products = aligned_zeros(n_features * n_features * lanes, tiles)
-    products = products.reshape(n_features * n_features, lanes)
+    logits, residuals = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
+    bends, losses = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
+    agreements = aligned_zeros((n_rows,), tiles)
+    bent = aligned_zeros((n_features, n_rows), tiles)
+    slopes = aligned_zeros((n_features, lanes), tiles)
+    products = aligned_zeros((n_features * n_features, lanes), tiles)
     loss, agreement = spread(0.0), spread(0.0)
     for tile in range(n_tiles):
         rows = tiles[tile]

@@ -23,7 +23,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import log
@@ -163,7 +162,7 @@ def solve_pessimistic(
 def pessimistic_table(n_features: int, sigma: float, radius: float) -> Any:
     """Return values and derivatives of `solve_pessimistic` at even steps of [0, sigma + radius].
 
-    Beyond, where people's samples are in practice, it is fast enough not to need a table.
+    Beyond, where samples are in practice, it is fast enough not to need a table.
     """
     table = np.empty((TABLE_CELLS + 1, 2))
     for i in range(TABLE_CELLS + 1):
@@ -174,7 +173,7 @@ def pessimistic_table(n_features: int, sigma: float, radius: float) -> Any:
 
 @compiled
 def pessimistic(
-    c: float, n_features: int, sigma: float, radius: float, table: npt.NDArray[np.float64]
+    c: float, n_features: int, sigma: float, radius: float, table: Any
 ) -> tuple[float, float]:
     """Return what `solve_pessimistic` does, from its table where that would be slow."""
     if c >= sigma + radius:

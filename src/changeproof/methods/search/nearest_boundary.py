@@ -1,4 +1,4 @@
-"""The closest favourable point on the segments from a person to favourable rows.
+"""The closest favourable point on the segments from a factual to favourable rows.
 
 Every segment carries the same evenly spaced steps. The first step that is favourable on the
 segment where that happens soonest is the closest favourable one of all the steps of all the
@@ -19,14 +19,14 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.model import Floats, Model
 
 SHELL_POINTS = 512
-PEOPLE_AT_ONCE = 16
+FACTUALS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """Per person: the closest favourable step [people, features] and its distance.
+    """Per factual: the closest favourable step [factuals, features] and its distance.
 
-    Both are NaN for people on whose segments no step is favourable.
+    Both are NaN for factuals on whose segments no step is favourable.
     """
 
     rows: Floats
@@ -34,100 +34,88 @@ class Boundary:
 
 
 def nearest_boundary(
-    model: Model, people: Floats, favourable_rows: Floats, *, n_rows: int, n_steps: int
+    model: Model, factuals: Floats, favourable_rows: Floats, *, n_rows: int, n_steps: int
 ) -> Boundary:
-    """Look on the segments from each person to their nearest rows for a favourable point.
+    """Look on the segments from each factual to their nearest rows for a favourable point.
 
     Parameters
     ----------
     model
         Judges the points.
-    people
-        Where the segments start [people, features].
+    factuals
+        Where the segments start [factuals, features].
     favourable_rows
         Where they may end [rows, features]; at least one.
     n_rows
-        How many of these a person is connected with, by absolute distance.
+        How many of these a factual is connected with, by absolute distance.
     n_steps
         Points per segment, both ends included.
     """
     fractions = np.arange(n_steps) / (n_steps - 1)
-    found = Boundary(np.full(people.shape, np.nan), np.full(len(people), np.nan))
-    for first in range(0, len(people), PEOPLE_AT_ONCE):
-        some = slice(first, first + PEOPLE_AT_ONCE)
-        _search_some(
-            model,
-            people[some],
-            favourable_rows,
-            n_rows,
-            fractions,
-            found.rows[some],
-            found.distances[some],
-        )
+    found = Boundary(np.full(factuals.shape, np.nan), np.full(len(factuals), np.nan))
+    for first in range(0, len(factuals), FACTUALS_AT_ONCE):
+        some = slice(first, first + FACTUALS_AT_ONCE)
+        part = Boundary(found.rows[some], found.distances[some])
+        _search_some(model, factuals[some], favourable_rows, n_rows, fractions, part)
     return found
 
 
 def _search_some(
-    model: Model,
-    people: Floats,
-    rows: Floats,
-    n_rows: int,
-    fractions: Floats,
-    found: Floats,
-    found_distances: Floats,
+    model: Model, factuals: Floats, rows: Floats, n_rows: int, fractions: Floats, found: Boundary
 ) -> None:
-    lengths = cdist(people, rows, "cityblock")
+    lengths = cdist(factuals, rows, "cityblock")
     ends = np.argsort(lengths, axis=1, kind="stable")[:, :n_rows]
     lengths = np.take_along_axis(lengths, ends, axis=1)
-    # The next step to judge on each segment; step 0 is the person.
+    # The next step to judge on each segment; step 0 is the factual.
     steps = np.ones(ends.shape, dtype=np.int64)
-    reached = np.zeros(len(people))
-    searching = np.arange(len(people))
+    reached = np.zeros(len(factuals))
+    searching = np.arange(len(factuals))
     while len(searching):
         counts = _plan_shells(lengths, steps, fractions, searching, SHELL_POINTS, reached)
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        points = np.empty((offsets[-1], people.shape[1]))
+        points = np.empty((offsets[-1], factuals.shape[1]))
         distances = np.empty(len(points))
         _fill_shells(
-            people, rows, ends, lengths, steps, fractions, searching, reached, points, distances
+            factuals, rows, ends, lengths, steps, fractions, searching, reached, points, distances
         )
         if len(points):
             favourable = model.favourable(points)
-            _settle(favourable, points, distances, offsets, searching, found, found_distances)
-        searching = searching[(counts > 0) & np.isnan(found_distances[searching])]
+            best = found.rows, found.distances
+            _settle(favourable, points, distances, offsets, searching, *best)
+        searching = searching[(counts > 0) & np.isnan(found.distances[searching])]
 
 
 @compiled
 def _plan_shells(
     lengths: Any, steps: Any, fractions: Any, searching: Any, quota: int, reached: Any
 ) -> Any:
-    """Move each person's reach outwards to hold about `quota` more steps; return how many.
+    """Move each factual's reach outwards to hold about `quota` more steps; return how many.
 
     At least one is added where any is left.
     """
     n_steps = len(fractions)
     counts = np.zeros(len(searching), np.int64)
-    for place, person in enumerate(searching):
+    for place, factual in enumerate(searching):
         density, nearest = 0.0, np.inf
         for i in range(lengths.shape[1]):
-            if steps[person, i] < n_steps:
-                density += (n_steps - 1) / lengths[person, i]
-                nearest = min(nearest, fractions[steps[person, i]] * lengths[person, i])
+            if steps[factual, i] < n_steps:
+                density += (n_steps - 1) / lengths[factual, i]
+                nearest = min(nearest, fractions[steps[factual, i]] * lengths[factual, i])
         if nearest == np.inf:
             continue
-        reach = max(reached[person] + quota / density, nearest)
-        reached[person] = reach
+        reach = max(reached[factual] + quota / density, nearest)
+        reached[factual] = reach
         for i in range(lengths.shape[1]):
-            step = steps[person, i]
-            while step < n_steps and fractions[step] * lengths[person, i] <= reach:
+            step = steps[factual, i]
+            while step < n_steps and fractions[step] * lengths[factual, i] <= reach:
                 step += 1
-            counts[place] += step - steps[person, i]
+            counts[place] += step - steps[factual, i]
     return counts
 
 
 @compiled
 def _fill_shells(
-    people: Any,
+    factuals: Any,
     rows: Any,
     ends: Any,
     lengths: Any,
@@ -139,19 +127,19 @@ def _fill_shells(
     distances: Any,
 ) -> None:
     """Write down the planned steps, nearest segment first, and go past them."""
-    n_steps, n_features = len(fractions), people.shape[1]
+    n_steps, n_features = len(fractions), factuals.shape[1]
     n = 0
-    for person in searching:
+    for factual in searching:
         for i in range(lengths.shape[1]):
-            step, length, end = steps[person, i], lengths[person, i], ends[person, i]
-            while step < n_steps and fractions[step] * length <= reached[person]:
+            step, length, end = steps[factual, i], lengths[factual, i], ends[factual, i]
+            while step < n_steps and fractions[step] * length <= reached[factual]:
                 distances[n] = fractions[step] * length
                 for k in range(n_features):
-                    start = people[person, k]
+                    start = factuals[factual, k]
                     points[n, k] = start + fractions[step] * (rows[end, k] - start)
                 n += 1
                 step += 1
-            steps[person, i] = step
+            steps[factual, i] = step
 
 
 @compiled
@@ -164,16 +152,16 @@ def _settle(
     found: Any,
     found_distances: Any,
 ) -> None:
-    """Keep each person's closest favourable step of this shell, of equals the first."""
-    for place, person in enumerate(searching):
+    """Keep each factual's closest favourable step of this shell, of equals the first."""
+    for place, factual in enumerate(searching):
         best, closest = -1, np.inf
         for n in range(offsets[place], offsets[place + 1]):
             if favourable[n] and distances[n] < closest:
                 best, closest = n, distances[n]
         if best >= 0:
             for k in range(found.shape[1]):
-                found[person, k] = points[best, k]
-            found_distances[person] = closest
+                found[factual, k] = points[best, k]
+            found_distances[factual] = closest
 
 
 def largest_distance(rows: Floats) -> float:

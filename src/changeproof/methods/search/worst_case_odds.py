@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,19 @@ from changeproof.methods.search.mixture_bounds import corner, optimistic, pessim
 
 # Given instead of a table of least log-densities: every favourable sample is in the corner.
 NO_TABLE = np.empty((0, 2))
+
+
+class Mixtures(NamedTuple):
+    """Gaussians of deviation sigma around samples, and how far they may move.
+
+    The radii are those of the adverse and of the favourable mixture; the table is that of
+    `pessimistic_table`, or `NO_TABLE`.
+    """
+
+    sigma: float
+    optimistic_radius: float
+    pessimistic_radius: float
+    table: Any
 
 
 @compiled
@@ -39,21 +52,14 @@ def by_class(samples: Any, labels: Any) -> Any:
 
 @compiled
 def log_odds(
-    here: Any,
-    samples: Any,
-    features: Any,
-    n_adverse: int,
-    sigma: float,
-    optimistic_radius: float,
-    pessimistic_radius: float,
-    table: Any,
-    gradient: Any,
+    here: Any, samples: Any, features: Any, n_adverse: int, mixtures: Any, gradient: Any
 ) -> float:
     """Return the worst-case log-odds of adverse to favourable, and fill in their gradient.
 
     Samples come as `by_class` gives them; the part of a class without samples is left out.
-    Favourable samples are in the corner if the table is empty.
+    Favourable samples are in the corner if there is no table.
     """
+    sigma, optimistic_radius, pessimistic_radius, table = mixtures
     n_samples, n_features = samples.shape
     distances = np.zeros(n_samples)
     for k in range(n_features):

@@ -1,4 +1,4 @@
-"""The minimum-l1 counterfactual, proven: a mixed-integer programme on HiGHS.
+"""The minimum-l1 counterfactual, proven: a mixed-integer programme.
 
 The length of an answer that is already known bounds the search to a ball. Over that ball the
 first layer's pre-activations have exact bounds (a knapsack each); those of later layers come from
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import highspy
 import numpy as np
 
-from changeproof.datasets.task import Floats
+from changeproof.certificates.programme import Programme, Relaxation
+from changeproof.model import Floats
 from changeproof.networks.network import Network
 
-RELATIVE_GAP = 1e-3
+RELATIVE_GAP, ABSOLUTE_GAP = 1e-3, 1e-6
 MAX_NODES = 20_000
 BALL_SLACK = 1e-6
 
@@ -33,52 +33,19 @@ class Proof(NamedTuple):
     proven: bool
 
 
-class _Model:
+class _Search:
     """A programme over moves up, moves down and activations, built layer by layer."""
 
     def __init__(self, network: Network, origin: Floats, up: Floats, down: Floats, radius: float):
-        self.network, self.origin = network, origin
-        self.up, self.down, self.radius = np.minimum(up, radius), np.minimum(down, radius), radius
-        n_features = len(origin)
-        self.lower = [0.0] * (2 * n_features)
-        self.upper = [*self.up, *self.down]
-        self.binary = [False] * (2 * n_features)
-        self.rows: list[tuple[dict[int, float], float]] = []  # (coefficients, at least)
-        self.rows.append((dict.fromkeys(range(2 * n_features), -1.0), -radius))
+        self.network, self.origin, self.radius = network, origin, radius
+        self.up, self.down = np.minimum(up, radius), np.minimum(down, radius)
+        self.programme = Programme()
+        for room in (*self.up, *self.down):
+            self.programme.add_column(0.0, room, cost=1.0)
+        self.add_row(dict.fromkeys(range(2 * len(origin)), -1.0), -radius)
 
-    def add_column(self, upper: float, *, binary: bool = False) -> int:
-        self.lower.append(0.0)
-        self.upper.append(upper)
-        self.binary.append(binary)
-        return len(self.lower) - 1
-
-    def solver(
-        self, costs: dict[int, float], *, relaxed: bool, max_nodes: int = MAX_NODES
-    ) -> highspy.Highs:
-        """Return a solver that holds the programme, ready to run."""
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(self.lower), len(self.rows)
-        objective = np.zeros(len(self.lower))
-        objective[list(costs)] = list(costs.values())
-        model.col_cost_ = objective
-        model.col_lower_, model.col_upper_ = np.array(self.lower), np.array(self.upper)
-        model.row_lower_ = np.array([at_least for _, at_least in self.rows])
-        model.row_upper_ = np.full(len(self.rows), highspy.kHighsInf)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        counts = [len(coefficients) for coefficients, _ in self.rows]
-        model.a_matrix_.start_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        model.a_matrix_.index_ = np.array([c for row, _ in self.rows for c in row], dtype=np.int32)
-        model.a_matrix_.value_ = np.array([v for row, _ in self.rows for v in row.values()])
-        if not relaxed and any(self.binary):
-            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            model.integrality_ = [kinds[binary] for binary in self.binary]
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        options: dict[str, float] = {"output_flag": False, "threads": 1, "random_seed": 0}
-        options |= {"mip_rel_gap": RELATIVE_GAP, "mip_max_nodes": max_nodes}
-        for name, value in options.items():
-            solver.setOptionValue(name, value)
-        solver.passModel(model)
-        return solver
+    def add_row(self, coefficients: dict[int, float], at_least: float) -> None:
+        self.programme.add_row([*coefficients], [*coefficients.values()], at_least=at_least)
 
     def add_network(self) -> dict[int, float]:
         """Add every hidden layer; return the logit's coefficients without its constant."""
@@ -118,16 +85,16 @@ class _Model:
         """Add relu(inputs + constant), given bounds; return its column, if it can be active."""
         if high <= 0.0:
             return None
-        column = self.add_column(high)
+        column = self.programme.add_column(0.0, high)
         # activation >= pre-activation
-        self.rows.append(({column: 1.0, **_scaled(inputs, -1.0)}, constant))
+        self.add_row({column: 1.0, **_scaled(inputs, -1.0)}, constant)
         if low >= 0.0:
-            self.rows.append(({column: -1.0, **inputs}, -constant))
+            self.add_row({column: -1.0, **inputs}, -constant)
             return column
-        switch = self.add_column(1.0, binary=True)
+        switch = self.programme.add_column(0.0, 1.0, binary=True)
         # activation <= pre-activation - low (1 - switch), activation <= high switch
-        self.rows.append(({column: -1.0, **inputs, switch: low}, low - constant))
-        self.rows.append(({column: -1.0, switch: high}, 0.0))
+        self.add_row({column: -1.0, **inputs, switch: low}, low - constant)
+        self.add_row({column: -1.0, switch: high}, 0.0)
         return column
 
     def _tightened(
@@ -135,18 +102,14 @@ class _Model:
     ) -> tuple[Floats, Floats]:
         """Bound undecided pre-activations by linear programmes over the layers before."""
         low, high = low.copy(), high.copy()
-        # One programme, run again and again from where it stands with other costs.
-        solver = self.solver({}, relaxed=True)
-        columns = np.arange(len(self.lower), dtype=np.int32)
+        relaxation = Relaxation(self.programme)
         for j in np.flatnonzero((low < 0.0) & (high > 0.0)):
-            costs = np.zeros(len(columns))
+            costs = np.zeros(len(self.programme.costs))
             costs[list(inputs[j])] = list(inputs[j].values())
             for sign, bounds in ((1.0, low), (-1.0, high)):
-                solver.changeColsCost(len(columns), columns, sign * costs)
-                solver.run()
-                if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-                    value = sign * solver.getInfo().objective_function_value + constants[j]
-                    bounds[j] = value - sign * BALL_SLACK
+                least = relaxation.minimum(sign * costs)
+                if least is not None:
+                    bounds[j] = sign * least + constants[j] - sign * BALL_SLACK
         return low, high
 
 
@@ -186,24 +149,15 @@ def prove(
     max_nodes
         The budget, in branch-and-bound nodes.
     """
-    model = _Model(network, origin, high - origin, origin - low, known_length + BALL_SLACK)
-    logit = model.add_network()
-    model.rows.append((logit, target - float(network.biases[-1][0])))
-    n_moves = 2 * len(origin)
-    costs = dict.fromkeys(range(n_moves), 1.0)
-    solver = model.solver(costs, relaxed=False, max_nodes=max_nodes)
-    solver.run()
-    status, information = solver.getModelStatus(), solver.getInfo()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        return Proof(None, known_length, proven=True)
-    mixed = any(model.binary)
-    bound = information.mip_dual_bound if mixed else information.objective_function_value
-    found = information.primal_solution_status == int(
-        highspy.SolutionStatus.kSolutionStatusFeasible
+    search = _Search(network, origin, high - origin, origin - low, known_length + BALL_SLACK)
+    search.add_row(search.add_network(), target - float(network.biases[-1][0]))
+    solution = search.programme.solve(
+        max_nodes, relative_gap=RELATIVE_GAP, absolute_gap=ABSOLUTE_GAP
     )
+    if solution.infeasible:
+        return Proof(None, known_length, proven=True)
     move = None
-    if found:
-        moves = np.array(solver.getSolution().col_value)[:n_moves]
-        move = moves[: len(origin)] - moves[len(origin) :]
-    proven = status == highspy.HighsModelStatus.kOptimal
-    return Proof(move, float(max(0.0, bound)), proven)
+    if solution.values is not None:
+        up, down = solution.values[: 2 * len(origin)].reshape(2, -1)
+        move = up - down
+    return Proof(move, max(0.0, solution.bound), solution.optimal)

@@ -1,9 +1,13 @@
-"""A linear bound carried backwards through the layers, over a box of parameters.
+"""Bounds on all neurons over a box of parameters, layer by layer.
 
-Interval arithmetic lets the neurons of a layer see different activations of the layer before;
-here the logit is bounded by one linear function of a layer's activations after the other, down
-to the first layer, whose activations are independent of each other.
+Given the activations h before it, a neuron's pre-activation ranges from low(h) = (w - radius).h +
+b - radius to high(h) = (w + radius).h + b + radius, since h is not negative. Both are linear in
+h, and each has a smallest and a largest value over the intervals of h: four bounds per neuron.
+In the first layer the row is fixed, may have either sign, and low and high are numbers.
 
+Interval arithmetic lets the neurons of a layer see different activations of the layer before. The
+same four values are therefore also bounded by one linear function of a layer's activations after
+the other, carried backwards to the first layer, whose activations are independent of each other.
 What multiplies a neuron from above by a positive factor wants it small: the neuron is at least
 low(h), and at least zero. What multiplies it by a negative factor wants it large: it is at most
 high(h) if that is positive for all h, else it lies below the line from (least high, 0) to
@@ -18,43 +22,71 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.interval import (
-    HIGH_MAX,
-    HIGH_MIN,
-    LOW_MAX,
-    LOW_MIN,
-    first_layer_bounds,
-    layer_bounds,
-)
 from changeproof.model import Floats
+from changeproof.networks.flat import layer_at, layer_sums
+
+# The smallest and the largest value of low(h), then of high(h).
+LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX = range(4)
 
 
-def backward_bounds(box: ParameterBox, rows: Floats) -> tuple[Floats, Floats]:
-    """Return bounds below and above the logit; never worse than those of interval arithmetic."""
-    bounds = tight_neuron_bounds(box, rows)
-    return bounds[:, LOW_MIN, -1].copy(), bounds[:, HIGH_MAX, -1].copy()
+def neuron_bounds(box: ParameterBox, rows: Floats, *, tight: bool = True) -> Floats:
+    """Return four bounds per row and neuron [rows, 4, neurons]; the last neuron is the logit.
 
-
-def tight_neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
-    """Return four bounds per row and neuron [rows, 4, neurons], as `neuron_bounds` does."""
+    Those of interval arithmetic alone if they need not be tight, else the better of both ways.
+    """
     rows = box.checked(rows)
-    bounds = np.empty((len(rows), 4, box.n_neurons))
-    _tight_neuron_bounds(box.centre, box.turned, box.layers, box.radius, rows, bounds)
+    bounds = np.empty((len(rows), 4, box.flat.n_neurons))
+    _neuron_bounds(box.flat, box.radius, rows, tight, bounds)
     return bounds
 
 
 @compiled
-def _tight_neuron_bounds(
-    centre: Any, turned: Any, layers: Any, radius: float, rows: Any, bounds: Any
-) -> None:
+def _neuron_bounds(network: Any, radius: float, rows: Any, tight: bool, bounds: Any) -> None:
+    centre, turned, layers = network
     scratch = np.empty((2, layers[:, :2].max()))
     for r in range(len(rows)):
         first_layer_bounds(turned, layers, radius, rows[r], bounds[r])
         for layer in range(1, len(layers)):
             layer_bounds(turned, layers, radius, layer, bounds[r])
             # What reads the first layer is linear in a box: intervals are exact there.
-            if layer > 1:
+            if tight and layer > 1:
                 tighten_layer(centre, layers, radius, layer, bounds[r], scratch)
+
+
+@compiled
+def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds: Any) -> None:
+    """Bound the neurons that read the row itself."""
+    totals = bounds[LOW_MIN]
+    size = layer_sums(turned, layers, 0, row, totals)
+    for i in range(layers[0, 1]):
+        total = totals[i]
+        bounds[LOW_MIN, i] = bounds[LOW_MAX, i] = total - radius * size
+        bounds[HIGH_MIN, i] = bounds[HIGH_MAX, i] = total + radius * size
+
+
+@compiled
+def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: Any) -> None:
+    """Bound the neurons of a later layer from the bounds of the layer before it."""
+    n_in, n_out, start, first = layer_at(layers, layer)
+    before = first - n_in
+    low_min, low_max = bounds[LOW_MIN, first:], bounds[LOW_MAX, first:]
+    high_min, high_max = bounds[HIGH_MIN, first:], bounds[HIGH_MAX, first:]
+    for i in range(n_out):
+        bias = turned[start + n_in * n_out + i]
+        low_min[i] = low_max[i] = bias - radius
+        high_min[i] = high_max[i] = bias + radius
+    for j in range(n_in):
+        least = max(bounds[LOW_MIN, before + j], 0.0)
+        most = max(bounds[HIGH_MAX, before + j], 0.0)
+        weights = turned[start + j * n_out : start + j * n_out + n_out]
+        for i in range(n_out):
+            low, high = weights[i] - radius, weights[i] + radius
+            a, b = low * least, low * most
+            low_min[i] += a if a < b else b
+            low_max[i] += b if a < b else a
+            a, b = high * least, high * most
+            high_min[i] += a if a < b else b
+            high_max[i] += b if a < b else a
 
 
 @compiled
@@ -62,7 +94,7 @@ def tighten_layer(
     centre: Any, layers: Any, radius: float, layer: int, bounds: Any, scratch: Any
 ) -> None:
     """Carry all four bounds of all neurons of a layer backwards, and keep what is tighter."""
-    n_in, n_out, start, first = layers[layer]
+    n_in, n_out, start, first = layer_at(layers, layer)
     for i in range(n_out):
         weights = centre[start + i * n_in : start + i * n_in + n_in]
         bias = centre[start + n_in * n_out + i]
@@ -85,7 +117,7 @@ def linear_minimum(
     constant = 0.0
     factors, next_factors = scratch[0], scratch[1]
     for this in range(layer, 0, -1):
-        n_in, n_out, start, first = layers[this]
+        n_in, n_out, start, first = layer_at(layers, this)
         next_factors[:n_in] = 0.0
         for i in range(n_out):
             if factors[i] > 0.0:

@@ -6,9 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import InputError, Network
-from changeproof.certificates.backward import backward_bounds
+from changeproof.certificates.bounds import HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.interval import interval_bounds
+
+
+def interval_bounds(box: ParameterBox, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    bounds = neuron_bounds(box, rows, tight=False)
+    return bounds[:, LOW_MIN, -1], bounds[:, HIGH_MAX, -1]
+
+
+def backward_bounds(box: ParameterBox, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    bounds = neuron_bounds(box, rows)
+    return bounds[:, LOW_MIN, -1], bounds[:, HIGH_MAX, -1]
 
 
 def network(*layers: tuple[list[list[float]], list[float]]) -> Network:

@@ -1,9 +1,7 @@
 """A ReLU network seen piece by piece: where it is affine, and its optimum there.
 
-Parameters come as one flat vector (weight, bias, weight, bias, ...) with the widths of inputs and
-hidden layers beside it; "turned" is the same with the weights of a layer input by input, so that
-its neurons lie side by side. A pattern says for every hidden neuron whether it is active; within
-the region of one pattern all pre-activations and the logit are affine in the features.
+A pattern says for every hidden neuron whether it is active; within the region of one pattern all
+pre-activations and the logit are affine in the features. Networks come flat (see `FlatNetwork`).
 """
 
 from __future__ import annotations
@@ -15,50 +13,25 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
 from changeproof.methods.search.dual_simplex import OPTIMAL, solve
+from changeproof.networks.flat import layer_at, preactivations
 
 MAX_PIVOTS = 1_000
 WORTHWHILE = 1e-7
 
 
 @compiled
-def preactivations(turned: Any, widths: Any, row: Any, values: Any) -> float:
-    """Fill the pre-activations of all hidden neurons; return the logit."""
-    start, first, before = 0, 0, 0
-    for layer in range(1, len(widths)):
-        n_in, n_out = widths[layer - 1], widths[layer]
-        outputs = values[first : first + n_out]
-        for j in range(n_out):
-            outputs[j] = turned[start + n_out * n_in + j]
-        for k in range(n_in):
-            x = row[k] if layer == 1 else max(0.0, values[before + k])
-            weights = turned[start + k * n_out : start + k * n_out + n_out]
-            for j in range(n_out):
-                outputs[j] = fma(weights[j], x, outputs[j])
-        start += n_out * n_in + n_out
-        before, first = first, first + n_out
-    n_in = widths[len(widths) - 1]
-    logit = turned[start + n_in]
-    for k in range(n_in):
-        x = row[k] if len(widths) == 1 else max(0.0, values[before + k])
-        logit = fma(turned[start + k], x, logit)
-    return float(logit)
-
-
-@compiled
-def affine_forms(flat: Any, widths: Any, active: Any, slopes: Any, constants: Any) -> None:
+def affine_forms(network: Any, active: Any, slopes: Any, constants: Any) -> None:
     """Fill the affine forms of all pre-activations and, last, of the logit in a region."""
-    n_features = widths[0]
-    start, first = 0, 0
-    for layer in range(1, len(widths) + 1):
-        n_in = widths[layer - 1]
-        n_out = widths[layer] if layer < len(widths) else 1
+    flat, n_features = network.parameters, network.layers[0, 0]
+    for layer in range(len(network.layers)):
+        n_in, n_out, start, first = layer_at(network.layers, layer)
         before = first - n_in
         for j in range(n_out):
             slopes[first + j] = 0.0
             constants[first + j] = flat[start + n_out * n_in + j]
             for k in range(n_in):
                 weight = flat[start + j * n_in + k]
-                if layer == 1:
+                if layer == 0:
                     slopes[first + j, k] = weight
                 elif active[before + k]:
                     constants[first + j] += weight * constants[before + k]
@@ -66,23 +39,21 @@ def affine_forms(flat: Any, widths: Any, active: Any, slopes: Any, constants: An
                         slopes[first + j, f] = fma(
                             weight, slopes[before + k, f], slopes[first + j, f]
                         )
-        start += n_out * n_in + n_out
-        first += n_out
 
 
 @compiled
 def region_optimum(
-    flat: Any, widths: Any, origin: Any, up: Any, down: Any, active: Any, target: float
+    network: Any, origin: Any, up: Any, down: Any, active: Any, target: float
 ) -> tuple[float, Any, Any]:
     """Return the shortest move to the target within a region: length, move, neuron prices.
 
     `up` and `down` are how far every feature may rise and fall from the origin. The length is
     infinite where the region holds no such point.
     """
-    n_features, n_neurons = widths[0], len(active)
+    n_features, n_neurons = len(origin), len(active)
     slopes = np.empty((n_neurons + 1, n_features))
     constants = np.empty(n_neurons + 1)
-    affine_forms(flat, widths, active, slopes, constants)
+    affine_forms(network, active, slopes, constants)
     both = np.empty((n_neurons + 1, 2 * n_features))
     starts = np.empty(n_neurons + 1)
     for i in range(n_neurons + 1):
@@ -111,9 +82,7 @@ def region_optimum(
 
 @compiled
 def walk_regions(
-    flat: Any,
-    turned: Any,
-    widths: Any,
+    network: Any,
     origin: Any,
     up: Any,
     down: Any,
@@ -126,14 +95,12 @@ def walk_regions(
     The optimum of a region lies in its neighbours too, so crossing a wall that the optimum
     leans on can only make the move shorter.
     """
-    n_neurons = 0
-    for layer in range(1, len(widths)):
-        n_neurons += widths[layer]
-    values, active = np.empty(n_neurons), np.empty(n_neurons, np.bool_)
-    preactivations(turned, widths, point, values)
+    n_neurons = network.layers[-1, 3]
+    values, active = np.empty(n_neurons + 1), np.empty(n_neurons, np.bool_)
+    preactivations(network.turned, network.layers, point, values)
     for neuron in range(n_neurons):
         active[neuron] = values[neuron] > 0
-    length, move, prices = region_optimum(flat, widths, origin, up, down, active, target)
+    length, move, prices = region_optimum(network, origin, up, down, active, target)
     regions = 1
     improved = length < np.inf
     while improved and regions < max_regions:
@@ -148,7 +115,7 @@ def walk_regions(
             prices[neuron] = 0.0
             active[neuron] = not active[neuron]
             regions += 1
-            tried = region_optimum(flat, widths, origin, up, down, active, target)
+            tried = region_optimum(network, origin, up, down, active, target)
             if tried[0] < length - WORTHWHILE:
                 length, move, prices = tried
                 improved = True

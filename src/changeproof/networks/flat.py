@@ -1,0 +1,95 @@
+"""A network as one vector, for kernels that go through it row by row."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import fma
+from changeproof.model import Floats, Integers, Singles
+
+
+class FlatNetwork(NamedTuple):
+    """The parameters of a network one after the other: weight, bias, weight, ...
+
+    Attributes
+    ----------
+    parameters
+        In double precision; the weights of a layer neuron by neuron.
+    turned
+        The same, but the weights of a layer input by input: neurons then lie side by side.
+    layers
+        Per layer: inputs, neurons, place of its parameters, place of its first neuron. The last
+        neuron is the output.
+    """
+
+    parameters: Floats
+    turned: Floats
+    layers: Integers
+
+    @property
+    def n_neurons(self) -> int:
+        """How many neurons there are, the output included."""
+        return int(self.layers[-1, 3]) + 1
+
+
+def flatten(parameters: Singles, widths: tuple[int, ...]) -> FlatNetwork:
+    """Return the parameters of a network whose layers, the output included, have these widths."""
+    flat = parameters.astype(np.float64)
+    turned, layers = flat.copy(), []
+    start, first = 0, 0
+    for n_in, n_out in pairwise(widths):
+        stop = start + n_in * n_out
+        layers.append((n_in, n_out, start, first))
+        turned[start:stop] = flat[start:stop].reshape(n_out, n_in).T.ravel()
+        start, first = stop + n_out, first + n_out
+    return FlatNetwork(flat, turned, np.array(layers, dtype=np.int64))
+
+
+@compiled
+def layer_at(layers: Any, layer: int) -> tuple[int, int, int, int]:
+    """Return inputs, neurons, first parameter and first neuron of a layer.
+
+    (Much quicker than to unpack the row as an array.)
+    """
+    return layers[layer, 0], layers[layer, 1], layers[layer, 2], layers[layer, 3]
+
+
+@compiled
+def preactivations(turned: Any, layers: Any, row: Any, values: Any) -> float:
+    """Fill the pre-activations of all neurons; return the last of them, the logit."""
+    last = len(layers) - 1
+    for layer in range(last):
+        layer_sums(turned, layers, layer, row, values)
+    # The only neuron of the last layer; its sum stays in a register.
+    n_in, _, start, first = layer_at(layers, last)
+    logit = turned[start + n_in]
+    for k in range(n_in):
+        x = row[k] if last == 0 else max(values[first - n_in + k], 0.0)
+        logit = fma(turned[start + k], x, logit)
+    values[first] = logit
+    return float(logit)
+
+
+@compiled
+def layer_sums(turned: Any, layers: Any, layer: int, row: Any, values: Any) -> float:
+    """Fill the pre-activations of one layer; return one plus the sum of the inputs' sizes.
+
+    The first layer reads the row, the others what is positive in `values` of the layer before.
+    """
+    n_in, n_out, start, first = layer_at(layers, layer)
+    before = first - n_in
+    outputs = values[first : first + n_out]
+    size = 1.0
+    for j in range(n_out):
+        outputs[j] = turned[start + n_in * n_out + j]
+    for k in range(n_in):
+        x = row[k] if layer == 0 else max(values[before + k], 0.0)
+        size += abs(x)
+        weights = turned[start + k * n_out : start + k * n_out + n_out]
+        for j in range(n_out):
+            outputs[j] = fma(weights[j], x, outputs[j])
+    return size
