@@ -113,8 +113,3 @@ def read_claims(path: Path = PUBLISHED / "claims.toml") -> list[Claim]:
         *(CertifiedClaim(**entry) for entry in entries["certified"]),
         *(DiagnosticClaim(**entry) for entry in entries["diagnostic"]),
     ]
-
-
-def claim_lines(tables: Tables) -> list[Line]:
-    """Check every claim."""
-    return [line for claim in read_claims() for line in claim.lines(tables)]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.files import write_whole
-from changeproof.paper.claims import claim_lines
+from changeproof.paper.claims import read_claims
 from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
 from changeproof.paper.tables import published_families, published_table, table_lines
 from changeproof.runs.finished import read_finished
@@ -105,7 +105,8 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
 def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
     """Put the published numbers beside those in the tables of a finished run."""
     partial = _partial_averages(tables)
-    lines = [*table_lines(tables, partial), *claim_lines(tables)]
+    lines = [*table_lines(tables, partial)]
+    lines += [line for claim in read_claims() for line in claim.lines(tables)]
     warnings = [*plan_warnings(plan), *(PARTIAL[table] for table in partial)]
     return PaperComparison(
         tuple(with_explanations(lines, read_deviations())),

@@ -101,9 +101,8 @@ class Deviation:
     def names(self, line: Line) -> bool:
         """Whether the deviation is one of that number."""
         mine = (self.table, self.dataset, self.method_or_family)
-        return mine == (line.table, line.dataset, line.method_or_family) and (
-            line.metric in self.metrics
-        )
+        theirs = (line.table, line.dataset, line.method_or_family)
+        return mine == theirs and line.metric in self.metrics
 
     def explains(self, line: Line) -> bool:
         """Whether the run's number is the one that was expected instead."""

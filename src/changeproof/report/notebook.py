@@ -22,10 +22,8 @@ def results_html(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _html(table: Table) -> str:
-    frame = pd.DataFrame(
-        [[title, *map(table.on_screen, row)] for title, row in table.rows],
-        columns=[table.section_heading, *(heading.on_screen for heading in table.headings)],
-    )
-    shown = frame if table.section_heading else frame.iloc[:, 1:]
+    headings, rows = table.flat()
+    cells = [[table.on_screen(cell) for cell in row] for row in rows]
+    frame = pd.DataFrame(cells, columns=[heading.on_screen for heading in headings])
     with pd.option_context("display.max_colwidth", None):
-        return f"<b>{escape(table.title)}</b>\n{shown.to_html(index=False, border=0)}"
+        return f"<b>{escape(table.title)}</b>\n{frame.to_html(index=False, border=0)}"

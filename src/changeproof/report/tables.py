@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -59,10 +59,12 @@ class Table:
     section_heading: str
     compact: bool
 
-    @property
-    def rows(self) -> Iterator[tuple[str, list[Cell]]]:
-        """Every row with the title of its section."""
-        return ((title, row) for title, rows in self.sections for row in rows)
+    def flat(self) -> tuple[list[Heading], list[list[Cell]]]:
+        """Return headings and rows; sections, if any, are a first column."""
+        rows = [[title, *row] for title, rows in self.sections for row in rows]
+        if not self.section_heading:
+            return list(self.headings), [row[1:] for row in rows]
+        return [Heading(self.section_heading, left=True), *self.headings], rows
 
     def on_screen(self, cell: Cell) -> str:
         """Return a cell as screens show it."""

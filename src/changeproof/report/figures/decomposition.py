@@ -81,10 +81,7 @@ def _draw_row(axes: Axes, row: int, result: Mapping[Hashable, Any]) -> None:
         axes.plot(span, [row, row], color="#BBBBBB", linewidth=1.6, solid_capstyle="butt", zorder=2)
     for metric, (_, mark) in METRICS.items():
         mean, std = result[f"{metric}_mean"], result[f"{metric}_std"]
-        if pd.isna(mean):
-            continue
-        if not pd.isna(std):
-            axes.plot(
-                [mean - std, mean + std], [row, row], color="#222222", linewidth=0.6, zorder=3
-            )
+        # What is not defined (NaN) is not drawn.
+        ends = [mean - std, mean + std]
+        axes.plot(ends, [row, row], color="#222222", linewidth=0.6, zorder=3)
         mark.draw(axes, mean, row)

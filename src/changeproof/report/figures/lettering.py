@@ -95,6 +95,5 @@ def undefined_notes(table: pd.DataFrame, datasets: Sequence[str], column: str) -
         names = ", ".join(literal(method_name(method)) for method in mine["method"])
         if names:
             parts.append(f"{names} on {literal(dataset_name(dataset))}")
-    if not parts:
-        return []
-    return [f"Undefined, as no counterfactual is valid on the base model: {'; '.join(parts)}."]
+    text = f"Undefined, as no counterfactual is valid on the base model: {'; '.join(parts)}."
+    return [text] if parts else []

@@ -166,12 +166,9 @@ class Sheet:
 
     def notes(self, texts: Sequence[str], top: float) -> None:
         """Put small print at the foot."""
-        lines = note_lines(texts, self.width)
-        if lines:
-            y = 1 - top / self.height
-            self.figure.text(
-                EDGE / self.width, y, "\n".join(lines), fontsize=SMALL, va="top", linespacing=1.25
-            )
+        text = "\n".join(note_lines(texts, self.width))
+        place = EDGE / self.width, 1 - top / self.height
+        self.figure.text(*place, text, fontsize=SMALL, va="top", linespacing=1.25)
 
 
 def key_shape(entries: Sequence[str], width: float) -> tuple[int, int]:

@@ -52,9 +52,9 @@ def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
     parts = {
         "style": _asset("page.css"),
         "data": embedded(payload),
-        "bulk": embedded([packed(part) for part in bulk]),
+        "bulk": embedded([packed(_json(part)) for part in bulk]),
         "script": "\n".join(_asset(f"{name}.js") for name in ("core", "figures", *SECTIONS)),
-        "plotly": embedded(packed_text(get_plotlyjs())),
+        "plotly": embedded(packed(get_plotlyjs())),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
 
@@ -67,13 +67,8 @@ def embedded(content: Any) -> str:
     return text
 
 
-def packed(content: Any) -> str:
-    """Return JSON, compressed and in letters; the page unpacks it when it is asked for."""
-    return packed_text(_json(content))
-
-
-def packed_text(text: str) -> str:
-    """Return text, compressed and in letters."""
+def packed(text: str) -> str:
+    """Return text, compressed and in letters; the page unpacks it when it is asked for."""
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
 
 

@@ -22,32 +22,29 @@ ARROWS = {"↑": r" $\uparrow$", "↓": r" $\downarrow$", "": ""}
 
 def as_markdown(table: Table) -> str:
     """Return a table as GitHub shows it."""
-    headings = [*_section_heading(table), *table.headings]
-    rows = [
-        [f"{heading.name} {heading.arrow}" for heading in headings],
-        *([*_section(table, title), *map(_text, row)] for title, row in table.rows),
+    headings, rows = table.flat()
+    lines = [
+        [markdown(f"{heading.name} {heading.arrow}") for heading in headings],
+        [":---" if heading.left else "---:" for heading in headings],
+        *([markdown(_text(cell)) for cell in row] for row in rows),
     ]
-    lines = [_markdown_row([markdown(cell) for cell in row]) for row in rows]
-    rule = _markdown_row([":---" if heading.left else "---:" for heading in headings])
-    return "\n".join([markdown(table.caption), "", lines[0], rule, *lines[1:]]) + "\n"
+    return "\n".join(
+        [markdown(table.caption), "", *(f"| {' | '.join(row)} |" for row in lines), ""]
+    )
 
 
 def as_csv(table: Table) -> str:
     """Return a table with means and standard deviations in columns of their own."""
-    spread = [any(map(_has_sd, column)) for column in zip(*(r for _, r in table.rows), strict=True)]
-    head = [heading.name for heading in _section_heading(table)]
-    for heading, with_sd in zip(table.headings, spread, strict=True):
-        head += [plain(heading.name), f"{plain(heading.name)} sd"][: 1 + with_sd]
-    rows = []
-    for title, row in table.rows:
-        cells = [plain(text) for text in _section(table, title)]
-        for cell, with_sd in zip(row, spread, strict=True):
-            both = [plain(str(cell)), ""]
-            if isinstance(cell, Measured):
-                both = [cell.mean_text, cell.sd_text]
-            cells += both[: 1 + with_sd]
-        rows.append(cells)
-    return pd.DataFrame(rows, columns=head).to_csv(index=False, lineterminator="\n")
+    headings, rows = table.flat()
+    columns: list[list[str]] = []
+    for heading, cells in zip(headings, zip(*rows, strict=True), strict=True):
+        means = [c.mean_text if isinstance(c, Measured) else plain(str(c)) for c in cells]
+        sds = [cell.sd_text if isinstance(cell, Measured) else "" for cell in cells]
+        columns.append([plain(heading.name), *means])
+        if any(sds):
+            columns.append([f"{plain(heading.name)} sd", *sds])
+    lines = pd.DataFrame(zip(*columns, strict=True))
+    return lines.to_csv(index=False, header=False, lineterminator="\n")
 
 
 def as_latex(table: Table) -> str:
@@ -57,7 +54,7 @@ def as_latex(table: Table) -> str:
     """
     width = len(table.headings)
     alignment = "".join("l" if heading.left else "r" for heading in table.headings)
-    if max(len(str(row[0])) for _, row in table.rows) > LONGEST_NAME:
+    if max(len(str(row[0])) for _, rows in table.sections for row in rows) > LONGEST_NAME:
         alignment = rf"p{{{WRAPPED_NAME}}}{alignment[1:]}"
     head = [r"\toprule", f"{' & '.join(map(_latex_heading, table.headings))} \\\\", r"\midrule"]
     body = list(_latex_body(table))
@@ -112,23 +109,7 @@ def _latex_heading(heading: Heading) -> str:
     return rf"\shortstack[r]{{{stacked}{arrow}}}"
 
 
-def _section_heading(table: Table) -> list[Heading]:
-    return [Heading(table.section_heading, left=True)] if table.section_heading else []
-
-
-def _section(table: Table, title: str) -> list[str]:
-    return [title] if table.section_heading else []
-
-
 def _text(cell: Cell, plus_minus: str = " ± ", escape: Callable[[str], str] = plain) -> str:
     if isinstance(cell, Measured):
         return cell.text(plus_minus)
     return f"{cell:,}" if isinstance(cell, int) else escape(cell)
-
-
-def _has_sd(cell: Cell) -> bool:
-    return isinstance(cell, Measured) and cell.sd_text != ""
-
-
-def _markdown_row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

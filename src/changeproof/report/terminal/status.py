@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -20,7 +20,20 @@ from changeproof.runs.runner import Inventory, count_by_kind
 from changeproof.runs.timings import largest_memory, sessions, timings_table
 
 MOST_MISSING = 10
-T = TypeVar("T")
+DESCRIBED = ("rows", "features", "favourable", "licence")
+# What plans can name: the heading of the names, and what is told of each.
+NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
+    "datasets": ("dataset", lambda found: {each: getattr(found, each) for each in DESCRIBED}),
+    "families": ("family", lambda found: {"changed models": found.summary}),
+    "methods": (
+        "method",
+        lambda found: {
+            "needs of the model": str(found.needs),
+            "tuned": "yes" if found.tuning_candidates() else "no",
+            "counterfactual": found.summary,
+        },
+    ),
+}
 
 
 def print_inventory(folder: Path, plan: Plan, inventory: Inventory) -> None:
@@ -71,36 +84,14 @@ def print_timings(folder: Path, plan: Plan) -> None:
 
 def print_names(kind: str) -> None:
     """Print what plans can name: datasets, families or methods."""
-    console = Console()
+    column, told = NAMED[kind]
+    usable: Mapping[str, Any] = dataset_records()
     broken: dict[str, str] = {}
-    if kind == "datasets":
-        columns = ["rows", "features", "favourable", "licence"]
-        rows = [
-            {"dataset": name, **{column: getattr(record, column) for column in columns}}
-            for name, record in dataset_records().items()
-        ]
-    elif kind == "families":
-        broken = changes.REGISTRY.broken()
-        rows = [
-            {"family": name, "changed models": found.summary}
-            for name, found in _usable(changes.REGISTRY)
-        ]
-    else:
-        broken = methods.REGISTRY.broken()
-        rows = [
-            {
-                "method": name,
-                "needs of the model": str(found.needs),
-                "tuned": "yes" if found.tuning_candidates() else "no",
-                "counterfactual": found.summary,
-            }
-            for name, found in _usable(methods.REGISTRY)
-        ]
-    print_table(kind, pd.DataFrame(rows), console)
+    if kind != "datasets":
+        registry: Registry[Any] = changes.REGISTRY if kind == "families" else methods.REGISTRY
+        broken = registry.broken()
+        usable = {name: registry.get(name) for name in registry.names if name not in broken}
+    rows = [{column: name, **told(found)} for name, found in usable.items()]
+    print_table(kind, pd.DataFrame(rows))
     for name, reason in broken.items():
-        say(console, f"broken: {name}: {reason}")
-
-
-def _usable(registry: Registry[T]) -> Iterator[tuple[str, T]]:
-    broken = registry.broken()
-    return ((name, registry.get(name)) for name in registry.names if name not in broken)
+        say(Console(), f"broken: {name}: {reason}")

@@ -97,8 +97,6 @@ page.section("published", (body) => {
 page.section("run", (body) => {
   const { run, fragile } = page.data;
   const pieces = ["piece", "fingerprint", "state"];
-  const facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
-    [page.make("dt", {}, name), page.make("dd", {}, text)]));
   const joined = (values) => Object.entries(values).map(([name, text]) => `${name} ${text}`)
     .join(", ");
   body.append(
@@ -115,8 +113,10 @@ page.section("run", (body) => {
         "row, or on none. Other rows may lead to other picks:"),
       page.make("ul", { id: "fragile" }, ...fragile.map((text) => page.make("li", {}, text)))] : []),
     page.make("h3", {}, "Versions and machine"),
-    facts([["versions", joined(run.versions)], ["this page was written on", joined(run.machine)],
-      ["and at", run.written], ["fingerprint of the run", run.fingerprint]]),
+    page.make("dl", { class: "facts" }, ...[["versions", joined(run.versions)],
+      ["this page was written on", joined(run.machine)], ["and at", run.written],
+      ["fingerprint of the run", run.fingerprint]].flatMap(([name, text]) =>
+      [page.make("dt", {}, name), page.make("dd", {}, text)])),
     page.make("p", { class: "muted" },
       "Fingerprints are hashes of data, settings, code and library versions. Equal fingerprints " +
       "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +
