@@ -22,7 +22,6 @@ from changeproof.report.names import method_name
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
 from changeproof.report.recourse import Wording
-from changeproof.runs.readings import Readings
 from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
 
@@ -293,13 +292,13 @@ def test_dark_mode_follows_the_system_and_the_button(show: Open, written: Path) 
 def test_picks_that_hang_on_little_are_listed(
     show: Open, quick_run: Results, tmp_path: Path
 ) -> None:
-    readings, tables = Readings(quick_run), read_tables(quick_run.folder)
+    results, tables = quick_run, read_tables(quick_run.folder)
     firm = tables["tuning"].assign(
         rows_behind=lambda table: table["rows_behind"].mask(~table["chosen"], 2)
     )
     for name, tuning in (("fragile", tables["tuning"]), ("firm", firm)):
         path = tmp_path / f"{name}.html"
-        path.write_text(render(build_payload(readings, {**tables, "tuning": tuning}), []))
+        path.write_text(render(build_payload(results, {**tables, "tuning": tuning}), []))
         page = show(path)
         listed = page.locator("#fragile li").all_inner_texts()
         assert listed == fragile_picks(tuning)
@@ -311,8 +310,8 @@ def test_names_with_markup_are_shown_as_text(
     show: Open, quick_run: Results, tmp_path: Path
 ) -> None:
     evil = '</script><img src=x onerror="window.hacked = 1"><b>bold</b> & %{x} {feature}'
-    readings = Readings(quick_run)
-    content = [build_payload(readings, read_tables(quick_run.folder)), build_bulk(readings)]
+    results = quick_run
+    content = [build_payload(results, read_tables(quick_run.folder)), build_bulk(results)]
     text = json.dumps(content)
     for name in ("Diabetes", "Glucose", "KD-tree", "kdtree", "Bootstrap", "bootstrap"):
         assert f'"{name}"' in text
@@ -335,8 +334,8 @@ def test_names_with_markup_are_shown_as_text(
 def test_settings_are_shown_with_marks_of_their_own(
     show: Open, quick_run: Results, tmp_path: Path
 ) -> None:
-    readings = Readings(quick_run)
-    payload = build_payload(readings, read_tables(quick_run.folder))
+    results = quick_run
+    payload = build_payload(results, read_tables(quick_run.folder))
     methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
     payload["methods"] = methods
     payload["shown"]["methods"] = {name: method_name(name) for name in methods}
@@ -367,7 +366,7 @@ def test_an_unfinished_run_says_what_is_missing(
 ) -> None:
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
     shutil.rmtree(folder / "tables")
-    for path in (folder / "pieces").rglob("diabetes/2026/survival-kdtree.*"):
+    for path in (folder / "pieces").rglob("diabetes/2026/survival-kdtree-bootstrap.*"):
         path.unlink()
     page = show(report(folder))
     notice = page.locator("#state").inner_text()
@@ -411,14 +410,14 @@ def test_no_valid_counterfactual_still_gives_a_page(
     intervals = tables["intervals"]
     intervals.loc[intervals["metric"].isin(metrics), ["mean", "std", "low", "high"]] = float("nan")
     intervals.loc[intervals["metric"] == "end_to_end_robustness", "mean"] = 0.0
-    readings = Readings(quick_run)
-    bulk = build_bulk(readings)
+    results = quick_run
+    bulk = build_bulk(results)
     for part in bulk:
         part["variants"]["survived"] = [
             [None] * len(values) for values in part["variants"]["survived"]
         ]
     path = tmp_path / "index.html"
-    path.write_text(render(build_payload(readings, tables), bulk))
+    path.write_text(render(build_payload(results, tables), bulk))
     page = show(path)
     assert "gave nobody a CFE" in page.locator("#sentence").inner_text()
     assert "The base models accept no CFE of" in page.locator("#state").inner_text()

@@ -198,7 +198,3 @@ def _cells(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # a variable that has not been assigned yet
             continue
-
-
-def pytorch_version() -> str:
-    return package_version("torch")

@@ -207,6 +207,3 @@ class StoredResults:
         except KeyError:
             asked = " ".join(filter(None, (dataset, str(base_seed), kind.value, method, family)))
             raise InputError(f"{asked!r} is not part of the plan in {self.folder}") from None
-
-
-Results = StoredResults

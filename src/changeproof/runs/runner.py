@@ -15,7 +15,8 @@ from changeproof.runs.execution import Finished, compute_pieces
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun, resolve
-from changeproof.runs.store import Inventory as Inventory, Store
+from changeproof.runs.store import Inventory as Inventory
+from changeproof.runs.store import Store
 from changeproof.runs.timings import Session, log_piece, log_session, piece_efforts
 from changeproof.workers.warm_up import warm_up
 

@@ -18,13 +18,13 @@ from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
 from changeproof.report.recourse import Wording
 from changeproof.runs.plan import BASE_SEEDS
-from changeproof.runs.readings import Readings
+from changeproof.runs.results import StoredResults
 from changeproof.runs.tables import read_tables
 
 
 @pytest.fixture(scope="module")
-def readings(quick_run: Results) -> Readings:
-    return Readings(quick_run)
+def results(quick_run: Results) -> Results:
+    return quick_run
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def tables(quick_run: Results) -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def payload(readings: Readings, tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    return build_payload(readings, tables)
+def payload(results: StoredResults, tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    return build_payload(results, tables)
 
 
 @pytest.fixture(scope="module")
-def bulk(readings: Readings) -> list[dict[str, Any]]:
-    return build_bulk(readings)
+def bulk(results: StoredResults) -> list[dict[str, Any]]:
+    return build_bulk(results)
 
 
 def test_everything_is_plain_json_and_comes_from_the_plan(
@@ -106,13 +106,13 @@ def test_promises_stand_beside_what_happened(
 
 
 def test_methods_without_promises_hide_the_section(
-    readings: Readings, tables: dict[str, pd.DataFrame]
+    results: StoredResults, tables: dict[str, pd.DataFrame]
 ) -> None:
     plan = Plan.preset("quick", methods=["kdtree"])
     without = {**tables, "certified": tables["certified"].iloc[:0]}
-    assert "promises anything" in guarantees(without, plan, readings)["nothing"]
+    assert "promises anything" in guarantees(without, plan, results)["nothing"]
     known = tables["certified"].assign(method="kdtree")
-    (other,) = guarantees({**tables, "certified": known}, plan, readings)["methods"]
+    (other,) = guarantees({**tables, "certified": known}, plan, results)["methods"]
     assert other["level"] is None
 
 
@@ -152,34 +152,34 @@ def test_the_plan_can_be_run_again(quick_run: Results, payload: dict[str, Any]) 
 
 def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
-    next((folder / "pieces").rglob("diabetes/2026/survival-kdtree.*")).unlink()
+    next((folder / "pieces").rglob("diabetes/2026/survival-kdtree-bootstrap.*")).unlink()
     shutil.rmtree(folder / "tables")
-    readings = Readings(Results(folder))
-    payload = build_payload(readings, build_tables(readings.results, readings))
+    results = Results(folder)
+    payload = build_payload(results, build_tables(results))
     state = payload["state"]
     assert not state["complete"]
     assert state["missing"] == ["diabetes 2026 survival kdtree"]
     assert "17 of 18 combinations" in state["notes"][0]
     kdtree = quick_run.plan.methods.index("kdtree")
     assert payload["finished"][1][kdtree] == 0
-    assert build_bulk(readings)[1]["people"]["networks"][0]["methods"][kdtree] is None
+    assert build_bulk(results)[1]["people"]["networks"][0]["methods"][kdtree] is None
 
 
 def test_old_tables_without_pieces_are_still_shown(quick_run: Results, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
     shutil.rmtree(folder / "pieces")
-    readings = Readings(Results(folder))
-    payload = build_payload(readings, read_tables(folder))
+    results = Results(folder)
+    payload = build_payload(results, read_tables(folder))
     assert payload["answers"][0][0]["order"]
     assert any("written when the run was finished" in note for note in payload["state"]["notes"])
-    assert [part["people"] for part in build_bulk(readings)] == [None, None]
+    assert [part["people"] for part in build_bulk(results)] == [None, None]
 
 
 def test_nothing_finished_gives_reasons(quick_run: Results, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
     for name in ("pieces", "tables"):
         shutil.rmtree(folder / name)
-    readings = Readings(Results(folder))
-    payload = build_payload(readings, build_tables(readings.results, readings))
+    results = Results(folder)
+    payload = build_payload(results, build_tables(results))
     for name in ("magnitudes", "guarantees", "rankings", "generation", "published"):
         assert payload[name]["nothing"].endswith(".")

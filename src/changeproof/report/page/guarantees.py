@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.methods import get_method
+from changeproof.methods import make_method
 from changeproof.report.names import dataset_name, family_name, method_name, without_settings
 from changeproof.report.numbers import number, percent
 from changeproof.report.words import listed
 from changeproof.runs.plan import Plan
-from changeproof.runs.readings import Answered, Readings
+from changeproof.runs.results import Answered, StoredResults
 
 Tables = Mapping[str, pd.DataFrame]
 PARAMETERS = "parameter-perturbation"
@@ -43,7 +43,7 @@ def _promise(method: str) -> Promise:
     name = without_settings(method)
     if name not in WORDED:
         return Promise("certifies its counterfactuals by a test of its own")
-    settings = get_method(method)().settings()
+    settings = make_method(method).settings()
     level = 100.0 * settings.get("robustness", 1.0)
     sure = f"with {100 * settings.get('confidence', 1.0):g} % confidence"
     if name == "rnce":
@@ -66,7 +66,7 @@ def _promise(method: str) -> Promise:
     return Promise(words, level, "bootstrap", always=True)
 
 
-def guarantees(tables: Tables, plan: Plan, readings: Readings) -> dict[str, Any]:
+def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> dict[str, Any]:
     """Return every promise with the certified share and what happened on its own ground."""
     certifying = set(tables["certified"]["method"])
     made = {
@@ -91,7 +91,7 @@ def guarantees(tables: Tables, plan: Plan, readings: Readings) -> dict[str, Any]
                 if promise.ground in plan.families
                 else None,
                 "certified": [number(shares.get((d, method), np.nan)) for d in plan.datasets],
-                "kept": [_kept(tables, readings, d, method, promise) for d in plan.datasets],
+                "kept": [_kept(tables, results, d, method, promise) for d in plan.datasets],
             }
             for method, promise in made.items()
         ],
@@ -100,21 +100,21 @@ def guarantees(tables: Tables, plan: Plan, readings: Readings) -> dict[str, Any]
 
 
 def _kept(
-    tables: Tables, readings: Readings, dataset: str, method: str, promise: Promise
+    tables: Tables, results: StoredResults, dataset: str, method: str, promise: Promise
 ) -> float | None:
     """Percent of base-valid counterfactuals that held where the promise was made."""
     shares = []
-    for key in readings.answered:
+    for key in results.answered:
         if (key.dataset, key.method) != (dataset, method):
             continue
-        variants = readings.variants(dataset, key.base_seed)
+        variants = results.variants(dataset, key.base_seed)
         inside = (variants["family"] == promise.ground).to_numpy()
         if promise.radius is not None:
             levels = pd.to_numeric(variants["level"], errors="coerce").to_numpy(dtype=float)
             inside = inside & (levels <= _radius(tables["diagnostics"], key, promise.radius))
-        valid = readings.counterfactuals(key).base_valid
+        valid = results.counterfactuals(*key).base_valid
         if inside.any() and valid.any():
-            shares.append(100.0 * readings.survival(key)[valid][:, inside].mean())
+            shares.append(100.0 * results.survived(*key)[valid][:, inside].mean())
     return number(np.mean(shares)) if shares else None
 
 

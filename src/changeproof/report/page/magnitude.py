@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from changeproof.report.names import family_name, method_name
 from changeproof.report.numbers import numbers, percent
 from changeproof.runs.plan import Plan
-from changeproof.runs.readings import Answered, Readings
+from changeproof.runs.results import Answered, StoredResults
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 MEASURES = ("hard_disagreement_percent", "probability_mae")
@@ -47,18 +47,18 @@ def _words(table: pd.DataFrame) -> str:
     return text + (f" {families[-1]} changes the fewest: {shares[-1]}." if len(table) > 1 else "")
 
 
-def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
+def variant_survival(results: StoredResults, dataset: str) -> dict[str, Any] | None:
     """Return every changed model of a dataset: its size, and the share that survived it.
 
     `survived` has a list per method of the plan: the percent of its base-valid counterfactuals
     that hold under that network, None where there are none or the piece is not finished.
     """
-    plan = readings.results.shown
+    plan = results.shown
     tables, survived = [], []
-    for seed in (seed for name, seed in readings.banks if name == dataset):
-        tables.append(readings.variants(dataset, seed).assign(base_seed=seed))
+    for seed in (seed for name, seed in results.banks if name == dataset):
+        tables.append(results.variants(dataset, seed).assign(base_seed=seed))
         keys = [Answered(dataset, seed, method) for method in plan.methods]
-        survived.append([_shares(readings, key, len(tables[-1])) for key in keys])
+        survived.append([_shares(results, key, len(tables[-1])) for key in keys])
     if not tables:
         return None
     joined = pd.concat(tables, ignore_index=True)
@@ -73,10 +73,10 @@ def variant_survival(readings: Readings, dataset: str) -> dict[str, Any] | None:
     }
 
 
-def _shares(readings: Readings, key: Answered, models: int) -> Floats:
+def _shares(results: StoredResults, key: Answered, models: int) -> Floats:
     """Percent of base-valid counterfactuals that survive each changed model."""
-    if key in readings.answered:
-        survived, valid = readings.survival(key), readings.counterfactuals(key).base_valid
+    if key in results.answered:
+        survived, valid = results.survived(*key), results.counterfactuals(*key).base_valid
         if valid.any():
             return np.asarray(100.0 * survived[valid].mean(axis=0))
     return np.full(models, np.nan)

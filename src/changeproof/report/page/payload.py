@@ -20,14 +20,14 @@ from changeproof.report.page.times import generation, published, stages
 from changeproof.report.recourse import TEMPLATES
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
 from changeproof.runs.plan import Plan
-from changeproof.runs.readings import Readings
+from changeproof.runs.results import StoredResults
 
 MOST_MISSING = 200
 
 
-def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
-    plan = readings.results.shown
+    plan = results.shown
     table = scores(tables["intervals"], plan)
     behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
@@ -43,7 +43,7 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
         },
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
-        "state": state(readings, tables),
+        "state": state(results, tables),
         "scores": table,
         "answers": answers(table, plan),
         # How many base models stand behind each dataset and method.
@@ -55,25 +55,25 @@ def build_payload(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dic
             "price": words.price_words(table, plan),
         },
         "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
-        "guarantees": guarantees(tables, plan, readings),
+        "guarantees": guarantees(tables, plan, results),
         "rankings": rankings(tables["family_results"], plan),
         "recourse": [TEMPLATES[direction] for direction in DIRECTIONS],
         "generation": generation(tables["generation_seconds"]),
         "stages": stages(tables),
         "fragile": fragile_picks(tables.get("tuning", pd.DataFrame())),
-        "published": published(plan, tables, readings.inventory.complete),
-        "run": provenance(readings),
+        "published": published(plan, tables, results.inventory.complete),
+        "run": provenance(results),
     }
 
 
-def build_bulk(readings: Readings) -> list[dict[str, Any]]:
+def build_bulk(results: StoredResults) -> list[dict[str, Any]]:
     """Return, for every dataset of the plan, all people and all changed models."""
-    plan = readings.results.shown
+    plan = results.shown
     bulk = []
     for dataset in plan.datasets:
-        points = variant_survival(readings, dataset)
+        points = variant_survival(results, dataset)
         said = [] if points is None else scatter_words(points, plan)
-        bulk.append({"people": people(readings, dataset), "variants": points, "words": said})
+        bulk.append({"people": people(results, dataset), "variants": points, "words": said})
     return bulk
 
 
@@ -96,9 +96,9 @@ def answers(table: Scores, plan: Plan) -> list[list[dict[str, Any]]]:
     ]
 
 
-def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Say what is missing, in sentences, and name the pieces."""
-    inventory, plan = readings.inventory, readings.results.shown
+    inventory, plan = results.inventory, results.shown
     missing = [*inventory.damaged, *inventory.missing]
     total = len(inventory.done) + len(missing)
     wanted = len(plan.datasets) * len(plan.base_seeds) * len(plan.methods)
@@ -109,13 +109,13 @@ def state(readings: Readings, tables: Mapping[str, pd.DataFrame]) -> dict[str, A
             f"{len(missing)} of {total} pieces are missing or damaged. There are numbers for "
             f"{there} of {wanted} combinations of dataset, base model and method."
         )
-        if there > len(readings.answered):
+        if there > len(results.answered):
             notes.append(
                 "The numbers come from the folder tables, written when the run was finished. What "
                 "needs the missing pieces (people, single changed models) is left out. A piece "
                 "also counts as missing when the code that makes it has changed since."
             )
-        notes.append(f"Go on with: changeproof run --out {readings.results.folder}")
+        notes.append(f"Go on with: changeproof run --out {results.folder}")
     if len(plan.base_seeds) == 1:
         notes.append(
             "There is one base model per dataset, so standard deviations and intervals over base "

@@ -7,43 +7,43 @@ from typing import Any
 import numpy as np
 
 from changeproof.report.recourse import CHANGE, LOWER, RAISE, Change, Wording
-from changeproof.runs.readings import Answered, Readings
+from changeproof.runs.results import Answered, StoredResults
 
 DIRECTIONS = (RAISE, LOWER, CHANGE)
 
 
-def people(readings: Readings, dataset: str) -> dict[str, Any] | None:
+def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
     """Return everybody who asked on a dataset; None where nothing is finished."""
-    seeds = dict.fromkeys(key.base_seed for key in readings.answered if key.dataset == dataset)
+    seeds = dict.fromkeys(key.base_seed for key in results.answered if key.dataset == dataset)
     if not seeds:
         return None
-    wording = Wording(readings.results.task(dataset))
+    wording = Wording(results.task(dataset))
     return {
         "features": wording.names,
-        "networks": [_network(readings, wording, dataset, seed) for seed in seeds],
+        "networks": [_network(results, wording, dataset, seed) for seed in seeds],
     }
 
 
-def _network(readings: Readings, wording: Wording, dataset: str, seed: int) -> dict[str, Any]:
-    plan = readings.results.shown
-    finished = set(readings.answered)
+def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) -> dict[str, Any]:
+    plan = results.shown
+    finished = set(results.answered)
     keys = [Answered(dataset, seed, method) for method in plan.methods]
-    first = readings.counterfactuals(next(key for key in keys if key in finished))
+    first = results.counterfactuals(*next(key for key in keys if key in finished))
     shown = [wording.values(row) for row in first.factuals]
-    family_of = readings.variants(dataset, seed)["family"]
+    family_of = results.variants(dataset, seed)["family"]
     return {
         "seed": seed,
         "ids": wording.task.ids.loc[first.row_ids.tolist()].tolist(),
         "factuals": shown,
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [
-            _answers(readings, wording, key, shown) if key in finished else None for key in keys
+            _answers(results, wording, key, shown) if key in finished else None for key in keys
         ],
     }
 
 
 def _answers(
-    readings: Readings, wording: Wording, key: Answered, shown: list[list[str]]
+    results: StoredResults, wording: Wording, key: Answered, shown: list[list[str]]
 ) -> list[Any]:
     """Return per person: the reason why there is nothing, or what to change and what became of it.
 
@@ -51,9 +51,9 @@ def _answers(
     [feature, direction, after, size] and, where it needs more digits than the factual is shown
     with, before.
     """
-    answers, survived = readings.counterfactuals(key), readings.survival(key)
-    family_of = readings.variants(key.dataset, key.base_seed)["family"].to_numpy()
-    families = readings.results.shown.families
+    answers, survived = results.counterfactuals(*key), results.survived(*key)
+    family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
+    families = results.shown.families
     counts = np.stack([survived[:, family_of == f].sum(axis=1) for f in families], axis=1)
     distances = wording.task.distances(answers.factuals, answers.rows)
     place = {name: number for number, name in enumerate(wording.names)}

@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
-from changeproof.fingerprints.things import library_versions, pytorch_version
-from changeproof.runs.pieces import plan_pieces
+from changeproof.fingerprints.things import library_versions, package_version
 from changeproof.runs.plan import PRESETS, Plan
-from changeproof.runs.readings import Readings
+from changeproof.runs.results import StoredResults
 
 CPU_FILE = Path("/proc/cpuinfo")
 
 
-def provenance(readings: Readings) -> dict[str, Any]:
+def provenance(results: StoredResults) -> dict[str, Any]:
     """Return plan, versions, machine and fingerprints."""
-    plan = readings.results.plan
-    done = set(readings.inventory.done)
-    pieces = plan_pieces(plan, readings.results.folder)
+    plan = results.plan
+    done = set(results.inventory.done)
+    pieces = results.run.pieces
     marks = sorted(piece.fingerprint for piece in pieces)
     return {
         "plan": plan_toml(plan),
         "command": command(plan),
         "versions": {"changeproof": __version__, "python": platform.python_version()}
         | library_versions()
-        | ({"torch": pytorch_version()} if pytorch_version() else {}),
+        | ({"torch": package_version("torch")} if package_version("torch") else {}),
         "machine": machine(),
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fingerprint": hashlib.sha256("".join(marks).encode()).hexdigest()[:20],
-        "datasets": [
-            _dataset(readings.results.task(name)) for name in readings.results.shown.datasets
-        ],
+        "datasets": [_dataset(results.task(name)) for name in results.shown.datasets],
         "pieces": [
             [piece.label, piece.fingerprint, "finished" if piece in done else "missing"]
             for piece in pieces
@@ -49,14 +47,7 @@ def provenance(readings: Readings) -> dict[str, Any]:
 def plan_toml(plan: Plan) -> str:
     """Return the plan as a file that `changeproof run --plan` reads."""
     values = plan.model_dump(mode="json", exclude_none=True, exclude={"left_out"})
-    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if value != {}]
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    return json.dumps(value)
+    return tomli_w.dumps({key: value for key, value in values.items() if value != {}})
 
 
 def command(plan: Plan) -> str:

@@ -15,8 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from changeproof.files import write_whole
 from changeproof.report.page.payload import build_bulk, build_payload
-from changeproof.runs.readings import Readings
-from changeproof.runs.results import Results
+from changeproof.runs.results import StoredResults
 
 FOLDER = "report"
 FILE = "index.html"
@@ -26,9 +25,7 @@ ASSETS = Path(__file__).parent / "assets"
 SECTIONS = ("answer", "robustness", "changes", "rankings", "person", "run")
 
 
-def write_report(
-    results: Results, tables: Mapping[str, pd.DataFrame], readings: Readings | None = None
-) -> Path:
+def write_report(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Path:
     """Write the page of a run into its directory, and return where it is.
 
     Parameters
@@ -37,11 +34,8 @@ def write_report(
         The run, finished or not.
     tables
         Its tables; of an unfinished run those of what is finished.
-    readings
-        What can be read of the run, where that is known already.
     """
-    readings = readings if readings is not None else Readings(results)
-    page = render(build_payload(readings, tables), build_bulk(readings))
+    page = render(build_payload(results, tables), build_bulk(results))
     path = results.folder / FOLDER / FILE
     write_whole(path, page.encode())
     return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
 from changeproof.registry import Registry
 from changeproof.report.terminal.tables import print_table, say
-from changeproof.runs.piece import Kind
-from changeproof.runs.pieces import plan_pieces
+from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import Plan
-from changeproof.runs.runner import Inventory, count_by_kind
+from changeproof.runs.runner import count_by_kind
+from changeproof.runs.store import Inventory
 from changeproof.runs.timings import largest_memory, sessions, timings_table
 
 MOST_MISSING = 10
@@ -56,10 +56,10 @@ def print_inventory(folder: Path, plan: Plan, inventory: Inventory) -> None:
     say(console, done)
 
 
-def print_timings(folder: Path, plan: Plan) -> None:
+def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
     """Print where the time of a run went, longest first."""
     console = Console()
-    table = timings_table(folder, plan_pieces(plan)).sort_values("seconds", ascending=False)
+    table = timings_table(folder, pieces).sort_values("seconds", ascending=False)
     names = {"processor_seconds": "processor", "share": "share (%)"}
     seconds = ["seconds", "processor_seconds", "share"]
     shown = table.assign(**{name: table[name].map("{:.1f}".format) for name in seconds})
