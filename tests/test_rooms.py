@@ -80,5 +80,5 @@ def test_code_of_a_method_is_part_of_its_fingerprint_and_of_no_other(tmp_path: P
 def test_everything_exported_can_be_imported() -> None:
     for name in changeproof.__all__:
         assert getattr(changeproof, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="No changeproof attribute nothing"):
         changeproof.nothing  # noqa: B018
