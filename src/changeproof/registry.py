@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError, described, one_line, unknown
 from changeproof.references import Configurable, parsed, spelled
 
 T = TypeVar("T", bound=Configurable)
@@ -151,7 +151,7 @@ class Registry(Generic[T]):
 
     def _looked_up(self, reference: str) -> Any:
         if ":" in reference:
-            return self._from_path(reference)
+            return from_path(self.kind, reference)
         points = self._entry_points().get(reference)
         if points is None:
             raise self._unknown(reference)
@@ -168,27 +168,6 @@ class Registry(Generic[T]):
             return points[0].load()
         except (Exception, SystemExit) as error:
             raise InputError(f"{where} cannot be imported: {one_line(error)}") from error
-
-    def _from_path(self, reference: str) -> Any:
-        module_name, _, attribute = reference.partition(":")
-        if not all(
-            part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]
-        ):
-            raise InputError(
-                f"{self.kind} {reference!r} is not an import path; expected module:attribute, "
-                f"for instance my_package.module:My{self.kind.capitalize()}"
-            )
-        try:
-            found: Any = imported_module(module_name)
-        except (Exception, SystemExit) as error:
-            raise InputError(
-                f"{self.kind} {reference!r} cannot be imported: {one_line(error)}"
-            ) from error
-        for part in attribute.split("."):
-            if not hasattr(found, part):
-                raise InputError(f"{self.kind} {reference!r}: {module_name} has no {attribute!r}")
-            found = getattr(found, part)
-        return found
 
     def _entry_points(self, *, everything: bool = False) -> dict[str, list[EntryPoint]]:
         """Return entry points by name, each place once; built-ins cannot be replaced."""
@@ -294,29 +273,28 @@ def name_of(function: Any) -> str:
     return str(function.__name__).strip("<_>").lower().replace("_", "-")
 
 
-def described(thing: Any) -> str:
-    """Say in a message what somebody gave."""
-    if isinstance(thing, type):
-        return f"the class {thing.__name__}"
-    return "None" if thing is None else f"an object of type {type(thing).__name__}"
-
-
-def imported_module(module: str) -> Any:
-    """Import a module, also one in the working directory, as `python -m` would."""
+def from_path(kind: str, reference: str) -> Any:
+    """Return what an import path leads to, also in the working directory, as for `python -m`."""
+    module, _, attribute = reference.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
+        raise InputError(
+            f"{kind} {reference!r} is not an import path; expected module:attribute, "
+            f"for instance my_package.module:My{kind.capitalize()}"
+        )
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
         importlib.invalidate_caches()
-    return importlib.import_module(module)
+    try:
+        found: Any = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{kind} {reference!r} cannot be imported: {one_line(error)}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"{kind} {reference!r}: {module} has no {attribute!r}")
+        found = getattr(found, part)
+    return found
 
 
 def _owner(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "unknown"
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error in one line: the message of one of ours, else with its type."""
-    text = str(error).strip().splitlines()
-    if text and isinstance(error, InputError):
-        return text[0]
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -210,7 +210,7 @@ def test_live_models_get_a_reference_by_what_they_are() -> None:
         ("sklearn:__import__('os').system('true')", "expected ClassName or ClassName"),
         ("sklearn:LogisticRegression(C=open('x'))", "expected ClassName or ClassName"),
         ("sklearn:LinearSVC", "LinearSVC has no predict_proba"),
-        ("python:nowhere_at_all:x", "cannot import nowhere_at_all"),
+        ("python:nowhere_at_all:x", "'nowhere_at_all:x' cannot be imported: ModuleNotFoundError"),
         ("python:math:nothing", "math has no 'nothing'"),
         ("python:math:pi", "cannot use float as a model"),
         ("pickle:model.pkl", "--unpickle-and-run-its-code"),

@@ -112,7 +112,7 @@ def test_a_plan_of_own_methods_can_be_read_where_they_are_not(tmp_path: Path) ->
     plan = Plan.preset("quick", **SMALL, methods=["halfway"], families=["parameter-perturbation"])
     run(plan, tmp_path, jobs=1)
     del methods.REGISTRY._registered["halfway"]
-    from changeproof.runs.finished import read_finished
+    from changeproof.runs.tables import read_finished
 
     assert read_finished(tmp_path)[0] == plan
     with pytest.raises(InputError, match="unknown method 'halfway'"):

@@ -12,13 +12,12 @@ import pandas as pd
 
 from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, described
 from changeproof.model import Stack
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, recipe_identity
-from changeproof.registry import described
 
 ONLY_LEVEL = "all"
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import PARTS, Task
+from changeproof.errors import one_line
 from changeproof.networks.network import Network
-from changeproof.registry import one_line
 
 Outcome = Literal["passed", "failed", "told"]
 

@@ -45,7 +45,7 @@ def show(
 ) -> None:
     """Print the result tables of a finished run."""
     from changeproof.report.terminal import print_table, print_tables
-    from changeproof.runs.finished import read_finished
+    from changeproof.runs.tables import read_finished
 
     _, tables = read_finished(directory)
     if table is None:

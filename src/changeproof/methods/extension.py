@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
-from changeproof.errors import InputError
+from changeproof.errors import InputError, described
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access
-from changeproof.registry import class_from, described, usable_class
+from changeproof.registry import class_from, usable_class
 
 Function = Callable[..., Any]
 Class = TypeVar("Class", bound=type[Method])

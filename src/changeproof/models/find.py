@@ -16,7 +16,7 @@ from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.references import parsed
-from changeproof.registry import imported_module
+from changeproof.registry import from_path
 
 OBJECT = "object"
 FORMS = (
@@ -129,7 +129,7 @@ def _parsed(reference: str, unpickle: bool) -> Learner:
     if kind == "sklearn" and rest:
         return as_learner(_estimator(rest))
     if kind == "python" and rest:
-        return as_learner(_attribute(rest), name=rest.partition(":")[2])
+        return as_learner(from_path("model", rest), name=rest.partition(":")[2])
     if kind == "pickle" and rest:
         return as_learner(_unpickled(Path(rest), unpickle), name=Path(rest).stem)
     if kind == OBJECT and rest:
@@ -177,18 +177,6 @@ def _classifier(name: str) -> Any:
             f"scikit-learn has no classifier {name!r}; expected one of: {', '.join(near)}"
         )
     return known[name]
-
-
-def _attribute(text: str) -> Any:
-    module, _, name = text.partition(":")
-    if not name:
-        raise InputError(f"model 'python:{text}': expected python:module:name")
-    try:
-        return getattr(imported_module(module), name)
-    except ImportError as error:
-        raise InputError(f"model 'python:{text}': cannot import {module}: {error}") from None
-    except AttributeError:
-        raise InputError(f"model 'python:{text}': {module} has no {name!r}") from None
 
 
 def _unpickled(path: Path, allowed: bool) -> Any:

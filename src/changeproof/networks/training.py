@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -107,39 +105,22 @@ def bootstrap_weights(n_rows: int, sampling_seed: int) -> Singles:
     return np.bincount(drawn, minlength=n_rows).astype(np.float32)
 
 
-def train(
-    recipes: Sequence[TrainingRecipe],
-    data: TrainingData,
-    *,
-    threads: int = 1,
-    progress: Callable[[int], None] | None = None,
-) -> Trained:
+def train(recipes: Sequence[TrainingRecipe], data: TrainingData) -> Trained:
     """Train a network for every recipe.
 
     Each network is trained by itself, so the result of a recipe does not depend on the other
-    recipes, on their order or on the number of threads.
-
-    Parameters
-    ----------
-    threads
-        Networks trained at the same time; the compiled loop needs no interpreter lock.
-    progress
-        Called with the number of networks done so far.
+    recipes or on their order.
     """
     for recipe in recipes:
         _check(recipe, data)
-    longest_first = sorted(range(len(recipes)), key=lambda i: -_work(recipes[i], data))
-    outcomes: dict[int, tuple[Network, int, int, float]] = {}
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        waiting = {pool.submit(_train_one, recipes[i], data): i for i in longest_first}
-        for future in as_completed(waiting):
-            outcomes[waiting[future]] = future.result()
-            if progress is not None:
-                progress(len(outcomes))
-    ordered = [outcomes[i] for i in range(len(recipes))]
-    best_epochs, epochs, losses = np.array([numbers for _, *numbers in ordered]).reshape(-1, 3).T
-    stack = NetworkStack.of([network for network, *_ in ordered])
-    return Trained(stack, best_epochs.astype(np.int64), epochs.astype(np.int64), losses)
+    outcomes = [_train_one(recipe, data) for recipe in recipes]
+    networks, best_epochs, epochs, losses = zip(*outcomes, strict=True) if outcomes else [()] * 4
+    return Trained(
+        NetworkStack.of(networks),
+        np.array(best_epochs, dtype=np.int64),
+        np.array(epochs, dtype=np.int64),
+        np.array(losses, dtype=np.float64),
+    )
 
 
 def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int, int, float]:
@@ -174,11 +155,6 @@ def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]
     weights = np.zeros(len(data.rows), np.float32)
     weights[: data.n_train] = 1.0
     return weights
-
-
-def _work(recipe: TrainingRecipe, data: TrainingData) -> int:
-    widths = (data.rows.shape[1], *recipe.hidden, 1)
-    return sum(a * b for a, b in pairwise(widths))
 
 
 def _check(recipe: TrainingRecipe, data: TrainingData) -> None:

@@ -14,9 +14,8 @@ from changeproof.files import write_whole
 from changeproof.paper.claims import read_claims
 from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
 from changeproof.paper.tables import published_families, published_table, table_lines
-from changeproof.runs.finished import read_finished
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
-from changeproof.runs.tables import FOLDER
+from changeproof.runs.tables import FOLDER, read_finished
 
 FILE = "paper_comparison.csv"
 COLUMNS = (

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from changeproof.errors import InputError
-from changeproof.registry import one_line
+from changeproof.errors import InputError, one_line
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.resolved import ResolvedRun
 from changeproof.runs.store import Store

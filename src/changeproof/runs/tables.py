@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import PARTS
+from changeproof.errors import InputError
 from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
+from changeproof.runs.directory import read_plan
+from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 
 FOLDER = "tables"
@@ -66,6 +69,16 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Return the tables that a run has written."""
     return {path.stem: pd.read_csv(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
+
+
+def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
+    """Return plan and tables of a finished run; refuse one that is not."""
+    plan, tables = read_plan(folder), read_tables(folder)
+    if not tables:
+        raise InputError(
+            f"the run in {folder} is not finished; go on with: changeproof run --out {folder}"
+        )
+    return plan, tables
 
 
 def _requests(results: StoredResults) -> pd.DataFrame:
