@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
+import changeproof as cp
 from changeproof import InputError, Observer, Plan, Results, run
 from changeproof.cli import app
 from changeproof.explanation import explain
@@ -321,3 +324,88 @@ def test_training_that_is_not_deterministic_is_found_out(
     work._trained.cache_clear()
     with pytest.raises(PieceFailedError, match="not the same when trained twice"):
         audit(table, tmp_path / "second", model=learner, jobs=1, **LOANS, **plan)
+
+
+def nudge(context: Any, factuals: Any) -> Any:
+    """Move a little."""
+    return factuals.rows + 0.5
+
+
+def test_one_call_with_the_objects_at_hand(table: pd.DataFrame, tmp_path: Path) -> None:
+    results = cp.evaluate(
+        table,
+        LogisticRegression(),
+        [cp.KDTree, cp.BetaRCE(ensemble_size=4, robustness=0.3), nudge],
+        [cp.Bootstrap(replicates=3), "label-update(replicates=4)"],
+        factuals=6,
+        jobs=1,
+        **LOANS,
+    )
+    methods = ["kdtree", "betarce(ensemble_size=4, robustness=0.3)", "nudge"]
+    assert sorted(results.table()["method"]) == sorted(methods)
+    assert set(results.table("family_results")["family"]) == set(results.plan.families)
+    held = results.survival()
+    assert len(held) == 6 * len(methods) * 2
+    assert held.groupby("family")["models"].first().to_dict() == {
+        "bootstrap(replicates=3)": 3,
+        "label-update(replicates=4)": 4,
+    }
+    one = held.query("method == 'kdtree' and family.str.startswith('boot')", engine="python")
+    survived = results.survival("data", 2026, "kdtree")
+    assert one["held"].tolist() == survived[:, :3].sum(axis=1).tolist()
+    assert set(held["id"]) <= set(table["applicant"])
+    page = results.report(tmp_path / "page")
+    assert page == tmp_path / "page" / "index.html"
+    assert "nudge" in page.read_text()
+    assert "nudge" in results._repr_html_()
+    assert "<script" not in results._repr_html_()
+    folder = results.folder
+    assert folder.exists()
+    del results
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_embedded_data_tasks_and_files_are_tasks_too(table: pd.DataFrame, tmp_path: Path) -> None:
+    few: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=2)"]}
+    few |= {"factuals": 3, "jobs": 1}
+    task = cp.own_task(table, **LOANS)
+    path = tmp_path / "loans.csv"
+    table.to_csv(path, index=False)
+    names = [
+        cp.evaluate(given, model=LOGISTIC, **few, **more).table()["dataset"].unique().tolist()
+        for given, more in (("diabetes", {}), (task, {}), (path, LOANS))
+    ]
+    assert names == [["diabetes"], ["data"], ["loans"]]
+    kept = cp.evaluate(task, LOGISTIC, out=tmp_path / "out", **few)
+    assert (tmp_path / "out" / "report" / "index.html").exists()
+    again = Results(tmp_path / "out")
+    pd.testing.assert_frame_equal(again.survival(), kept.survival())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"task": pd.DataFrame({"a": [1]})}, "a table needs target and favourable"),
+        ({"task": "diabetes", "target": "x"}, "target describe a table; Task('diabetes'"),
+        ({"task": "adult"}, "a table needs target and favourable"),
+        ({"task": "diabetes", "methods": "kdtree"}, "expected a list of method names or objects"),
+        ({"task": "diabetes", "methods": ["kdtree", cp.KDTree]}, "'kdtree' is given more than"),
+        ({"task": "diabetes", "methods": [3]}, "is an object of type int; expected a subclass"),
+        ({"task": "diabetes", "families": ["drift"]}, "unknown family 'drift'"),
+        ({"task": "diabetes", "model": 3}, "cannot use int as a model"),
+        ({"task": "diabetes", "factuals": 0}, "factuals: input should be greater than or equal"),
+    ],
+)
+def test_what_evaluate_refuses(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        cp.evaluate(**arguments)
+
+
+def test_questions_about_results_that_make_no_sense(audited: Results) -> None:
+    with pytest.raises(InputError, match="unknown table 'nothing'; expected one of: certified"):
+        audited.table("nothing")
+    with pytest.raises(InputError, match="survival takes dataset, base seed and method, or noth"):
+        audited.survival("data")  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="models of the kind LogisticRegression are not kept"):
+        audited.base_network("data", 2026)

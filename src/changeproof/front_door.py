@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 import pandas as pd
@@ -121,12 +123,12 @@ def evaluate(
     }
     plan = Plan.checked(values, where="evaluate", record=True)
     run = resolve(plan, known=Known({known.name: known}, learner, asked | given, changed))
-    temporary = TemporaryDirectory(prefix="changeproof-") if out is None else None
-    folder = Path(temporary.name if temporary is not None else str(out))
+    folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)
     check_free(folder)
     wanted = out is not None if publish is None else publish
     results = run_resolved(run, folder, jobs, observer, publish=wanted, same_plan=same_plan)
-    results.temporary = temporary
+    if out is None:
+        weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
     return results
 
 

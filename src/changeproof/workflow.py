@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import overload
 
 import joblib
@@ -41,8 +40,6 @@ class Results(StoredResults):
     >>> answers = results.counterfactuals("heloc", 2026, "wachter")
     >>> survived = results.survival("heloc", 2026, "wachter")  # [requests, changed models]
     """
-
-    temporary: TemporaryDirectory[str] | None = None
 
     def table(self, name: str = "full_results") -> pd.DataFrame:
         """Return a table: coverage, validity, robustness and distance by method, or another.

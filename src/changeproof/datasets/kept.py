@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -149,15 +150,24 @@ def _to_json(value: Any) -> Any:
         return [_to_json(each) for each in value]
     if isinstance(value, np.generic) and type(value.item()) in PLAIN:
         return {"dtype": value.dtype.str, "value": value.item()}
+    if isinstance(value, pd.Timestamp):
+        zone = None if value.tz is None else str(value.tz)
+        return {"time": value.tz_localize(None).isoformat(), "zone": zone}
+    if type(value) is date:
+        return {"date": value.isoformat()}
     raise InputError(
         f"{value!r} is of type {type(value).__name__}; a task can only be kept with text, "
-        "numbers, True, False and None"
+        "numbers, dates, True, False and None"
     )
 
 
 def _from_json(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_from_json(each) for each in value)
+    if isinstance(value, dict) and "time" in value:
+        return pd.Timestamp(value["time"]).tz_localize(value["zone"])
+    if isinstance(value, dict) and "date" in value:
+        return date.fromisoformat(value["date"])
     if isinstance(value, dict):
         return np.dtype(value["dtype"]).type(value["value"])
     return value
