@@ -89,6 +89,14 @@ def written(quick_run: Results) -> Path:
     return quick_run.folder / "report" / "index.html"
 
 
+@pytest.fixture(scope="module")
+def content(quick_run: Results) -> str:
+    """What the page shows, as JSON."""
+    results = quick_run
+    payload = build_payload(results, read_tables(quick_run.folder))
+    return json.dumps([payload, build_bulk(results)])
+
+
 def draw_everything(page: Page) -> None:
     """Go down the page, so that every chart comes near."""
     for figure in page.locator("figure").all():
@@ -306,13 +314,9 @@ def test_picks_that_hang_on_little_are_listed(
         assert ("What tuning hung on" in page.locator("#run").inner_text()) == bool(listed)
 
 
-def test_names_with_markup_are_shown_as_text(
-    show: Open, quick_run: Results, tmp_path: Path
-) -> None:
+def test_names_with_markup_are_shown_as_text(show: Open, content: str, tmp_path: Path) -> None:
     evil = '</script><img src=x onerror="window.hacked = 1"><b>bold</b> & %{x} {feature}'
-    results = quick_run
-    content = [build_payload(results, read_tables(quick_run.folder)), build_bulk(results)]
-    text = json.dumps(content)
+    text = content
     for name in ("Diabetes", "Glucose", "KD-tree", "kdtree", "Bootstrap", "bootstrap"):
         assert f'"{name}"' in text
         text = text.replace(f'"{name}"', json.dumps(f"{name}{evil}"))
@@ -332,10 +336,9 @@ def test_names_with_markup_are_shown_as_text(
 
 
 def test_settings_are_shown_with_marks_of_their_own(
-    show: Open, quick_run: Results, tmp_path: Path
+    show: Open, content: str, tmp_path: Path
 ) -> None:
-    results = quick_run
-    payload = build_payload(results, read_tables(quick_run.folder))
+    payload, _ = json.loads(content)
     methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
     payload["methods"] = methods
     payload["shown"]["methods"] = {name: method_name(name) for name in methods}

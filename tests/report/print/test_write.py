@@ -45,10 +45,10 @@ def test_many_datasets_are_spread_over_columns(
     tables: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
     one = tables["family_results"].query("dataset == 'diabetes'")
-    many = pd.concat([one.assign(dataset=f"data {n}") for n in range(12)])
+    many = pd.concat([one.assign(dataset=f"data {n}") for n in range(8)])
     written = write_print(tmp_path, {"family_results": many})
     names = [path.name for path in written if path.suffix == ".png"]
-    assert names == ["robustness.png", *(f"robustness-{n}.png" for n in (2, 3, 4))]
+    assert names == ["robustness.png", "robustness-2.png"]
     for path in written:
         if path.suffix == ".png":
             assert int.from_bytes(path.read_bytes()[20:24], "big") <= 8.6 * 300

@@ -10,7 +10,7 @@ import pandas as pd
 from changeproof.paper.comparison import compare_tables
 from changeproof.paper.lines import Line, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
-from changeproof.report.names import method_name
+from changeproof.report.names import family_name, method_name
 from changeproof.report.numbers import number, numbers
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 
@@ -47,7 +47,7 @@ def stages(tables: Tables) -> dict[str, Any]:
         return {"nothing": "The time of single pieces was not recorded in this run."}
     longest = table.iloc[int(table["seconds"].to_numpy().argmax())]
     # The first two columns say what took the time: the stage, and the method or family, if any.
-    part = " ".join(longest.iloc[:2].dropna().astype(str))
+    part = " ".join(method_name(family_name(name)) for name in longest.iloc[:2].dropna())
     return {
         "columns": [str(column) for column in table.columns],
         "rows": [

@@ -43,7 +43,8 @@ page.stagesFigure = (body, stages) => {
   const seconds = stages.columns.indexOf("seconds");
   const order = [...stages.rows].sort((a, b) => b[seconds] - a[seconds]);
   // The first two columns: the stage, and the method or family, if any.
-  const label = (row) => row.slice(0, 2).filter(Boolean).join(" ");
+  const named = (text) => page.name("methods", page.name("families", text));
+  const label = (row) => row.slice(0, 2).filter(Boolean).map(named).join(" ");
   const figure = page.figure(body, "stages", "Where the time of the run went",
     "Seconds of work, summed over pieces.", { single: true });
   const height = page.tall(order.length, 22, 60);
