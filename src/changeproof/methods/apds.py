@@ -7,11 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.sampled import (
-    ParameterSample,
-    favourable_under_draws,
-    samples_needed,
-)
+from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch

@@ -62,8 +62,17 @@ def layer_at(layers: Any, layer: int) -> tuple[int, int, int, int]:
 def preactivations(turned: Any, layers: Any, row: Any, values: Any) -> float:
     """Fill the pre-activations of all neurons; return the last of them, the logit."""
     last = len(layers) - 1
+    # (As `layer_sums`, whose sum of sizes would take time here.)
     for layer in range(last):
-        layer_sums(turned, layers, layer, row, values)
+        n_in, n_out, start, first = layer_at(layers, layer)
+        before, outputs = first - n_in, values[first : first + n_out]
+        for j in range(n_out):
+            outputs[j] = turned[start + n_in * n_out + j]
+        for k in range(n_in):
+            x = row[k] if layer == 0 else max(values[before + k], 0.0)
+            weights = turned[start + k * n_out : start + k * n_out + n_out]
+            for j in range(n_out):
+                outputs[j] = fma(weights[j], x, outputs[j])
     # The only neuron of the last layer; its sum stays in a register.
     n_in, _, start, first = layer_at(layers, last)
     logit = turned[start + n_in]

@@ -18,14 +18,7 @@ from changeproof.model import Access, Booleans, Floats, Integers, Singles
 from changeproof.networks import kernels
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.flat import FlatNetwork, flatten
-from changeproof.networks.layout import (
-    Kind,
-    pack,
-    padded_sizes,
-    tile_length,
-    tile_rows,
-    unpack,
-)
+from changeproof.networks.layout import Kind, pack, padded_sizes, tile_length, tile_rows, unpack
 
 if TYPE_CHECKING:
     from torch import nn

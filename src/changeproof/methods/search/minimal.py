@@ -16,13 +16,7 @@ import numpy as np
 
 from changeproof.methods.search.linear_regions import walk_regions
 from changeproof.methods.search.minimal_proof import prove
-from changeproof.methods.search.minimal_steps import (
-    SLACK,
-    climb,
-    cross_segment,
-    distance,
-    shorten,
-)
+from changeproof.methods.search.minimal_steps import SLACK, climb, cross_segment, distance, shorten
 from changeproof.model import Floats
 from changeproof.networks.flat import preactivations
 from changeproof.networks.network import Network
