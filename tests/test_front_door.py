@@ -359,9 +359,14 @@ def test_one_call_with_the_objects_at_hand(table: pd.DataFrame, tmp_path: Path) 
     assert "nudge" in page.read_text()
     assert "nudge" in results._repr_html_()
     assert "<script" not in results._repr_html_()
-    folder = results.folder
-    assert folder.exists()
-    del results
+
+
+def test_results_without_a_directory_live_as_long_as_they_are_held() -> None:
+    def evaluated() -> Path:
+        bootstraps = ["bootstrap(replicates=2)"]
+        return cp.evaluate("diabetes", LOGISTIC, ["kdtree"], bootstraps, factuals=2, jobs=1).folder
+
+    folder = evaluated()
     gc.collect()
     assert not folder.exists()
 
