@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 
-class Subject(StrEnum):
+class Listed(StrEnum):
     """What can be listed."""
 
     datasets = "datasets"
@@ -16,7 +16,7 @@ class Subject(StrEnum):
     methods = "methods"
 
 
-def list_names(subject: Annotated[Subject, typer.Argument(help="What to list.")]) -> None:
+def list_names(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> None:
     """List the datasets, families of change or methods that plans can name.
 
     Also those of installed packages (entry points changeproof.methods and
@@ -24,7 +24,7 @@ def list_names(subject: Annotated[Subject, typer.Argument(help="What to list.")]
     """
     from changeproof.report.terminal import print_names
 
-    print_names(subject.value)
+    print_names(what.value)
 
 
 def check(

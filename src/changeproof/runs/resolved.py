@@ -190,10 +190,8 @@ def _pieces(run: ResolvedRun, dataset: str) -> Iterator[Piece]:
 
 def _base(run: ResolvedRun, dataset: str, seed: int) -> Piece:
     """Return the piece of a base model."""
-    task = run.tasks[dataset]
-    mark = fingerprint(
-        kind=Kind.BASE, task=task.fingerprint, seed=seed, model=run.learner.fingerprint[:12]
-    )
+    task, model = run.tasks[dataset], run.learner.fingerprint[:12]
+    mark = fingerprint(kind=Kind.BASE, task=task.fingerprint, seed=seed, model=model)
     return Piece(Kind.BASE, dataset, seed, mark, cost=training_cost(task, 1))
 
 
@@ -202,80 +200,70 @@ def _bank(run: ResolvedRun, base: Piece, family: str) -> Piece:
 
     Models that cannot be kept are made in the last wave, by the worker that asks them.
     """
-    mark = fingerprint(
+    bank = replace(
+        base,
         kind=Kind.BANK,
-        base=base.fingerprint,
         family=family,
-        made_by=run.families[family].fingerprint,
-        code=_code("changes.bank", "changes.magnitude"),
+        inputs=(base,),
+        wave=1 if run.learner.stores_models else 3,
+        cost=bank_cost(run.tasks[base.dataset], run.learner, family),
     )
-    cost = bank_cost(run.tasks[base.dataset], run.learner, family)
-    wave = 1 if run.learner.stores_models else 3
-    return replace(
-        base, kind=Kind.BANK, fingerprint=mark, family=family, inputs=(base,), wave=wave, cost=cost
-    )
+    return _marked(bank, run.families[family].fingerprint, "changes.bank", "changes.magnitude")
 
 
 def _tuning(run: ResolvedRun, base: Piece, method: str) -> Piece:
     """Return the piece of a method's tuning table."""
-    mark = fingerprint(
-        kind=Kind.TUNING,
-        base=base.fingerprint,
-        method=method,
-        made_by=run.methods[method].fingerprint,
-        code=_code("methods.tuning", "evaluation.factuals"),
-    )
-    return replace(
-        base, kind=Kind.TUNING, fingerprint=mark, method=method, inputs=(base,), wave=1, cost=1.0
-    )
+    tuning = replace(base, kind=Kind.TUNING, method=method, inputs=(base,), wave=1, cost=1.0)
+    maker = run.methods[method].fingerprint
+    return _marked(tuning, maker, "methods.tuning", "evaluation.factuals")
 
 
 def _answers(run: ResolvedRun, base: Piece, method: str, tuning: Piece | None) -> Piece:
     """Return the piece of a method's counterfactuals."""
-    plan, inputs = run.plan, (base,) if tuning is None else (base, tuning)
-    mark = fingerprint(
-        kind=Kind.COUNTERFACTUALS,
-        inputs=[piece.fingerprint for piece in inputs],
-        method=method,
-        made_by=run.methods[method].fingerprint,
-        factuals=plan.factuals,
-        rows=plan.rows,
-        code=_code("evaluation.factuals", "methods.tuning"),
-    )
+    plan, task = run.plan, run.tasks[base.dataset]
     asked = plan.factuals if plan.rows is None else len(plan.rows)
-    return replace(
+    answers = replace(
         base,
         kind=Kind.COUNTERFACTUALS,
-        fingerprint=mark,
         method=method,
-        inputs=inputs,
+        inputs=(base,) if tuning is None else (base, tuning),
         factuals=plan.factuals,
         rows=plan.rows,
         wave=2,
-        cost=answering_cost(run.tasks[base.dataset], run.learner, method, asked),
+        cost=answering_cost(task, run.learner, method, asked),
     )
+    maker = run.methods[method].fingerprint
+    return _marked(answers, maker, "methods.tuning", "evaluation.factuals")
 
 
 def _survival(answers: Piece, bank: Piece) -> Piece:
     """Return the piece that says which counterfactuals survive one family's changed models."""
-    mark = fingerprint(
+    survival = replace(
+        answers,
         kind=Kind.SURVIVAL,
-        inputs=[answers.fingerprint, bank.fingerprint],
-        code=_code("evaluation.survival"),
-    )
-    return Piece(
-        Kind.SURVIVAL,
-        answers.dataset,
-        answers.base_seed,
-        mark,
-        answers.method,
-        bank.family,
-        (answers, bank),
+        family=bank.family,
+        inputs=(answers, bank),
+        factuals=0,
+        rows=None,
         wave=3,
         cost=0.02,
     )
+    return _marked(survival, "", "evaluation.survival")
 
 
-def _code(*modules: str) -> str:
-    """Hash the code of ours that a piece is computed with, besides methods and families."""
-    return code_digest(*(f"changeproof.{module}" for module in modules))
+def _marked(piece: Piece, maker: str, *modules: str) -> Piece:
+    """Return a piece with the fingerprint of all that goes into it.
+
+    `maker` is the fingerprint of its method or family, `modules` is the code of ours beside it.
+    """
+    mark = fingerprint(
+        kind=piece.kind,
+        inputs=[part.fingerprint for part in piece.inputs],
+        method=piece.method,
+        family=piece.family,
+        factuals=piece.factuals,
+        rows=piece.rows,
+        maker=maker,
+        code=code_digest(*(f"changeproof.{module}" for module in modules)),
+    )
+    return replace(piece, fingerprint=mark)
