@@ -28,6 +28,7 @@ from benchmarks.plain.training import plain_training
 from benchmarks.published import published
 from changeproof import (
     BaseModel,
+    NetworkLearner,
     TrainingData,
     TrainingRecipe,
     dataset_names,
@@ -48,7 +49,7 @@ def bank_recipes(name: str) -> list[TrainingRecipe]:
     described = [
         variant.change
         for family in family_names()
-        for variant in get_family(family).variants(task, BaseModel(SEED, base))
+        for variant in get_family(family).variants(task, BaseModel(SEED, base), NetworkLearner())
     ]
     recipes = [change for change in described if isinstance(change, TrainingRecipe)]
     return recipes + ensemble_recipes(task, SEED, ENSEMBLE)
