@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 from changeproof import (
     Context,
@@ -23,6 +24,10 @@ from changeproof import (
     run,
     train,
 )
+
+# Kernels are compiled when they are first used, and machines are busy: time says nothing here.
+settings.register_profile("changeproof", deadline=None)
+settings.load_profile("changeproof")
 
 
 @pytest.fixture(scope="session")

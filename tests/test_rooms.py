@@ -82,3 +82,24 @@ def test_everything_exported_can_be_imported() -> None:
         assert getattr(changeproof, name) is not None
     with pytest.raises(AttributeError, match="No changeproof attribute nothing"):
         changeproof.nothing  # noqa: B018
+
+
+LONGEST = 300
+KERNELS = {"networks/kernels.py"}
+
+
+def test_modules_can_be_read_at_one_sitting() -> None:
+    lines = {
+        str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {name for name, count in lines.items() if count > LONGEST} <= KERNELS
+
+
+def test_tests_stand_where_the_code_does() -> None:
+    """A folder of tests for every room, and no folder of tests for a room that is not there."""
+    tests = Path(__file__).parent
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    folders = {path.name for path in tests.iterdir() if any(path.glob("**/test_*.py"))}
+    elsewhere = {"benchmarks", "docs", "tools"}
+    assert folders - elsewhere == rooms
