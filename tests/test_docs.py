@@ -32,7 +32,7 @@ EXPECTED = {
     ],
     "own-model.md": [
         "Report: audit/report/index.html",
-        "Still accepted after a change of the model",
+        "Still holds after the model changes",
         "needs gradients of a model",
     ],
 }
