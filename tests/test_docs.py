@@ -20,11 +20,11 @@ EXPECTED = {
         "purpose categorical ('car', 'house', 'study')",
         "owner binary ('no', 'yes')",
         "empirical_robustness_mean",
-        "column 'income' lacks 2 of 600 values (first at row 'A0003')",
+        "column 'income' has 2 of 600 values missing (first at row 'A0003')",
         "Task('diabetes', 768 rows, 8 features)",
     ],
     "own-counterfactuals.md": [
-        "rows hold no counterfactual']",
+        "rows have no counterfactual']",
         "our-tool",
         "{'found': ",
         "'not in the table': ",
