@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["changeproof.cli", "changeproof.workflow", "changeproof.auditing"])
+SERVER.set_forkserver_preload(["changeproof.cli", "changeproof.workflow", "changeproof.front_door"])
 
 
 def call(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

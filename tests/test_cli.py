@@ -65,7 +65,7 @@ def test_run_show_status_and_go_on(tmp_path: Path) -> None:
     assert (tmp_path / "mine/report/index.html").exists()
     again = call("run", "--out", "mine", "--jobs", "1", cwd=tmp_path)
     assert again.returncode == 0
-    assert "18 pieces are there already, 0 to do" in again.stderr
+    assert "18 pieces are done already, 0 to do" in again.stderr
     shown = call("show", "mine", cwd=tmp_path)
     assert shown.returncode == 0
     assert "Diabetes" in shown.stdout
@@ -156,7 +156,7 @@ def test_a_method_that_fails_is_named_and_the_rest_is_there(
     done = call("run", *options, "--families", "own:one", "--jobs", "1", "--out", "o", cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
-    assert "Tables and report of the rest are in o." in done.stderr
+    assert "Tables and report of everything else are in o." in done.stderr
     assert "own:up" in (tmp_path / "o/tables/full_results.csv").read_text()
     assert "Traceback" not in done.stderr or code == 1
     shown = call("show", "o", cwd=tmp_path)

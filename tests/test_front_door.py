@@ -184,7 +184,7 @@ def test_the_id_column_of_the_data_serves_the_counterfactuals_too(
     more = {"counterfactuals": {"tool": path}, "observer": listener, "jobs": 1}
     results = audit(table, tmp_path / "out", model=LOGISTIC, **more, **LOANS, **plan)
     assert results.counterfactuals("data", 2026, "tool").found.all()
-    assert listener.notes == ["tool: columns that are no features were ignored: remark"]
+    assert listener.notes == ["tool: columns that are not features were ignored: remark"]
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Will this counterfactual still hold after the model changes? changeproof generates "
-    "counterfactual explanations once, holds them fixed and tests every method against the same "
-    "changed models, 25 from each of eight families of change.",
+    help="Will this counterfactual still hold after the model changes? changeproof has every "
+    "method explain the same model once. It then tests those explanations on the same changed "
+    "models: eight families of change, 25 models each.",
 )
-diagnose = typer.Typer(no_args_is_help=True, help="Diagnostics beside the main comparison.")
+diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper's appendix.")
 
 # In the order in which --help lists them.
 app.command()(running.run)
@@ -45,12 +45,12 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; what people got wrong ends with one line and exit code 2."""
+    """Run the command line. A mistake in what was given ends with one line and exit code 2."""
     try:
         app()
     except InputError as error:
         print(f"changeproof: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("changeproof: interrupted; the same command goes on from here", file=sys.stderr)
+        print("changeproof: interrupted; run the same command again to continue", file=sys.stderr)
         sys.exit(130)

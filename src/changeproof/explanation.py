@@ -28,7 +28,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a method tells a person, in original units, and how long it can be relied on."""
+    """What a method tells a person, in original units, and how often that still holds."""
 
     dataset: str
     model: str
@@ -56,11 +56,11 @@ def explain(
     Parameters
     ----------
     results
-        A finished run in which this person was asked about.
+        A finished run that explains this person.
     person
         The person's id.
     method, dataset
-        As in the run; the dataset may be left out if there is one only.
+        As in the run; by default its first dataset.
     """
     shown = results.shown
     dataset = shown.datasets[0] if dataset is None else dataset
@@ -69,7 +69,7 @@ def explain(
     answers = results.counterfactuals(dataset, seed, method)
     (places,) = np.nonzero(answers.row_ids == row_id)
     if not len(places):
-        raise InputError(f"person {person!r} is not among those of the run in {results.folder}")
+        raise InputError(f"nobody asked about person {person!r} in the run in {results.folder}")
     place = int(places[0])
     survived = results.survived(dataset, seed, method)[place]
     family_of = results.variants(dataset, seed)["family"].to_numpy()

@@ -55,7 +55,7 @@ def evaluate(
     same_plan: bool = False,
     **data: Any,
 ) -> Results:
-    """Put recourse on a model to the test: does it still hold after the model has changed?
+    """Test counterfactual explanations: do they still hold after the model has changed?
 
     Parameters
     ----------
@@ -73,15 +73,15 @@ def evaluate(
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
         By default all families that fit the model.
     out
-        A run directory, which keeps everything, tables and report included. An interrupted call
-        goes on there. By default results live as long as they are held.
+        A run directory for everything, with tables, report and a copy of the data. An interrupted
+        call continues there. By default a temporary one, which is removed with the results.
     counterfactuals
-        A table of counterfactuals from elsewhere, or several by name. The people who are asked
-        about are then those in the tables.
+        A table of counterfactuals from another tool, or several by name. The people are then
+        those in the tables.
     grid, replacements
-        Training configurations of a scikit-learn model, and models that may replace this one.
+        Training configurations of a scikit-learn model, and models that may replace yours.
     base_seeds, factuals, rows
-        Seeds of the base models, the most people per base model, or their row ids.
+        Seeds of the base models, the most people to explain per base model, or their row ids.
     jobs, observer
         See `run`.
     publish
@@ -133,7 +133,7 @@ def evaluate(
 
 
 def audit(data: Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> Results:
-    """Audit recourse on one's own data and model; write tables and report into a directory.
+    """Test counterfactual explanations on one's own data and model; keep all in a directory.
 
     The same as `evaluate`, but a directory with an audit of another plan is refused.
 
@@ -159,7 +159,7 @@ def _as_task(given: Task | Table, data: dict[str, Any]) -> Task:
         return own_task(given, **data)
     else:
         raise InputError(
-            "a table needs target and favourable: the column to predict, and what people want"
+            "a table needs target (a column) and favourable (the value of it that people want)"
         )
     if data:
         raise InputError(f"{', '.join(data)} describe a table; {task!r} is a task already")
@@ -185,7 +185,7 @@ def _given(
     id_column: str | None,
     observer: Observer | None,
 ) -> dict[str, Method]:
-    """Return counterfactuals from elsewhere as methods, and say what is to be known of them."""
+    """Return counterfactuals from another tool as methods, and tell what was noted."""
     if tables is None:
         return {}
     found: dict[str, Method] = {}
@@ -200,7 +200,7 @@ def _given(
 
 
 def _with_id(table: Table, id_column: str | None) -> Table:
-    """Take the id column of the data for that of the counterfactuals, if they have it."""
+    """Use the id column of the data for the counterfactuals, if they have it."""
     if id_column is None:
         return table
     frame = read_table(table, text_columns=[id_column])

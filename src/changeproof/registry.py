@@ -1,9 +1,8 @@
 """Where names lead to: what comes with the package, and what people bring.
 
-A reference is the name of a built-in, a name that was registered in code, the name of an entry
-point of an installed package, or an import path such as "my_package.module:MyMethod"; settings
-may follow in brackets. Nothing is imported before it is asked for, so one that cannot be imported
-harms no other.
+A reference is a built-in name, a name that was registered in code, the name of an entry point of an
+installed package, or an import path such as "my_package.module:MyMethod". Settings may follow in
+brackets. Nothing is imported before it is asked for, so a broken import does not affect the others.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class Registry(Generic[T]):
         return thing
 
     def get(self, name: str) -> type[T]:
-        """Return the class that a name without settings leads to, or say why there is none."""
+        """Return the class of a name without settings, or say why there is none."""
         if name in self._builtin:
             module, attribute = self._builtin[name]
             found: type[T] = getattr(importlib.import_module(module), attribute)

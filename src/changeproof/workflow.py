@@ -69,8 +69,8 @@ class Results(StoredResults):
 
         Returns
         -------
-        Without arguments one row per answer and family: under how many of its `models` the answer
-        `held`. With all three an array [requests, changed models], in the order of
+        Without arguments, one row per answer and family: the answer `held` under so many of its
+        `models`. With all three arguments, an array [people, changed models] in the order of
         `counterfactuals` and `variants`.
         """
         if dataset is not None and base_seed is not None and method is not None:
@@ -124,10 +124,10 @@ def run(
     observer: Observer | None = None,
     publish: bool = True,
 ) -> Results:
-    """Run a plan into a directory, or go on with it; then write tables and report.
+    """Run a plan in a directory, or continue it; then write tables and report.
 
-    When a method fails, the others are finished, and tables and report are written for them;
-    then `PieceFailedError` is raised.
+    If a method fails, the others are finished and get their tables and report. Then
+    `PieceFailedError` is raised.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def run(
     observer
         Follows the run; see `Observer`.
     publish
-        Whether to write tables and report; without, those of another plan are removed.
+        Whether to write tables and report. If not, outdated ones are removed.
     """
     folder = Path(out)
     return run_resolved(resolve(plan, folder), folder, jobs, observer, publish=publish)
@@ -184,8 +184,8 @@ def run_resolved(
 def report(out: str | Path) -> Path:
     """Write the report of a run, and return the page to open.
 
-    Tables that the run has written are used as they are. A finished run without them gets them;
-    of an unfinished run the page shows what is finished and says what is missing.
+    Tables that the run has written are used as they are. If a finished run has none, they are
+    written. The page of an unfinished run shows what is finished and says what is missing.
 
     Parameters
     ----------

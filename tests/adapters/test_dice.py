@@ -68,7 +68,7 @@ def test_what_is_left_out_is_counted_and_told_to_the_end(small_context: Context)
     note = NOTE.format(3)
     assert frame.attrs["notes"] == [note]
     table = read_counterfactuals(frame, small_context.task)
-    assert table.attrs["notes"] == [note, "1 of 3 rows hold no counterfactual"]
+    assert table.attrs["notes"] == [note, "1 of 3 rows have no counterfactual"]
     assert table["reason"].tolist() == ["", EMPTY_IN_TABLE, ""]
 
 

@@ -93,7 +93,7 @@ GOOD = loans().drop(columns=["applicant", "approved"]).iloc[:3]
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (GOOD.drop(columns=["debts", "owner"]), r"lack the features \['debts', 'owner'\]"),
+        (GOOD.drop(columns=["debts", "owner"]), r"have no columns \['debts', 'owner'\]"),
         (GOOD.assign(purpose=["car", "boat", "car"]), "'purpose' holds 'boat' at row 1; expected"),
         (GOOD.assign(income=["1", "2", "2k"]), "'income' holds '2k' at row 2; expected a number"),
         (GOOD.assign(income=[1.0, None, 2.0]), "'income' holds 1 missing or inf.*at row 1"),
@@ -101,7 +101,7 @@ GOOD = loans().drop(columns=["applicant", "approved"]).iloc[:3]
         (GOOD.assign(debts=[1.0, 2.0, np.inf]), "'debts' holds 1 missing or inf.*at row 2"),
         (GOOD.assign(owner=["no", "yes", None]), "'owner' holds 1 missing.*row 2.*no, yes"),
         (GOOD.assign(member=["True", "maybe", "0"]), "'member' holds 'maybe' at row 1"),
-        (pd.concat([GOOD, GOOD[["debts"]]], axis=1), "'debts' is there more than once"),
+        (pd.concat([GOOD, GOOD[["debts"]]], axis=1), "'debts' appears more than once"),
     ],
 )
 def test_rows_that_do_not_fit_are_named(frame: pd.DataFrame, message: str) -> None:
@@ -166,7 +166,7 @@ def test_features_that_make_no_sense_are_refused(
     [
         ([Feature("a", "numeric", (0,))], r"hold the columns \[0\]; expected each of 0 to 1"),
         ([Feature("a", "numeric", (0,)), Feature("b", "numeric", (0,))], r"columns \[0, 0\]"),
-        ([Feature("a", "numeric", (0,)), Feature("a", "numeric", (1,))], "'a' is there more than"),
+        ([Feature("a", "numeric", (0,)), Feature("a", "numeric", (1,))], "'a' appears more than"),
     ],
 )
 def test_features_hold_every_column_once(features: list[Feature], message: str) -> None:

@@ -25,7 +25,7 @@ def test_columns_are_matched_by_name_when_standardising(small_task: Task) -> Non
     np.testing.assert_array_equal(
         small_task.standardise(shuffled), small_task.standardise(small_task.frame)
     )
-    with pytest.raises(InputError, match=r"lack the features \['b'\]"):
+    with pytest.raises(InputError, match=r"have no columns \['b'\]"):
         small_task.standardise(small_task.frame.drop(columns="b"))
 
 
@@ -85,7 +85,7 @@ LABELS = np.arange(40) % 2
         (GOOD.assign(a="text"), LABELS, "'a' is .*, not numeric"),
         (GOOD, LABELS[:-1], "40 rows but labels of shape"),
         (GOOD, LABELS + 1, r"must be 0 \(adverse\) or 1 \(favourable\); got \[2\]"),
-        (GOOD.set_index(np.zeros(40, int)), LABELS, "row id 0 is there more than once"),
+        (GOOD.set_index(np.zeros(40, int)), LABELS, "row id 0 appears more than once"),
         (GOOD.set_index(np.array([f"r{i}" for i in range(40)])), LABELS, "must be integers"),
         (GOOD, np.zeros(40, int), "at least 20 rows and 10 of each label"),
     ],
@@ -143,5 +143,5 @@ def test_ids_name_the_rows() -> None:
     assert task.ids.loc[task.row_ids("test")].tolist() == [names[i] for i in task.row_ids("test")]
     with pytest.raises(InputError, match="40 rows but 39 ids"):
         Task("t", GOOD, LABELS, ids=names[1:])
-    with pytest.raises(InputError, match="id 'p0' is there more than once"):
+    with pytest.raises(InputError, match="id 'p0' appears more than once"):
         Task("t", GOOD, LABELS, ids=[*names[:-1], "p0"])

@@ -75,8 +75,8 @@ def test_people_without_a_counterfactual_get_the_reason(
     frame["approved"] = "yes"
     table = read_counterfactuals(frame, small_context.task)
     assert table.attrs["notes"] == [
-        "columns that are no features were ignored: approved",
-        "2 of 39 rows hold no counterfactual",
+        "columns that are not features were ignored: approved",
+        "2 of 39 rows have no counterfactual",
     ]
     answers = GivenCounterfactuals(table=table).fit(small_context).generate(small_factuals)
     reasons = [EMPTY_IN_TABLE, "missing in the table: b, d", UNCHANGED, NOT_IN_TABLE, FOUND]
@@ -156,9 +156,9 @@ def with_value(column: str, value: object) -> Broken:
         (lambda f: f.rename(columns={"b": "B"}), r"'b'\] of task 'small' are missing; its columns"),
         (
             lambda f: f.drop(columns="id"),
-            "whose counterfactual a row is; expected id or factual_id or row_id",
+            "no column has the ids of people; expected id or factual_id or row_id",
         ),
-        (lambda f: pd.concat([f, f.iloc[[5]]]), r"is there twice, in rows 6 and 41; expected one"),
+        (lambda f: pd.concat([f, f.iloc[[5]]]), r"appears twice, in rows 6 and 41; expected one"),
         (with_value("id", 99), r"id 99 \(row 5\) is not in task 'small'; its ids are 1000, 1001"),
         (with_value("id", "who"), r"id who \(row 5\) is not in task 'small'"),
         (with_value("id", np.nan), "row 5 has no id in column 'id'"),

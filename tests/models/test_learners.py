@@ -195,7 +195,7 @@ def test_live_models_get_a_reference_by_what_they_are() -> None:
     assert isinstance(absent, AbsentLearner)
     assert absent.name == "LogisticRegression"
     assert object_reference(absent) == first
-    with pytest.raises(InputError, match="lived in another session; pass the model again"):
+    with pytest.raises(InputError, match="is from another session; pass the model again"):
         absent.train([], load_task("diabetes"))
     assert as_learner(fit_logistic).fingerprint != as_learner(build).fingerprint
 
@@ -341,5 +341,5 @@ def test_a_model_without_a_seed_says_so() -> None:
     assert not EstimatorLearner(KNeighborsClassifier()).has_seeds
     assert EstimatorLearner(make_pipeline(StandardScaler(), RandomForestClassifier())).has_seeds
     reason = get_family("new-initialization").reason_against(find_learner("sklearn:GaussianNB"))
-    assert reason == "GaussianNB takes no seed; it stays the same"
+    assert reason == "GaussianNB has no seed; it would stay the same"
     assert get_family("new-initialization").reason_against(find_learner("mlp")) is None

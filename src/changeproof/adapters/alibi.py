@@ -23,10 +23,10 @@ def from_alibi(explanations: Any, ids: Sequence[Any], feature_names: Sequence[st
     Parameters
     ----------
     explanations
-        One explanation, or a list of them: each an Alibi `Explanation`, the text of its
-        `to_json()`, or that text parsed. Explainers that take one person at a time
-        (`Counterfactual`, `CounterfactualProto`) give one each, or none; those that take a batch
-        (`CounterfactualRL`) give one with a row per person.
+        One explanation or a list of them. Each is an Alibi `Explanation`, the text of its
+        `to_json()`, or that text parsed. Explainers for one person at a time (`Counterfactual`,
+        `CounterfactualProto`) give one explanation per person. Explainers for a batch
+        (`CounterfactualRL`) give one explanation with a row per person.
     ids
         The row id of every person, in the order they were given to Alibi.
     feature_names
@@ -35,10 +35,9 @@ def from_alibi(explanations: Any, ids: Sequence[Any], feature_names: Sequence[st
     Returns
     -------
     pandas.DataFrame
-        Ids and features, one row per person, empty where Alibi found nothing. The features are in
-        the units that Alibi saw; bring them to those of the data where they were scaled. Alibi
-        computes in single precision, so features that it did not change may differ in the eighth
-        digit.
+        Ids and features, one row per person, empty if Alibi found nothing. The features have the
+        units that Alibi saw; if those were scaled, bring them back to the units of the data. Alibi
+        computes in single precision, so unchanged features may differ in the eighth digit.
     """
     single = isinstance(explanations, str | Mapping) or hasattr(explanations, "data")
     rows: list[Sequence[Any] | None] = []

@@ -17,15 +17,15 @@ def from_dice(
 ) -> pd.DataFrame:
     """Turn what DiCE explained into a table for `read_counterfactuals`.
 
-    DiCE gives several counterfactuals per person, the protocol judges one: the first, in DiCE's
-    order, that DiCE itself says has the desired class (the first of all where none has). The
-    sparse version is taken where DiCE made one. Its "genetic" and "kdtree" searches order by
-    closeness, "random" does not.
+    DiCE gives several counterfactuals per person, and the protocol tests one of them: the first
+    in DiCE's order that has the desired class according to DiCE, or the first if none has it. The
+    sparse version is taken if DiCE made one. DiCE's searches "genetic" and "kdtree" order by
+    closeness; "random" does not.
 
     Parameters
     ----------
     explanation
-        What `generate_counterfactuals` of any DiCE explainer returned.
+        The result of `generate_counterfactuals` of any DiCE explainer.
     ids
         The row id of every query instance, in the order they were given to DiCE.
     features
@@ -34,8 +34,8 @@ def from_dice(
     Returns
     -------
     pandas.DataFrame
-        Ids and features, one row per person, empty where DiCE found nothing. How many
-        counterfactuals were left out is said in `attrs["notes"]`.
+        Ids and features, one row per person, empty if DiCE found nothing. `attrs["notes"]` says
+        how many counterfactuals were left out.
     """
     examples = getattr(explanation, "cf_examples_list", None)
     if not examples:

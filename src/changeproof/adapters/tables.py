@@ -33,7 +33,7 @@ def one_row_each(
 ) -> pd.DataFrame:
     """Return a table of ids and features; None becomes a row without features.
 
-    The ids are in the first column of id, factual_id and row_id that is no feature.
+    The ids are in the column id, factual_id or row_id, the first that is not a feature.
     """
     if len(ids) != len(rows):
         raise InputError(
@@ -60,20 +60,20 @@ def read_counterfactuals(
     Parameters
     ----------
     source
-        A CSV or Parquet file, or a frame: one row per person, with the id of the person's row in
-        the task and the task's features in original units. A row without any features, or with
-        some missing, says that the tool found nothing for this person.
+        A CSV or Parquet file, or a frame, with one row per person: the id of the person and the
+        features of the counterfactual in original units. If features are missing, the tool found
+        nothing for this person.
     task
-        What the counterfactuals are for.
+        The task that the people belong to.
     id_column
-        The column with the ids; by default the first there is of id, factual_id and row_id.
+        The column with the ids; by default id, factual_id or row_id, the first that exists.
 
     Returns
     -------
     pandas.DataFrame
-        Row id, why there is no counterfactual (empty where there is one), and the standardised
-        counterfactual. `attrs["notes"]` lists what people should be told: columns that were
-        ignored, people without a counterfactual.
+        Row id, the reason if there is no counterfactual (else empty), and the standardised
+        counterfactual. `attrs["notes"]` lists ignored columns and how many people have no
+        counterfactual.
     """
     if isinstance(source, pd.DataFrame) and _was_read(source, task):
         return source
@@ -91,7 +91,7 @@ def read_counterfactuals(
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     if not complete.all():
-        notes.append(f"{int((~complete).sum())} of {len(frame)} rows hold no counterfactual")
+        notes.append(f"{int((~complete).sum())} of {len(frame)} rows have no counterfactual")
     columns: dict[str, Any] = {ROW_ID: row_ids, REASON: _reasons(features.columns, missing)}
     columns |= {PREFIX + name: rows[:, i] for i, name in enumerate(task.feature_names)}
     table = pd.DataFrame(columns)
@@ -128,7 +128,7 @@ def _id_column(where: str, columns: pd.Index[Any], task: Task, asked: str | None
     there = [name for name in possible if name in columns]
     if not there:
         raise InputError(
-            f"{where}: no column says whose counterfactual a row is; expected "
+            f"{where}: no column has the ids of people; expected "
             f"{' or '.join(possible)}; its columns are {list(columns)}"
         )
     return there[0]
@@ -146,7 +146,7 @@ def _features(
         )
     extra = [name for name in frame.columns if name not in wanted and name != id_column]
     if extra:
-        notes.append(f"columns that are no features were ignored: {', '.join(extra)}")
+        notes.append(f"columns that are not features were ignored: {', '.join(extra)}")
     return frame[wanted].set_axis(pd.Index(frame[id_column].tolist(), dtype=object), axis=0)
 
 
@@ -166,7 +166,7 @@ def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
             )
         if known[key] in found:
             raise InputError(
-                f"{where}: id {value} is there twice, in rows {found[known[key]]} and {number}; "
+                f"{where}: id {value} appears twice, in rows {found[known[key]]} and {number}; "
                 f"expected one counterfactual per person"
             )
         found[known[key]] = number

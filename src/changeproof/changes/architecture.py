@@ -27,7 +27,7 @@ class Architecture(ReplicatedFamily):
         """Say that nothing is known that could take a model's place."""
         if "hidden" in learner.follows or learner.replacements():
             return None
-        return f"no models that could replace {learner.name} are known; name some"
+        return f"no models that could replace {learner.name} are known; give replacements"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe other hidden layers, then replacements; only these where there are no layers."""

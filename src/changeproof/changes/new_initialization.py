@@ -16,7 +16,7 @@ class NewInitialization(ReplicatedFamily):
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that a model without a seed comes out the same."""
-        return None if learner.has_seeds else f"{learner.name} takes no seed; it stays the same"
+        return None if learner.has_seeds else f"{learner.name} has no seed; it would stay the same"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe models with the seeds that follow the base seed."""

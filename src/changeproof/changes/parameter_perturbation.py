@@ -19,7 +19,7 @@ class ParameterPerturbation(ReplicatedFamily):
         """Say that a model has no parameters to move."""
         if learner.has_parameters:
             return None
-        return f"{learner.name} has no parameters that could be moved a little"
+        return f"{learner.name} has no parameters to perturb"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Return random directions at each of five radii."""

@@ -5,93 +5,49 @@ from __future__ import annotations
 import ast
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
+from changeproof.commands.own import (
+    RUN,
+    Categorical,
+    Data,
+    Drop,
+    Families,
+    Favourable,
+    Grid,
+    IdColumn,
+    Jobs,
+    Missing,
+    ModelName,
+    Name,
+    Replacements,
+    SplitColumn,
+    Target,
+    Unpickle,
+    option,
+)
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
     from changeproof.explanation import Explanation
     from changeproof.workflow import Results
 
-DATA = "Your data"
-MODEL = "Your model"
-RUN = "The run"
-
-
-def _option(panel: str, text: str, **more: Any) -> Any:
-    return typer.Option(help=text, show_default=False, rich_help_panel=panel, **more)
-
-
-Data = Annotated[Path, _option(DATA, "A CSV or Parquet file.", metavar="FILE")]
-Target = Annotated[str, _option(DATA, "The column to predict.", metavar="COLUMN")]
-Favourable = Annotated[
-    list[str], _option(DATA, "The value of it that people want; repeat for several.")
-]
-Name = Annotated[str | None, _option(DATA, "How tables call the data; the file's name.")]
-IdColumn = Annotated[
-    str | None,
-    _option(DATA, "The column with one id per row; row numbers from 0.", metavar="COLUMN"),
-]
-Categorical = Annotated[
-    list[str] | None, _option(DATA, "Columns to take as categories.", metavar="COLUMN,…")
-]
-Drop = Annotated[list[str] | None, _option(DATA, "Columns to leave out.", metavar="COLUMN,…")]
-Missing = Annotated[
-    Literal["refuse", "impute"],
-    typer.Option(help="What to do with missing values.", rich_help_panel=DATA),
-]
-SplitColumn = Annotated[
-    str | None,
-    _option(DATA, "A column that says train, update, validation or test.", metavar="COLUMN"),
-]
-ModelName = Annotated[
-    str,
-    typer.Option(
-        help="mlp, mlp:64,32, sklearn:ClassName or sklearn:ClassName(parameter=value), "
-        "python:module:name, or a pickled classifier as pickle:FILE.",
-        rich_help_panel=MODEL,
-    ),
-]
-Grid = Annotated[
-    list[str] | None,
-    _option(
-        MODEL,
-        "Training configurations of a scikit-learn model; repeat per parameter.",
-        metavar="PARAMETER=VALUE,…",
-    ),
-]
-Replacements = Annotated[
-    list[str] | None,
-    _option(MODEL, "Models that may take its place; repeat for several.", metavar="MODEL"),
-]
-Unpickle = Annotated[
-    bool,
-    typer.Option(
-        "--unpickle-and-run-its-code",
-        help="Load a pickle:FILE. This runs whatever code the file holds: only for files whose "
-        "author you trust.",
-        rich_help_panel=MODEL,
-    ),
-]
-Jobs = Annotated[int | None, _option(RUN, "Worker processes; all cores.", metavar="N")]
-Families = Annotated[list[str] | None, _option(RUN, "Families of change; all.", metavar="NAME,…")]
-
 
 def audit(
     data: Data,
     target: Target,
     favourable: Favourable,
-    out: Annotated[Path, _option(RUN, "The run directory.", metavar="DIR")],
+    out: Annotated[Path, option(RUN, "The run directory.", metavar="DIR")],
     model: ModelName = "mlp",
     counterfactuals: Annotated[
         list[str] | None,
-        _option(
+        option(
             RUN,
-            "Counterfactuals from another tool, with an id column; repeat for several.",
+            "A table of counterfactuals from another tool. Repeat for several.",
             metavar="[NAME=]FILE",
         ),
     ] = None,
@@ -105,31 +61,44 @@ def audit(
     replacements: Replacements = None,
     methods: Annotated[
         list[str] | None,
-        _option(RUN, "Methods; all that fit the model.", metavar="NAME,…"),
+        option(
+            RUN,
+            "Methods, with or without settings: robx-balanced(quantile=0.7).",
+            "all that fit the model",
+            metavar="NAME,…",
+        ),
     ] = None,
     families: Families = None,
     base_seeds: Annotated[
         list[str] | None,
-        _option(RUN, "Seeds of the base models. [default: 2026]", metavar="SEED,…"),
+        option(RUN, "Seeds of the base models.", "2026", metavar="SEED,…"),
     ] = None,
     factuals: Annotated[
         int | None,
-        _option(RUN, "The most people per base model. [default: 250]", metavar="N"),
+        option(RUN, "The most people to explain, per base model.", "250", metavar="N"),
     ] = None,
     jobs: Jobs = None,
     unpickle: Unpickle = False,
 ) -> None:
-    """Audit recourse on your own data and model.
+    """Test counterfactual explanations on your own data and model.
 
-    Trains the model, has every method that fits it answer the people whom it
-    rejects, changes the model in every way that it supports, and writes tables
-    and a report. With --counterfactuals, what another tool told people is put to
-    the same changed models, and the people are those in its table. What does not
-    fit the model is left out, with the reason. The same command goes on with an
-    interrupted run.
+    Trains your model. Each method explains to the people whom it rejects what they
+    could change. Then the model is changed in many ways, and every explanation is
+    tested on every changed model. Methods and families of change that do not fit
+    your model are left out, with the reason.
+
+    With --counterfactuals, explanations of another tool are tested beside them, on
+    the people in its table.
+
+    The run directory gets tables, a report and a copy of the data. Run the same
+    command again to continue after an interruption. Other options or other data
+    need another directory.
 
     changeproof audit --data loans.csv --target approved --favourable yes
     --model sklearn:HistGradientBoostingClassifier --out audit
+
+    changeproof audit --data loans.csv --target approved --favourable yes
+    --methods "kdtree,robx-balanced(quantile=0.7)" --out audit-robx
     """
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
@@ -167,15 +136,15 @@ def explain(
     data: Data,
     target: Target,
     favourable: Favourable,
-    row: Annotated[str, _option(RUN, "The person: an id of the data.", metavar="ID")],
-    method: Annotated[str, _option(RUN, "The method that answers.", metavar="NAME")],
+    row: Annotated[str, option(RUN, "The id of the person.", metavar="ID")],
+    method: Annotated[str, option(RUN, "The method, with or without settings.", metavar="NAME")],
     model: ModelName = "mlp",
     out: Annotated[
         Path | None,
-        _option(RUN, "Where models and answers are kept; runs/explain-NAME.", metavar="DIR"),
+        option(RUN, "The run directory.", "runs/explain-NAME", metavar="DIR"),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead.", rich_help_panel=RUN)
+        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RUN)
     ] = False,
     name: Name = None,
     id_column: IdColumn = None,
@@ -189,10 +158,10 @@ def explain(
     jobs: Jobs = None,
     unpickle: Unpickle = False,
 ) -> None:
-    """Say what one person is told to change, and how long that holds.
+    """Show what one person is told to change, and whether that will hold.
 
-    Prints the recourse in the units of the data with the share of changed models
-    under which it still holds, per family of change, with a 95 % interval.
+    Prints the advice in the units of your data. For each family of change, it says
+    under how many changed models the advice still holds, with a 95 % interval.
 
     changeproof explain --data loans.csv --target approved --favourable yes
     --model mlp --method robx-balanced --row 17
@@ -243,15 +212,16 @@ def explain(
 def _print(answer: Explanation) -> None:
     typer.echo(f"{answer.method} on {answer.dataset}, for {answer.person}:")
     if not answer.advice:
-        typer.echo(f"  no recourse: {answer.outcome}")
+        typer.echo(f"  no advice: {answer.outcome}")
         return
     for sentence in answer.advice:
         typer.echo(f"  {sentence}.")
     accepts = "accepts" if answer.base_valid else "does not accept"
     typer.echo(
-        f"  Today's model {accepts} this; {answer.distance:.2f} typical deviations a feature."
+        f"  Today's model {accepts} this. "
+        f"Distance: {answer.distance:.2f} typical deviations per feature."
     )
-    typer.echo("Still accepted after a change of the model (95 % interval):")
+    typer.echo("Still holds after the model changes (95 % interval):")
     for holding in (*answer.families, answer.overall):
         interval = f"{holding.low:.0%} to {holding.high:.0%}"
         counts = f"{holding.held} of {holding.models}"
@@ -264,7 +234,7 @@ def _say_what_was_left_out(results: Results) -> None:
 
 
 def _model(reference: str, unpickle: bool) -> Any:
-    """Return a reference as it is; a pickle is loaded here, once, if that was allowed."""
+    """Return a reference unchanged; a pickle is loaded here, once, if that is allowed."""
     from changeproof.models.find import find_learner
 
     return (
@@ -278,7 +248,7 @@ def _tables(given: list[str] | None) -> dict[str, Path] | None:
         before, sign, after = text.partition("=")
         name, path = (before, Path(after)) if sign else (Path(text).stem, Path(text))
         if name in tables:
-            raise InputError(f"two tables of counterfactuals are called {name!r}")
+            raise InputError(f"two tables are called {name!r}; name them with NAME=FILE")
         tables[name] = path
     return tables or None
 

@@ -1,4 +1,4 @@
-"""What plans can name, and whether one's own method or family is fit for it."""
+"""List what plans can name, and check one's own methods and families."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ class Listed(StrEnum):
 
 
 def list_names(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> None:
-    """List the datasets, families of change or methods that plans can name.
+    """List the datasets, the families of change or the methods.
 
-    Also those of installed packages (entry points changeproof.methods and
-    changeproof.families); what cannot be imported is listed with its reason.
+    The list includes methods and families of installed packages (entry points
+    changeproof.methods and changeproof.families). One that cannot be imported is
+    listed with the reason.
+
+    changeproof list methods
     """
     from changeproof.report.terminal import print_names
 
@@ -29,17 +32,19 @@ def list_names(what: Annotated[Listed, typer.Argument(help="What to list.")]) ->
 
 def check(
     reference: Annotated[
-        str, typer.Argument(help="A name or an import path: my_package.module:MyMethod.")
+        str, typer.Argument(help="A name, or an import path such as my_package.module:MyMethod.")
     ],
-    family: Annotated[bool, typer.Option("--family", help="It is a family of change.")] = False,
+    family: Annotated[
+        bool, typer.Option("--family", help="Check a family of change, not a method.")
+    ] = False,
 ) -> None:
-    """Check that a method, or a family of change, keeps to its contract.
+    """Check your own method or family of change against the contract.
 
-    A method has to give the same answers whatever the batch, the order or the
-    process, to be honest where it finds nothing, and to leave alone what it is
-    given. It is tried on an embedded dataset; its speed is told, not judged.
-    Exit code 1: a check failed. The same from Python, for instance in a test:
-    changeproof.check_method(MyMethod), changeproof.check_family(MyFamily).
+    A method must give a person the same answer in any batch, order and process.
+    It must say so when it finds nothing, and must not modify its inputs. It is
+    tried on an embedded dataset. Its speed is shown but not judged. The exit code
+    is 1 if a check fails. From Python: changeproof.check_method(MyMethod) and
+    changeproof.check_family(MyFamily).
 
     changeproof check my_package.module:MyMethod
     """

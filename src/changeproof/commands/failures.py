@@ -13,7 +13,7 @@ from changeproof.runs.runner import PieceFailedError
 
 @contextmanager
 def failures_told(folder: Path) -> Iterator[None]:
-    """End a run in which something failed with what failed, why, and what is there."""
+    """End a run with failures: print what failed and why, and where the rest is."""
     try:
         yield
     except PieceFailedError as error:
@@ -23,5 +23,5 @@ def failures_told(folder: Path) -> Iterator[None]:
         for line in error.summary:
             typer.echo(f"changeproof: {line}", err=True)
         if (folder / "tables").exists():
-            typer.echo(f"Tables and report of the rest are in {folder}.", err=True)
+            typer.echo(f"Tables and report of everything else are in {folder}.", err=True)
         raise typer.Exit(2 if error.refused else 1) from None

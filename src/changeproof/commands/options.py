@@ -10,7 +10,9 @@ import typer
 
 from changeproof.errors import InputError
 
-RunDirectory = Annotated[Path, typer.Argument(help="The run directory (--out of a run).")]
+RunDirectory = Annotated[
+    Path, typer.Argument(help="The run directory: what --out was.", metavar="DIR")
+]
 
 
 CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
@@ -18,15 +20,15 @@ CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 MARK = re.compile(r"""(?<![^\s(\[{,=:])(?:"[^"]*"|'[^']*')|[(\[{)\]},]""")
 
 
-def names(help_text: str) -> Any:
-    """Return an option that takes names, with commas or repeated."""
-    return typer.Option(help=help_text, show_default=False, metavar="NAME,…")
+def names(help_text: str, default: str | bool = False) -> Any:
+    """Return an option that takes names, separated by commas or repeated."""
+    return typer.Option(help=help_text, show_default=default, metavar="NAME,…")
 
 
 def split(values: list[str] | None) -> list[str] | None:
     """Return the names in repeated options with commas.
 
-    Commas in brackets or quotes separate nothing: ``rbr(samples=5, delta=0.1),kdtree`` are two.
+    Commas in brackets or quotes do not separate: ``rbr(samples=5, delta=0.1),kdtree`` is two names.
     """
     if values is None:
         return None

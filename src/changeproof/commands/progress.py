@@ -1,4 +1,4 @@
-"""Progress on the console: a bar with the time left, or plain lines where there is no terminal."""
+"""Progress on the console: a bar with the time left, or plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
-    """Say on standard error what is going on, if it takes longer than some seconds."""
+    """Print what is being done on standard error, if it takes longer than a few seconds."""
     console = Console(stderr=True)
     timer = threading.Timer(seconds, lambda: console.print(f"{what} …", markup=False))
     timer.daemon = True
@@ -74,24 +74,24 @@ class ConsoleObserver(Observer):
         self._bar.stop()
 
     def planned(self, inventory: Inventory) -> None:
-        """Show what is there already and set up the bar for the rest."""
+        """Show how much is done already, and set up the bar for the rest."""
         left = [*inventory.damaged, *inventory.missing]
         if inventory.done:
-            self._say(f"{len(inventory.done)} pieces are there already, {len(left)} to do")
+            self._say(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
         self._total = sum(piece.cost for piece in left)
         if left:
             self._task = self._bar.add_task("starting", total=self._total)
 
     def told(self, text: str) -> None:
-        """Say it."""
+        """Print a note on what was given."""
         self._say(text)
 
     def damaged(self, path: Path) -> None:
         """Name a damaged file."""
-        self._say(f"damaged, computing again: {path}")
+        self._say(f"damaged, computed again: {path}")
 
     def compiling(self) -> None:
-        """Explain the first seconds."""
+        """Say why the first seconds pass."""
         self._describe("compiling (first time only)")
         self._began = time.monotonic()
 

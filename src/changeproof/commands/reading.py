@@ -1,4 +1,4 @@
-"""Look at what a run found."""
+"""Read the results of a run: report, show, compare."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ def report(
     directory: RunDirectory,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Write the web page of a run, finished or not, into its folder report.
+    """Write the web page of a run.
 
-    One file that opens without a network: which method to take for which change,
-    at what price, what a single person would be told, and what was run. 'changeproof
-    run' writes it at its end; write it again after an update of changeproof, or
-    write it early, while pieces are still missing: the page says which.
+    The page is one file, report/index.html in the run directory, and opens offline.
+    It shows which method holds best under which change, what that costs, and what
+    each person would be told. 'changeproof run' writes it when it is done. Use this
+    command while a run is unfinished (the page lists what is missing), or after an
+    update of changeproof.
 
     changeproof report runs/paper --open
     """
@@ -40,10 +41,16 @@ def show(
     directory: RunDirectory,
     table: Annotated[
         str | None,
-        typer.Option(help="One table only, whole, by the name of its file.", show_default=False),
+        typer.Option(
+            help="Print this table only, all its rows: a file name in tables/, without .csv.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Print the result tables of a finished run."""
+    """Print the result tables of a finished run.
+
+    changeproof show runs/paper --table family_results
+    """
     from changeproof.report.terminal import print_table, print_tables
     from changeproof.runs.tables import read_finished
 
@@ -59,24 +66,25 @@ def show(
 def compare(
     directory: RunDirectory,
     everything: Annotated[
-        bool, typer.Option("--all", help="Print every number, not only those that differ.")
+        bool, typer.Option("--all", help="Print all numbers, not only those that differ.")
     ] = False,
 ) -> None:
-    """Put the published numbers beside those of a finished run.
+    """Compare a finished run with the published numbers.
 
-    A rate may differ by 2 points or two published sd, a distance by 5 % or two
-    published sd, whichever is more; counts not at all, balanced accuracy by
-    0.002, disagreement by 0.25 points, probability MAE by 0.003. Times are shown,
-    not judged: the paper's are those of an Apple M4 Pro. The numbers in the
-    paper's text are checked one by one. Known deviations are printed with their
-    reason. Picks of tuning that hang on one validation row or on none are named:
-    those may be others elsewhere.
+    The tables are compared row by row, the numbers in the paper's text one by one.
+    Allowed differences are 2 points or two published standard deviations for rates,
+    5 % or two standard deviations for distances (the larger counts), 0.002 for
+    balanced accuracy, 0.25 points for disagreement, 0.003 for probability MAE and
+    none for counts. Times are only shown: the paper's are from an Apple M4 Pro.
+    Known deviations are printed with their reason. So are tuning choices that
+    depend on a single validation row or on a tie: another machine may choose
+    differently there.
 
-    A run with fewer datasets, methods or families is compared in what it has.
-    Differences mean little unless the run has the paper's five base seeds and
-    250 factuals. Everything is also written to tables/paper_comparison.csv in
-    the run directory. Exit code 1: something is outside its tolerance and not
-    explained.
+    A run with fewer datasets, methods or families is compared where it can be.
+    Differences mean little without the paper's five base seeds and 250 people.
+    All numbers are also written to tables/paper_comparison.csv in the run
+    directory. The exit code is 1 if a difference is too large and has no known
+    reason.
 
     changeproof compare runs/paper --all
     """

@@ -1,4 +1,4 @@
-"""Run a plan, see how far it is, and the diagnostic beside it."""
+"""Run a plan, see how far it is, and run the paper's diagnostic."""
 
 from __future__ import annotations
 
@@ -25,23 +25,36 @@ class Preset(StrEnum):
 def run(
     preset: Annotated[
         Preset | None,
-        typer.Option(help="quick: two datasets, one base model, seconds; paper: everything."),
+        typer.Option(
+            help="quick: two small datasets, one base model each. paper: the whole paper.",
+            show_default="quick",
+        ),
     ] = None,
     plan: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file with the keys datasets, methods, families, base_seeds, factuals.",
+            help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
+            "factuals and model.",
             show_default=False,
+            metavar="FILE",
         ),
     ] = None,
     datasets: Annotated[
-        list[str] | None, names("Datasets; see 'changeproof list datasets'.")
+        list[str] | None, names("Datasets: names ('changeproof list datasets') or dataset files.")
     ] = None,
     methods: Annotated[
-        list[str] | None, names("Methods; see 'changeproof list methods', or import paths.")
+        list[str] | None,
+        names(
+            "Methods: names ('changeproof list methods') or import paths, with or without "
+            "settings: robx-balanced(quantile=0.7)."
+        ),
     ] = None,
     families: Annotated[
-        list[str] | None, names("Families; see 'changeproof list families', or import paths.")
+        list[str] | None,
+        names(
+            "Families of change: names ('changeproof list families') or import paths, with or "
+            "without settings: bootstrap(replicates=50)."
+        ),
     ] = None,
     base_seeds: Annotated[
         list[str] | None,
@@ -49,27 +62,32 @@ def run(
     ] = None,
     factuals: Annotated[
         int | None,
-        typer.Option(help="The most people per base model.", show_default=False, metavar="N"),
+        typer.Option(
+            help="The most people to explain, per base model.", show_default=False, metavar="N"
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            help="Worker processes; all cores by default.", show_default=False, metavar="N"
-        ),
+        typer.Option(help="Worker processes.", show_default="one per core", metavar="N"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The run directory; runs/NAME by default.", show_default=False),
+        typer.Option(help="The run directory.", show_default="runs/NAME", metavar="DIR"),
     ] = None,
 ) -> None:
-    """Run a plan, or go on with one that was interrupted.
+    """Run a plan, or continue one that was interrupted.
 
-    Options change single values of the preset or plan. Lists take commas or
-    repeated options. Without --preset or --plan an existing run directory goes on
-    with its own plan, and a new one gets the preset quick. Finished pieces are
-    never computed twice.
+    Start from a preset or a plan file; every other option replaces one of its
+    values. An existing run directory continues with its own plan. What is
+    finished is not computed again.
+
+    Lists are separated by commas, or the option is repeated. Methods and families
+    can have settings in brackets; put those in quotes for the shell. Settings that
+    you give are not tuned.
 
     changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
+
+    changeproof run --methods "robx-balanced(quantile=0.7),rbr" --out runs/robx
     """
     from changeproof.runs.directory import check_free
 
@@ -91,20 +109,22 @@ def run(
         results = run_plan(chosen, folder, jobs=jobs, observer=observer)
     typer.echo(f"Tables: {results.folder / 'tables'}")
     typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
-    typer.echo(f"Look at them here with: changeproof show {results.folder}")
+    typer.echo(f"Print them here: changeproof show {results.folder}")
 
 
 def status(
     directory: RunDirectory,
     timings: Annotated[
-        bool, typer.Option("--timings", help="Say where the time went, by stage and subject.")
+        bool, typer.Option("--timings", help="Show how long each stage took.")
     ] = False,
 ) -> None:
-    """Say what of a run is done, what is missing and what is damaged.
+    """Show what part of a run is done, missing or damaged.
 
-    With --timings: how long the stages of the run took, by family and method. The
-    times of every piece are kept in timings.jsonl of the run directory and summed
-    up in tables/timings.csv.
+    With --timings, show how long each stage took, by method and family. The run
+    directory has the time of every piece in timings.jsonl, and the sums in
+    tables/timings.csv.
+
+    changeproof status runs/paper --timings
     """
     from changeproof.report.terminal import print_inventory, print_timings
     from changeproof.runs.directory import read_plan
@@ -119,20 +139,28 @@ def status(
 
 
 def diagnose_apds_radius(
-    datasets: Annotated[list[str] | None, names("Datasets; breast-cancer and diabetes.")] = None,
+    datasets: Annotated[list[str] | None, names("Datasets.", "breast-cancer,diabetes")] = None,
     base_seeds: Annotated[
         list[str] | None,
-        typer.Option(help="Base seeds; 2026 to 2028.", show_default=False, metavar="SEED,…"),
+        typer.Option(
+            help="Seeds of the base models.", show_default="2026,2027,2028", metavar="SEED,…"
+        ),
     ] = None,
-    factuals: Annotated[int, typer.Option(help="People per base model.", min=1)] = 5,
+    factuals: Annotated[
+        int, typer.Option(help="People to explain, per base model.", min=1, metavar="N")
+    ] = 5,
     out: Annotated[
-        Path | None, typer.Option(help="Also write the table as CSV.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Also write the table to this CSV file.", show_default=False, metavar="FILE"
+        ),
     ] = None,
 ) -> None:
-    """Run AP-Delta-S with a radius from independently initialised networks.
+    """Run AP-Delta-S with the radius of independently initialised networks.
 
-    The diagnostic of the paper's appendix: networks that predict alike can be far
-    apart in their parameters, and a radius taken from them leaves no counterfactual.
+    Networks that predict nearly the same can have very different parameters. With
+    a radius that covers such differences, AP-Delta-S finds no counterfactual. The
+    table shows this radius beside the calibrated one.
     """
     from changeproof.paper.diagnosis import diagnose_apds_radius
     from changeproof.report.terminal import print_table

@@ -67,7 +67,7 @@ def complete(column: Column, missing: Missing, train: npt.NDArray[np.int64]) -> 
     count, first = int(absent.sum()), column.cells.index[absent][0]
     if missing == "refuse":
         raise InputError(
-            f"column {column.name!r} lacks {count} of {len(absent)} values (first at row "
+            f"column {column.name!r} has {count} of {len(absent)} values missing (first at row "
             f'{first!r}); fill them in, drop the column, or ask for missing = "impute"'
         )
     known = column.cells.iloc[train].dropna()

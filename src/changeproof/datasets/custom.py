@@ -36,9 +36,9 @@ def own_task(
 ) -> Task:
     """Make a task of a table.
 
-    Numbers stay numbers; booleans and text with two values become one column of 0 and 1, other
-    text one such column per category. A text column in which nearly every value is a number is
-    refused with the text that is none.
+    Numbers stay numbers. Booleans, and text with two values, become one column of 0 and 1. Other
+    text becomes one such column per category. A text column whose values are nearly all numbers is
+    refused; the message shows the exception.
 
     Parameters
     ----------
@@ -47,22 +47,22 @@ def own_task(
     target
         The column with the outcome.
     favourable
-        The value of the target that people hope for, or several; ``1`` and ``"1"`` are the same.
+        The value of the target that people want, or several; ``1`` and ``"1"`` are the same.
     name
-        How plans and tables call the task; by default after the file, or ``data``.
+        The name of the task in plans and tables; by default that of the file, or ``data``.
     id_column
-        The column with one id per row; by default the index, in a file the rows' numbers from 0.
-        `Task.ids` keeps them.
+        The column with one id per row; by default the index or, in a file, the number of the row
+        from 0. `Task.ids` keeps them.
     categorical
-        Columns to be taken as categories whatever is in them.
+        Columns to treat as categories, whatever they contain.
     drop
-        Columns to be left out.
+        Columns to ignore.
     missing
-        ``refuse`` missing values, or ``impute`` them: with the median of the training part, or
-        its most frequent category.
+        ``refuse`` missing values, or ``impute`` them with the median or the most frequent
+        category of the training part.
     split
-        A column that says train, update, validation or test, or a `Split`; by default the
-        protocol's stratified split.
+        A column that says train, update, validation or test, or a `Split`. By default the
+        stratified split of the protocol.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def own_task(
 
 
 def checked_name(name: str) -> str:
-    """Return a name that can be a folder's and is no embedded dataset's, or say why not."""
+    """Return a name if it can name a folder and is not that of an embedded dataset."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InputError(
             f"{name!r} cannot name a dataset; expected letters, digits, '-', '_' and '.'"
@@ -125,7 +125,7 @@ def _check_columns(
             raise unknown("column", column, table.columns)
     for column in reserved:
         if reserved.count(column) > 1 or column in categorical or column in drop:
-            raise InputError(f"column {column!r} is asked for in two roles")
+            raise InputError(f"column {column!r} is given two roles; expected one")
     for column in categorical:
         if column in drop:
             raise InputError(f"column {column!r} is both categorical and dropped")
@@ -137,7 +137,7 @@ def _checked_ids(table: pd.DataFrame, id_column: str | None) -> pd.Index[Any]:
     if ids.nlevels > 1:
         raise InputError(f"{where} has {ids.nlevels} levels; expected one id per row: reset it")
     if ids.hasnans:
-        raise InputError(f"{where} lacks the id of at least one row; expected one per row")
+        raise InputError(f"{where} has a row without an id; expected one id per row")
     plain: pd.Index[Any] = pd.Index([_plain(value) for value in ids], dtype=object)
     if plain.has_duplicates:
         raise InputError(f"{where} holds the id {plain[plain.duplicated()][0]!r} more than once")
@@ -156,7 +156,8 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
     if values.isna().any():
         first = values.index[values.isna()][0]
         raise InputError(
-            f"the target {name!r} lacks {int(values.isna().sum())} values (first at row {first!r})"
+            f"the target {name!r} has {int(values.isna().sum())} missing values "
+            f"(first at row {first!r}); expected none"
         )
     for row, value in values.items():
         if not isinstance(value, Hashable):
@@ -169,7 +170,9 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
     if -1 in codes or not codes:
         missed = next((value for value in wanted if outcome.code_of(value) < 0), favourable)
         shown = ", ".join(repr(value) for value in found[:10])
-        raise InputError(f"favourable {missed!r} is no value of the target {name!r}: {shown}")
+        raise InputError(
+            f"favourable {missed!r} is not in the target {name!r}; its values are {shown}"
+        )
     if len(found) == len(codes):
         raise InputError(
             f"the target {name!r} has one class only: every row is favourable "
@@ -198,7 +201,7 @@ def _check_split(split: Split, labels: npt.NDArray[np.int8]) -> None:
     for part in PARTS:
         positions = getattr(split, part)
         if not len(positions):
-            raise InputError(f"the split has no row in its part {part!r}")
+            raise InputError(f"no row of the split is in the part {part!r}")
     taken = np.concatenate([getattr(split, part) for part in PARTS])
     if taken.min() < 0 or taken.max() >= len(labels) or len(np.unique(taken)) < len(taken):
         raise InputError(

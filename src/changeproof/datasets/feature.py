@@ -175,7 +175,7 @@ def checked_features(
     names = [feature.name for feature in features]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise InputError(f"task {task!r}: feature {twice[0]!r} is there more than once")
+        raise InputError(f"task {task!r}: feature {twice[0]!r} appears more than once")
     held = sorted(column for feature in features for column in feature.columns)
     if held != list(range(len(columns))):
         raise InputError(

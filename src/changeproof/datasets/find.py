@@ -1,4 +1,4 @@
-"""Datasets by reference: an embedded one by name, one's own by the path of its file."""
+"""Datasets by reference: embedded ones by name, one's own by the path of a file."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def find_task(reference: str) -> Task:
     Parameters
     ----------
     reference
-        The name of an embedded dataset, the path of a dataset file that ends in .toml, or that
-        of a task that a run has kept.
+        The name of an embedded dataset, the path of a dataset file (.toml), or the path of a
+        task that a run has kept (.task.parquet).
     """
     if reference in dataset_names():
         return load_task(reference)

@@ -35,7 +35,7 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
     table.columns = [str(column).strip() for column in table.columns]
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
-        raise InputError(f"{where}: column {twice[0]!r} is there more than once")
+        raise InputError(f"{where}: column {twice[0]!r} appears more than once")
     if table.empty:
         raise InputError(f"{where}: expected rows and columns; got a table of shape {table.shape}")
     return table
@@ -94,10 +94,10 @@ def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
 def _check_header(path: Path, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"{path}: column {name!r} is there more than once")
+            raise InputError(f"{path}: column {name!r} appears more than once")
     if "" in names:
         raise InputError(
-            f"{path}: column {names.index('') + 1} has no name (an index that was written along?); "
+            f"{path}: column {names.index('') + 1} has no name (was an index written, too?); "
             "name every column"
         )
     if len(names) > 1:

@@ -135,7 +135,7 @@ class Task:
         if isinstance(rows, pd.DataFrame):
             missing = [name for name in self.feature_names if name not in rows.columns]
             if missing:
-                raise InputError(f"task {self.name!r}: the rows lack the features {missing}")
+                raise InputError(f"task {self.name!r}: the rows have no columns {missing}")
             rows = rows[list(self.frame.columns)].to_numpy(dtype=np.float64)
         standardised: Floats = (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
         return standardised
@@ -152,12 +152,12 @@ class Task:
         columns = {str(column): column for column in frame.columns}
         missing = [feature.name for feature in self.features if feature.name not in columns]
         if missing:
-            raise InputError(f"task {self.name!r}: the rows lack the features {missing}")
+            raise InputError(f"task {self.name!r}: the rows have no columns {missing}")
         raw = np.empty((len(frame), self.n_features))
         for feature in self.features:
             values = frame[columns[feature.name]]
             if isinstance(values, pd.DataFrame):
-                raise InputError(f"column {feature.name!r} is there more than once")
+                raise InputError(f"column {feature.name!r} appears more than once")
             raw[:, list(feature.columns)] = feature.encode(values)
         return self.standardise(raw)
 
@@ -252,14 +252,14 @@ def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, 
         raise InputError(f"task {name!r}: {rows} rows but {len(ids)} ids")
     twice = pd.Series(list(ids)).duplicated()
     if twice.any():
-        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} is there more than once")
+        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} appears more than once")
     return tuple(ids)
 
 
 def _check_features(name: str, frame: pd.DataFrame) -> None:
     if frame.index.has_duplicates:
         twice = frame.index[frame.index.duplicated()][0]
-        raise InputError(f"task {name!r}: row id {twice} is there more than once")
+        raise InputError(f"task {name!r}: row id {twice} appears more than once")
     if not pd.api.types.is_integer_dtype(frame.index.dtype):
         raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
     for position, column in enumerate(frame.columns):

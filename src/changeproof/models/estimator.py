@@ -64,11 +64,11 @@ class EstimatorLearner(Learner):
     estimator
         A classifier; fitted or not, it is cloned and never changed.
     grid
-        Parameters and the values they may take, as for scikit-learn's `ParameterGrid`: the
-        training configurations. There are defaults for common classifiers.
+        The training configurations: parameters and their values, as for scikit-learn's
+        `ParameterGrid`. There are defaults for common classifiers.
     original
-        Whether it takes the original features as a DataFrame instead of standardised, one-hot
-        encoded rows; by default true for a pipeline with a `ColumnTransformer`.
+        Whether it takes the original features as a DataFrame, not standardised and one-hot
+        encoded rows. By default true for a pipeline with a `ColumnTransformer`.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class EstimatorLearner(Learner):
             arguments = {key: weights}
         else:
             raise InputError(
-                f"model {self.name} takes no row weights, and these are not whole numbers"
+                f"model {self.name} takes no row weights; expected weights that are whole numbers"
             )
         try:
             estimator.fit(self._inputs(rows, task), labels, **arguments)

@@ -23,7 +23,7 @@ FORMS = (
     "mlp, mlp:64,32, sklearn:ClassName or sklearn:ClassName(parameter=value), "
     "python:module:name, or pickle:FILE"
 )
-# What may take the place of a model when nobody says what: kinds that lenders use.
+# What may replace a model if nobody says otherwise: kinds that lenders use.
 REPLACEMENTS = (
     "sklearn:LogisticRegression(max_iter=1000)",
     "sklearn:RandomForestClassifier(n_estimators=100)",
@@ -51,7 +51,7 @@ def find_learner(
     grid
         Training configurations of a scikit-learn model.
     replacements
-        References of models that may take its place.
+        References of models that may replace it.
     unpickle
         Whether a "pickle:" file may be loaded. Loading one runs whatever code it holds.
     """
@@ -64,7 +64,7 @@ def with_alternatives(
     replacements: Sequence[str] | None,
     unpickle: bool = False,
 ) -> Learner:
-    """Return a learner that knows its training configurations, and what may take its place."""
+    """Return a learner that knows its training configurations and replacements."""
     if isinstance(learner, AbsentLearner):
         return learner
     learner = copy(learner)
@@ -84,12 +84,12 @@ def with_alternatives(
 
 
 def object_reference(learner: Learner) -> str:
-    """Return how plans call a learner that lives in this process only."""
+    """Return the name in plans of a learner that exists in this process only."""
     return f"{OBJECT}:{learner.name}@{learner.fingerprint[:12]}"
 
 
 class AbsentLearner(Learner):
-    """A learner of another process: what it made can be read, and nothing more be trained."""
+    """A learner of another process: its results can be read, but nothing more can be trained."""
 
     def __init__(self, reference: str) -> None:
         self.name = reference.partition(":")[2].partition("@")[0]
@@ -102,7 +102,7 @@ class AbsentLearner(Learner):
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
         """Say that the model has to be given again."""
-        raise InputError(f"model {self.reference!r} lived in another session; pass the model again")
+        raise InputError(f"model {self.reference!r} is from another session; pass the model again")
 
 
 def as_learner(model: Any, name: str | None = None) -> Learner:

@@ -24,7 +24,7 @@ class FunctionLearner(Learner):
         how often each row counts, and a seed. Returns a function of rows that gives the
         probability of the favourable class, [rows] or [rows, 2].
     name
-        How tables call it; by default the function's name.
+        Its name in tables; by default the function's name.
     """
 
     def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:

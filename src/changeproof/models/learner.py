@@ -66,7 +66,7 @@ class Learner(ABC):
     Attributes
     ----------
     name
-        How tables call it.
+        Its name in tables.
     offers
         What methods may use of its models.
     follows
@@ -103,16 +103,16 @@ class Learner(ABC):
         return thing_fingerprint(self)
 
     def configurations(self) -> Sequence[Alternative]:
-        """Return other training configurations; none means that nothing is known of any."""
+        """Return other training configurations, if any are known."""
         return ()
 
     def replacements(self) -> list[Alternative]:
-        """Return models that may take this one's place; none means that nothing is known."""
+        """Return models that may replace this one, if any are known."""
         return [Alternative(learner.name, learner) for learner in self.replacement_learners]
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Return the model moved in a random direction whose largest component is the radius."""
-        raise InputError(f"{self.name} has no parameters that could be moved a little")
+        raise InputError(f"{self.name} has no parameters to perturb")
 
 
 class FittedModel:

@@ -75,7 +75,7 @@ class ModuleLearner(Learner):
         ``fit(module, X, y, sample_weight) -> None`` trains it in place, on float32 tensors.
         PyTorch's generator is seeded before the module is built.
     name
-        How tables call it; by default the name of `build`.
+        Its name in tables; by default the name of `build`.
     """
 
     offers = Access.GRADIENTS

@@ -1,0 +1,95 @@
+"""The options of audit and explain: one's own data and model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+DATA = "Your data"
+MODEL = "Your model"
+RUN = "The run"
+
+
+def option(panel: str, text: str, default: str | bool = False, **more: Any) -> Any:
+    """Return an option of a panel; `default` is what the help says of it."""
+    return typer.Option(help=text, show_default=default, rich_help_panel=panel, **more)
+
+
+Data = Annotated[Path, option(DATA, "A CSV or Parquet file.", metavar="FILE")]
+Target = Annotated[str, option(DATA, "The column to predict.", metavar="COLUMN")]
+Favourable = Annotated[
+    list[str],
+    option(DATA, "The value that people want. Repeat for several.", metavar="VALUE"),
+]
+Name = Annotated[
+    str | None, option(DATA, "A name for the data.", "name of the file", metavar="NAME")
+]
+IdColumn = Annotated[
+    str | None,
+    option(DATA, "A column that identifies people.", "row numbers from 0", metavar="COLUMN"),
+]
+Categorical = Annotated[
+    list[str] | None, option(DATA, "Columns to treat as categories.", metavar="COLUMN,…")
+]
+Drop = Annotated[list[str] | None, option(DATA, "Columns to ignore.", metavar="COLUMN,…")]
+Missing = Annotated[
+    Literal["refuse", "impute"],
+    option(DATA, "Refuse missing values, or fill them in.", default=True),
+]
+SplitColumn = Annotated[
+    str | None,
+    option(
+        DATA,
+        "A column that says train, update, validation or test.",
+        "stratified 50/10/10/30",
+        metavar="COLUMN",
+    ),
+]
+ModelName = Annotated[
+    str,
+    option(
+        MODEL,
+        "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), "
+        "python:module:name, or pickle:FILE.",
+        default=True,
+        metavar="MODEL",
+    ),
+]
+Grid = Annotated[
+    list[str] | None,
+    option(
+        MODEL,
+        "Values of a scikit-learn parameter for the family training-configuration. "
+        "Repeat for several.",
+        metavar="PARAMETER=VALUE,…",
+    ),
+]
+Replacements = Annotated[
+    list[str] | None,
+    option(
+        MODEL,
+        "A model that may replace yours, for the family architecture. Repeat for several.",
+        metavar="MODEL",
+    ),
+]
+Unpickle = Annotated[
+    bool,
+    typer.Option(
+        "--unpickle-and-run-its-code",
+        help="Allow --model pickle:FILE. Loading a pickle runs any code in it: use this only "
+        "if you trust its author.",
+        rich_help_panel=MODEL,
+    ),
+]
+Jobs = Annotated[int | None, option(RUN, "Worker processes.", "one per core", metavar="N")]
+Families = Annotated[
+    list[str] | None,
+    option(
+        RUN,
+        "Families of change, with or without settings: bootstrap(replicates=50).",
+        "all that fit the model",
+        metavar="NAME,…",
+    ),
+]
