@@ -9,27 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from changeproof.commands import audit_options as ask
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
-from changeproof.commands.own import (
-    RUN,
-    Categorical,
-    Data,
-    Drop,
-    Families,
-    Favourable,
-    Grid,
-    IdColumn,
-    Jobs,
-    Missing,
-    ModelName,
-    Name,
-    Replacements,
-    SplitColumn,
-    Target,
-    Unpickle,
-    option,
-)
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,47 +20,47 @@ if TYPE_CHECKING:
 
 
 def audit(
-    data: Data,
-    target: Target,
-    favourable: Favourable,
-    out: Annotated[Path, option(RUN, "The run directory.", metavar="DIR")],
-    model: ModelName = "mlp",
+    data: ask.Data,
+    target: ask.Target,
+    favourable: ask.Favourable,
+    out: Annotated[Path, ask.option(ask.RUN, "The run directory.", metavar="DIR")],
+    model: ask.ModelName = "mlp",
     counterfactuals: Annotated[
         list[str] | None,
-        option(
-            RUN,
+        ask.option(
+            ask.RUN,
             "A table of counterfactuals from another tool. Repeat for several.",
             metavar="[NAME=]FILE",
         ),
     ] = None,
-    name: Name = None,
-    id_column: IdColumn = None,
-    categorical: Categorical = None,
-    drop: Drop = None,
-    missing: Missing = "refuse",
-    split: SplitColumn = None,
-    grid: Grid = None,
-    replacements: Replacements = None,
+    name: ask.Name = None,
+    id_column: ask.IdColumn = None,
+    categorical: ask.Categorical = None,
+    drop: ask.Drop = None,
+    missing: ask.Missing = "refuse",
+    split: ask.SplitColumn = None,
+    grid: ask.Grid = None,
+    replacements: ask.Replacements = None,
     methods: Annotated[
         list[str] | None,
-        option(
-            RUN,
+        ask.option(
+            ask.RUN,
             "Methods, with or without settings: robx-balanced(quantile=0.7).",
             "all that fit the model",
             metavar="NAME,…",
         ),
     ] = None,
-    families: Families = None,
+    families: ask.Families = None,
     base_seeds: Annotated[
         list[str] | None,
-        option(RUN, "Seeds of the base models.", "2026", metavar="SEED,…"),
+        ask.option(ask.RUN, "Seeds of the base models.", "2026", metavar="SEED,…"),
     ] = None,
     factuals: Annotated[
         int | None,
-        option(RUN, "The most people to explain, per base model.", "250", metavar="N"),
+        ask.option(ask.RUN, "The most people to explain, per base model.", "250", metavar="N"),
     ] = None,
-    jobs: Jobs = None,
-    unpickle: Unpickle = False,
+    jobs: ask.Jobs = None,
+    unpickle: ask.Unpickle = False,
 ) -> None:
     """Test counterfactual explanations on your own data and model.
 
@@ -133,30 +115,32 @@ def audit(
 
 
 def explain(
-    data: Data,
-    target: Target,
-    favourable: Favourable,
-    row: Annotated[str, option(RUN, "The id of the person.", metavar="ID")],
-    method: Annotated[str, option(RUN, "The method, with or without settings.", metavar="NAME")],
-    model: ModelName = "mlp",
+    data: ask.Data,
+    target: ask.Target,
+    favourable: ask.Favourable,
+    row: Annotated[str, ask.option(ask.RUN, "The id of the person.", metavar="ID")],
+    method: Annotated[
+        str, ask.option(ask.RUN, "The method, with or without settings.", metavar="NAME")
+    ],
+    model: ask.ModelName = "mlp",
     out: Annotated[
         Path | None,
-        option(RUN, "The run directory.", "runs/explain-NAME", metavar="DIR"),
+        ask.option(ask.RUN, "The run directory.", "runs/explain-NAME", metavar="DIR"),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RUN)
+        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=ask.RUN)
     ] = False,
-    name: Name = None,
-    id_column: IdColumn = None,
-    categorical: Categorical = None,
-    drop: Drop = None,
-    missing: Missing = "refuse",
-    split: SplitColumn = None,
-    grid: Grid = None,
-    replacements: Replacements = None,
-    families: Families = None,
-    jobs: Jobs = None,
-    unpickle: Unpickle = False,
+    name: ask.Name = None,
+    id_column: ask.IdColumn = None,
+    categorical: ask.Categorical = None,
+    drop: ask.Drop = None,
+    missing: ask.Missing = "refuse",
+    split: ask.SplitColumn = None,
+    grid: ask.Grid = None,
+    replacements: ask.Replacements = None,
+    families: ask.Families = None,
+    jobs: ask.Jobs = None,
+    unpickle: ask.Unpickle = False,
 ) -> None:
     """Show what one person is told to change, and whether that will hold.
 
