@@ -133,3 +133,31 @@ def test_code_in_no_file_counts_with_all_that_it_refers_to() -> None:
     assert digest(note="nobody uses this") == before
     assert digest(factor=2) != before
     assert digest(more="+ 1") != before
+
+
+SCRIPT = """
+import sys
+from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
+from changeproof.methods.extension import function_method
+FACTOR = {factor}
+def mine(context, factuals):
+    return factuals.rows * FACTOR
+def fit(X, y, sample_weight, seed):
+    return lambda rows: rows[:, 0] * FACTOR
+print(class_fingerprint(function_method(mine, "mine")), thing_fingerprint(fit))
+{more}
+"""
+
+
+def of_script(folder: Path, **parts: object) -> str:
+    script = folder / "script.py"
+    script.write_text(SCRIPT.format(**{"factor": 1, "more": "", **parts}))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    return done.stdout.split("\n")[0]
+
+
+def test_lines_around_a_function_of_a_script_do_not_count(tmp_path: Path) -> None:
+    before = of_script(tmp_path)
+    assert of_script(tmp_path, more="# a comment\nprint('something else')") == before
+    both = zip(of_script(tmp_path, factor=2).split(), before.split(), strict=True)
+    assert all(one != other for one, other in both)

@@ -10,21 +10,25 @@ from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
 INSTALLED = ("site-packages", "dist-packages")
+SCRIPT = "__main__"
 
 
 def source_of(module: str) -> Path | None:
     """Return the Python file of a module, if there is one.
 
-    Where our own modules are is remembered; people's may move while they work.
+    Where our own modules are is remembered; people's may move while they work. A script that is
+    run counts as no file: what a function of it does is not changed by the lines around it.
     """
+    if module == SCRIPT:
+        return None
     return _own_source(module) if module.split(".")[0] == PACKAGE else _source(module)
 
 
 def is_installed(module: str) -> bool:
     """Return whether a module comes with Python or with a package that pip has installed."""
     top = module.split(".")[0]
-    if top in sys.stdlib_module_names:
-        return True
+    if top == SCRIPT or top in sys.stdlib_module_names:
+        return top != SCRIPT
     path = source_of(module) or source_of(top)
     if path is None:  # compiled, or in no file at all
         spec = spec_on_disk(top)
