@@ -361,6 +361,14 @@ def test_one_call_with_the_objects_at_hand(table: pd.DataFrame, tmp_path: Path) 
     assert "<script" not in results._repr_html_()
 
 
+def test_counterfactuals_of_another_tool_alone(table: pd.DataFrame) -> None:
+    given = {"kind-tool": kind_tool(table)}
+    families = ["bootstrap(replicates=2)"]
+    results = cp.evaluate(table, LOGISTIC, [], families, counterfactuals=given, jobs=1, **LOANS)
+    assert results.table()["method"].tolist() == ["kind-tool"]
+    assert len(results.survival()) == 20
+
+
 def test_results_without_a_directory_live_as_long_as_they_are_held() -> None:
     def evaluated() -> Path:
         bootstraps = ["bootstrap(replicates=2)"]

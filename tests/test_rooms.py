@@ -77,6 +77,15 @@ def test_code_of_a_method_is_part_of_its_fingerprint_and_of_no_other(tmp_path: P
     assert code_digest("changeproof.methods.kdtree") == both[0]
 
 
+def test_methods_and_families_can_be_imported_by_the_name_of_their_class() -> None:
+    for name in changeproof.builtin_method_names():
+        cls = changeproof.get_method(name)
+        assert getattr(changeproof, cls.__name__) is cls
+    for name in changeproof.builtin_family_names():
+        cls = type(changeproof.get_family(name))
+        assert getattr(changeproof, cls.__name__) is cls
+
+
 def test_everything_exported_can_be_imported() -> None:
     for name in changeproof.__all__:
         assert getattr(changeproof, name) is not None

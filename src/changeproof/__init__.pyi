@@ -21,6 +21,8 @@ from .changes.family import Variant as Variant
 from .changes.label_update import LabelUpdate as LabelUpdate
 from .changes.magnitude import change_magnitudes as change_magnitudes
 from .changes.new_initialization import NewInitialization as NewInitialization
+from .changes.parameter_perturbation import ParameterPerturbation as ParameterPerturbation
+from .changes.training_configuration import TrainingConfiguration as TrainingConfiguration
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
 from .datasets.builtin import dataset_names as dataset_names

@@ -14,6 +14,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from changeproof import changes, methods
@@ -93,7 +94,7 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     datasets: tuple[str, ...] = Field(default_factory=dataset_names, min_length=1)
-    methods: tuple[str, ...] = Field(default_factory=builtin_method_names, min_length=1)
+    methods: tuple[str, ...] = Field(default_factory=builtin_method_names)
     families: tuple[str, ...] = Field(default_factory=builtin_family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
     factuals: int = Field(default=FACTUALS, ge=1)
@@ -126,6 +127,12 @@ class Plan(BaseModel):
     def _each_seed_once(cls, given: tuple[int, ...]) -> tuple[int, ...]:
         _refuse_twice("base seed", given)
         return tuple(sorted(given))
+
+    @model_validator(mode="after")
+    def _somebody_answers(self) -> Self:
+        if not self.methods and not self.counterfactuals:
+            raise InputError("methods: expected at least 1 method, or counterfactuals")
+        return self
 
     @classmethod
     def checked(
@@ -192,5 +199,5 @@ def _one_line(error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}; expected one of: {', '.join(Plan.model_fields)}"
     if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
-        return f"{key}: {cause}"
+        return f"{key}: {cause}" if key else str(cause)
     return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}; got {first['input']!r}"
