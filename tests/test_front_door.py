@@ -399,9 +399,9 @@ def test_embedded_data_tasks_and_files_are_tasks_too(table: pd.DataFrame, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"task": pd.DataFrame({"a": [1]})}, "a table needs target and favourable"),
+        ({"task": pd.DataFrame({"a": [1]})}, "a table needs target (a column) and favourable"),
         ({"task": "diabetes", "target": "x"}, "target describe a table; Task('diabetes'"),
-        ({"task": "adult"}, "a table needs target and favourable"),
+        ({"task": "adult"}, "unknown dataset 'adult'; expected one of: breast-cancer"),
         ({"task": "diabetes", "methods": "kdtree"}, "expected a list of method names or objects"),
         ({"task": "diabetes", "methods": ["kdtree", cp.KDTree]}, "'kdtree' is given more than"),
         ({"task": "diabetes", "methods": [3]}, "is an object of type int; expected a subclass"),

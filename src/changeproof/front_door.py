@@ -16,7 +16,7 @@ from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import builtin_family_names
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.custom import own_task
-from changeproof.datasets.find import FILE_ENDINGS, find_task
+from changeproof.datasets.find import find_task
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -153,7 +153,7 @@ def audit(data: Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> R
 def _as_task(given: Task | Table, data: dict[str, Any]) -> Task:
     if isinstance(given, Task):
         task = given
-    elif isinstance(given, str) and (given in dataset_names() or given.endswith(FILE_ENDINGS)):
+    elif isinstance(given, str) and (not data or given in dataset_names()):
         task = find_task(given)
     elif "target" in data and "favourable" in data:
         return own_task(given, **data)
