@@ -48,8 +48,7 @@ def from_alibi(explanations: Any, ids: Sequence[Any], feature_names: Sequence[st
 
 
 def _rows(number: int, explanation: Any, n_features: int) -> list[Sequence[Any] | None]:
-    data = _data(number, explanation)
-    found = data["cf"]
+    found = _data(number, explanation)["cf"]
     if found is None:
         return [None]
     rows = np.asarray(found["X"], dtype=np.float64)

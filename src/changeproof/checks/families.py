@@ -69,7 +69,7 @@ class FamilyBench(Bench):
     def a_change(self) -> str:
         """No variant is the base network, and no two are the same."""
         recipe = TrainingRecipe(initialisation_seed=self.base_seed)
-        unchanged = {identity(recipe), identity(self.network)}
+        unchanged = {recipe_identity(recipe), thing_fingerprint(self.network)}
         marks = identities(self.described)
         same = [position for position, mark in enumerate(marks) if mark in unchanged]
         demand(not same, f"variants {same} are the base network itself")
@@ -114,15 +114,12 @@ class FamilyBench(Bench):
 
 
 def identities(variants: Sequence[Variant]) -> list[str]:
-    """Return all that makes each variant what it is, hashed."""
-    return [identity(variant.change) for variant in variants]
-
-
-def identity(change: object) -> str:
-    """Hash a recipe or a finished model."""
-    if isinstance(change, TrainingRecipe):
-        return recipe_identity(change)
-    return thing_fingerprint(change)
+    """Return all that makes each variant what it is, hashed: a recipe or a finished model."""
+    changes = [variant.change for variant in variants]
+    return [
+        recipe_identity(change) if isinstance(change, TrainingRecipe) else thing_fingerprint(change)
+        for change in changes
+    ]
 
 
 _VARIANTS = (

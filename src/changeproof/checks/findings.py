@@ -52,12 +52,9 @@ class Check:
 
 def examine(checks: Sequence[Check]) -> list[Finding]:
     """Do checks one after the other; when the first one fails the others make no sense."""
-    findings = []
-    for check in checks:
-        findings.append(_finding(check))
-        if findings[0].failed:
-            break
-    return findings
+    first, *others = checks
+    found = _finding(first)
+    return [found] if found.failed else [found, *map(_finding, others)]
 
 
 def findings_table(findings: Iterable[Finding]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,29 +20,20 @@ from changeproof.networks.training import TrainingRecipe
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 
 
-class ModelStack:
+class ModelStack(tuple[Model, ...]):
     """Models of any kind behind one another."""
-
-    def __init__(self, models: Sequence[Model]) -> None:
-        self.models = tuple(models)
-
-    def __len__(self) -> int:
-        return len(self.models)
-
-    def __getitem__(self, position: int) -> Model:
-        return self.models[position]
 
     def part(self, start: int, stop: int) -> ModelStack:
         """Return the models from one position up to another."""
-        return ModelStack(self.models[start:stop])
+        return ModelStack(self[start:stop])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""
-        return np.array([model.probabilities(rows) for model in self.models])
+        return np.array([model.probabilities(rows) for model in self])
 
     def favourable(self, rows: Floats) -> Booleans:
         """Return which models call which rows favourable [models, rows]."""
-        return np.array([model.favourable(rows) for model in self.models], dtype=np.bool_)
+        return np.array([model.favourable(rows) for model in self], dtype=np.bool_)
 
 
 def stacked(models: Sequence[Model]) -> Stack:
@@ -115,14 +106,28 @@ class Learner(ABC):
         raise InputError(f"{self.name} has no parameters that could be moved a little")
 
 
+class RefittedLearner(Learner):
+    """A learner whose models are trained one by one, by a function or library of other people."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
+        """Train one model per recipe."""
+        return ModelStack([self._model(recipe, task) for recipe in recipes])
+
+    @abstractmethod
+    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
+        """Train one model."""
+
+
+@dataclass(repr=False, eq=False)
 class FittedModel:
     """A model behind a function that gives probabilities of both or of the favourable class."""
 
-    offers = Access.PREDICTIONS
-
-    def __init__(self, predict: Any, name: str) -> None:
-        self._predict = predict
-        self._name = name
+    _predict: Any
+    _name: str
+    offers: ClassVar[Access] = Access.PREDICTIONS
 
     def __repr__(self) -> str:
         return f"FittedModel({self._name})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.learner import Learner, ModelStack, weights_and_labels
+from changeproof.models.learner import RefittedLearner, weights_and_labels
 from changeproof.networks.training import TrainingRecipe
 
 HAS_PYTORCH = find_spec("torch") is not None
@@ -64,7 +64,7 @@ class ModuleModel:
         return logits.detach().numpy(), gradients.numpy()
 
 
-class ModuleLearner(Learner):
+class ModuleLearner(RefittedLearner):
     """A PyTorch module with a training function.
 
     Parameters
@@ -92,13 +92,6 @@ class ModuleLearner(Learner):
             raise InputError("a ModuleLearner needs PyTorch, which is not installed (extra: torch)")
         self.build, self.fit = build, fit
         self.name = name if name is not None else getattr(build, "__name__", "module")
-
-    def __repr__(self) -> str:
-        return f"ModuleLearner({self.name})"
-
-    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Build and train one module per recipe."""
-        return ModelStack([self._model(recipe, task) for recipe in recipes])
 
     def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
         rows, weights, labels = weights_and_labels(recipe, task)
