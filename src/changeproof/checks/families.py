@@ -84,8 +84,7 @@ class FamilyBench(Bench):
         finished = [v.change for v in few if not isinstance(v.change, TrainingRecipe)]
         trained = self.learner.train(recipes, self.task)
         stack = stacked([*finished, *(trained[place] for place in range(len(recipes)))])
-        measured = change_magnitudes(self.task, self.network, stack)
-        share = 100.0 * measured["hard_disagreement"]
+        share = 100.0 * change_magnitudes(self.task, self.network, stack)["hard_disagreement"]
         return (
             f"{len(few)} trained; they disagree with the base network on "
             f"{share.min():.1f} to {share.max():.1f} % of the test rows"

@@ -18,8 +18,6 @@ import pandas as pd
 
 from changeproof.errors import one_line
 
-Outcome = Literal["passed", "failed", "told"]
-
 
 class CheckFailed(Exception):  # noqa: N818 (not an error: it is what was seen)
     """Something does not keep to its contract; the message says what was seen."""
@@ -30,7 +28,7 @@ class Finding:
     """One check: what was seen and, where it failed, how to mend it."""
 
     check: str
-    outcome: Outcome
+    outcome: Literal["passed", "failed", "told"]
     seen: str
     fix: str = ""
 
@@ -59,8 +57,7 @@ def examine(checks: Sequence[Check]) -> list[Finding]:
 
 def findings_table(findings: Iterable[Finding]) -> pd.DataFrame:
     """Return findings as a table to print."""
-    rows = [(finding.check, finding.outcome, finding.seen) for finding in findings]
-    return pd.DataFrame(rows, columns=["check", "outcome", "seen"])
+    return pd.DataFrame(list(findings), columns=["check", "outcome", "seen"])
 
 
 def demand(condition: Any, seen: str) -> None:

@@ -56,7 +56,7 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
     name, dtype = str(values.name), values.dtype
     categories = isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype)
     if listed or categories:
-        return _categorical(name, values.astype(object))
+        return _categorical(name, _stripped(values))
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         return _numeric(name, values)
     if not (pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)):
@@ -64,7 +64,7 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
             f"column {name!r} is of type {dtype}; expected numbers, text or booleans: "
             "convert it to a number, or drop it"
         )
-    return _from_text(name, values.astype(object))
+    return _from_text(name, _stripped(values))
 
 
 def complete(column: Column, missing: Missing, train: Integers) -> Column:
@@ -95,8 +95,7 @@ def _numeric(name: str, values: pd.Series[Any]) -> Column:
     return Column(name, number_kind(numbers), pd.Series(numbers, index=values.index))
 
 
-def _from_text(name: str, values: pd.Series[Any]) -> Column:
-    known = _stripped(values)
+def _from_text(name: str, known: pd.Series[Any]) -> Column:
     present = known.dropna()
     if _are(present, bool | np.bool_).all():
         return _categorical(name, known)
@@ -114,8 +113,7 @@ def _from_text(name: str, values: pd.Series[Any]) -> Column:
     return _categorical(name, known)
 
 
-def _categorical(name: str, values: pd.Series[Any]) -> Column:
-    known = _stripped(values)
+def _categorical(name: str, known: pd.Series[Any]) -> Column:
     present = known.dropna()
     if present.empty:
         raise InputError(f"column {name!r} has no values; drop it")
@@ -139,9 +137,11 @@ def _categorical(name: str, values: pd.Series[Any]) -> Column:
 
 def _stripped(values: pd.Series[Any]) -> pd.Series[Any]:
     """Return values without surrounding blanks; nothing but blanks is missing."""
-    return values.map(
-        lambda value: (value.strip() or None) if isinstance(value, str) else value
-    ).astype(object)
+    return (
+        values.astype(object)
+        .map(lambda value: (value.strip() or None) if isinstance(value, str) else value)
+        .astype(object)
+    )
 
 
 def _are(values: pd.Series[Any], types: Any) -> Booleans:

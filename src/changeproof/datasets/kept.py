@@ -57,8 +57,7 @@ def task_to_bytes(task: Task) -> bytes:
     sink = pa.BufferOutputStream()
     # Without a dictionary no values are compared, and 0.0 and -0.0 stay two.
     pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return bytes(sink.getvalue())
 
 
 def task_from_bytes(content: bytes) -> Task:

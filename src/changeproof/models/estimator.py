@@ -17,8 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.learner import Alternative, FittedModel, RefittedLearner, weights_and_labels
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -86,9 +85,8 @@ class EstimatorLearner(RefittedLearner):
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
 
-    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
-        rows, weights, labels = weights_and_labels(recipe, task)
-        estimator = seeded(clone(self.estimator), recipe.initialisation_seed)
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        estimator = seeded(clone(self.estimator), seed)
         counts, arguments = np.rint(weights).astype(np.int64), {}
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.

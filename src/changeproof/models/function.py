@@ -7,9 +7,8 @@ from typing import Any
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Model
-from changeproof.models.learner import FittedModel, RefittedLearner, weights_and_labels
-from changeproof.networks.training import TrainingRecipe
+from changeproof.model import Floats, Model
+from changeproof.models.learner import FittedModel, RefittedLearner
 
 PARAMETERS = ("X", "y", "sample_weight", "seed")
 
@@ -33,9 +32,8 @@ class FunctionLearner(RefittedLearner):
         self.fit = fit
         self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
 
-    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
-        rows, weights, labels = weights_and_labels(recipe, task)
-        predict = self.fit(rows, labels, weights, recipe.initialisation_seed)
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        predict = self.fit(rows, labels, weights, seed)
         if not callable(predict):
             raise InputError(
                 f"training function {self.name}{PARAMETERS} must return a function of rows that "

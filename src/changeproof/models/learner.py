@@ -114,10 +114,13 @@ class RefittedLearner(Learner):
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Train one model per recipe."""
-        return ModelStack([self._model(recipe, task) for recipe in recipes])
+        return ModelStack(
+            self._model(task, recipe.initialisation_seed, *weights_and_labels(recipe, task))
+            for recipe in recipes
+        )
 
     @abstractmethod
-    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
         """Train one model."""
 
 
@@ -136,30 +139,26 @@ class FittedModel:
         """Return the probability of the favourable class, one per row."""
         if not len(rows):
             return np.empty(0)
-        return favourable_probabilities(self._predict(rows), len(rows), self._name)
+        # [rows], [rows, 1] or [rows, 2]
+        values, n_rows = np.asarray(self._predict(rows), dtype=np.float64), len(rows)
+        if values.shape == (n_rows, 2):
+            values = values[:, 1]
+        if values.shape not in ((n_rows,), (n_rows, 1)):
+            raise InputError(
+                f"model {self._name}: expected probabilities of shape ({n_rows},) or "
+                f"({n_rows}, 2); got {values.shape}"
+            )
+        values = values.reshape(n_rows)
+        if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0):
+            raise InputError(
+                f"model {self._name}: expected probabilities between 0 and 1; got values from "
+                f"{values.min():g} to {values.max():g}"
+            )
+        return values
 
     def favourable(self, rows: Floats) -> Booleans:
         """Return whether the favourable class is predicted: probability >= 0.5."""
         return self.probabilities(rows) >= 0.5
-
-
-def favourable_probabilities(given: Any, n_rows: int, name: str) -> Floats:
-    """Check what a model returned; accept [rows], [rows, 1] or [rows, 2]."""
-    values = np.asarray(given, dtype=np.float64)
-    if values.shape == (n_rows, 2):
-        values = values[:, 1]
-    if values.shape not in ((n_rows,), (n_rows, 1)):
-        raise InputError(
-            f"model {name}: expected probabilities of shape ({n_rows},) or ({n_rows}, 2); "
-            f"got {values.shape}"
-        )
-    values = values.reshape(n_rows)
-    if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0):
-        raise InputError(
-            f"model {name}: expected probabilities between 0 and 1; got values from "
-            f"{values.min():g} to {values.max():g}"
-        )
-    return values
 
 
 def weights_and_labels(recipe: TrainingRecipe, task: Task) -> tuple[Floats, Floats, Any]:
