@@ -29,14 +29,14 @@ class Bench(ABC):
     base_seed: int
 
     @abstractmethod
-    def asked(self) -> Any:
+    def _asked(self) -> Any:
         """Return the answers of a new one."""
 
     @abstractmethod
-    def same(self, answers: Any, how: str) -> str:
+    def _same(self, answers: Any, how: str) -> str:
         """Demand that answers are those against which others are held."""
 
-    def fresh(self) -> Any:
+    def _fresh(self) -> Any:
         """Return a new one like that which is tried."""
         return type(self.tried).named(self.tried.name, self.tried.given_settings())
 
@@ -49,14 +49,14 @@ class Bench(ABC):
 
     def process(self) -> str:
         """In another process as in this one."""
-        job = (packed(self.tried.name, self.fresh()), replace(self, tried=None))
+        job = (packed(self.tried.name, self._fresh()), replace(self, tried=None))
         (answers,) = execute(_asked_elsewhere, [job], workers=2)
-        return self.same(answers, "in another process")
+        return self._same(answers, "in another process")
 
     def left_alone(self) -> str:
         """Nothing that it was given is changed, no global generator used."""
         before = self._state()
-        self.asked()
+        self._asked()
         after = self._state()
         changed = [name for name, state in before.items() if after[name] != state]
         demand(not changed, f"changed: {', '.join(changed)}")
@@ -79,4 +79,4 @@ class Bench(ABC):
 
 def _asked_elsewhere(job: tuple[Parcel, Bench]) -> Any:
     parcel, bench = job
-    return replace(bench, tried=parcel.unpacked()).asked()
+    return replace(bench, tried=parcel.unpacked())._asked()

@@ -34,10 +34,9 @@ class FamilyBench(Bench):
 
     def _variants(self, seeds_on: int = 0) -> list[Variant]:
         base = BaseModel(self.base_seed + seeds_on, self.network)
-        return checked_variants(self.fresh(), self.task, base, self.learner)
+        return checked_variants(self._fresh(), self.task, base, self.learner)
 
-    def asked(self) -> list[str]:
-        """Return all that makes each variant what it is, hashed."""
+    def _asked(self) -> list[str]:
         return identities(self._variants())
 
     def checks(self) -> list[Check]:
@@ -64,7 +63,7 @@ class FamilyBench(Bench):
 
     def repetition(self) -> str:
         """The second time as the first."""
-        return self.same(self.asked(), "asked again")
+        return self._same(self._asked(), "asked again")
 
     def a_change(self) -> str:
         """No variant is the base network, and no two are the same."""
@@ -102,8 +101,7 @@ class FamilyBench(Bench):
         self._variants()
         return f"{1e3 * (time.perf_counter() - started):.3g} ms to describe all variants"
 
-    def same(self, answers: Sequence[str], how: str) -> str:
-        """Demand that they are the variants against which others are held."""
+    def _same(self, answers: Sequence[str], how: str) -> str:
         mine = identities(self.described)
         demand(len(answers) == len(mine), f"{len(mine)} variants, but {len(answers)} {how}")
         pairs = zip(mine, answers, strict=True)

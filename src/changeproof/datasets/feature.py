@@ -79,9 +79,8 @@ class Feature:
         known = np.asarray(~np.isnan(block).any(axis=1))
         filled = np.where(known[:, None], block, 0.0)
         codes = filled[:, 0] >= 0.5 if self.kind == "binary" else filled.argmax(axis=1)
-        values = np.empty(len(block), dtype=object)
-        values[:] = [self.categories[code] for code in codes.astype(int)]
-        values[~known] = None
+        pairs = zip(codes.astype(int), known, strict=True)
+        values = [self.categories[code] if there else None for code, there in pairs]
         return pd.Series(values, name=self.name, dtype=object).infer_objects()
 
     def code_of(self, value: object) -> int:

@@ -182,8 +182,7 @@ def _unpickled(path: Path, allowed: bool) -> Any:
             "author, pass --unpickle-and-run-its-code"
         )
     try:
-        with path.open("rb") as file:
-            return pickle.load(file)
+        return pickle.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot read model file {path}: {error.strerror}") from None
     except Exception as error:
