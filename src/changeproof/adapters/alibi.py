@@ -47,20 +47,6 @@ def from_alibi(explanations: Any, ids: Sequence[Any], feature_names: Sequence[st
 
 
 def _rows(number: int, explanation: Any, n_features: int) -> list[Sequence[Any] | None]:
-    data = _data(number, explanation)
-    found = data["cf"]
-    if found is None:
-        return [None]
-    rows = np.asarray(found["X"], dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != n_features:
-        raise InputError(
-            f"explanation {number}: expected counterfactuals of shape (people, {n_features}), "
-            f"one value per feature name; got {rows.shape}"
-        )
-    return list(rows.tolist())
-
-
-def _data(number: int, explanation: Any) -> Mapping[str, Any]:
     if isinstance(explanation, str):
         try:
             explanation = json.loads(explanation)
@@ -75,4 +61,12 @@ def _data(number: int, explanation: Any) -> Mapping[str, Any]:
             f"explanation {number}: expected a counterfactual explanation of Alibi "
             f"(with data['cf']); got {type(explanation).__name__}"
         )
-    return data
+    if data["cf"] is None:
+        return [None]
+    rows = np.asarray(data["cf"]["X"], dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise InputError(
+            f"explanation {number}: expected counterfactuals of shape (people, {n_features}), "
+            f"one value per feature name; got {rows.shape}"
+        )
+    return list(rows.tolist())

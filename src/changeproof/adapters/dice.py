@@ -52,8 +52,9 @@ def from_dice(
     chosen: list[Sequence[Any] | None] = []
     left_out = 0
     for example in examples:
-        found = _found(example)
-        if found.empty:
+        sparse = example.final_cfs_df_sparse
+        found = sparse if sparse is not None else example.final_cfs_df
+        if found is None or found.empty:
             chosen.append(None)
             continue
         left_out += len(found) - 1
@@ -65,12 +66,6 @@ def from_dice(
             "the first of the desired class"
         ]
     return frame
-
-
-def _found(example: Any) -> pd.DataFrame:
-    sparse = example.final_cfs_df_sparse
-    found = sparse if sparse is not None else example.final_cfs_df
-    return pd.DataFrame() if found is None else found
 
 
 def _first_desired(found: pd.DataFrame, outcome: str, example: Any) -> int:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.feature import text_of
@@ -21,7 +20,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import PREFIX, REASON, ROW_ID
 from changeproof.methods.method import Factuals
-from changeproof.model import Integers
+from changeproof.model import Booleans, Integers
 
 ID_COLUMNS = ("id", "factual_id", "row_id")
 EMPTY_IN_TABLE = "the table has no counterfactual"
@@ -75,11 +74,21 @@ def read_counterfactuals(
         counterfactual. `attrs["notes"]` lists ignored columns and how many people have no
         counterfactual.
     """
-    if isinstance(source, pd.DataFrame) and _was_read(source, task):
-        return source
+    encoded = [PREFIX + name for name in task.feature_names]
+    if isinstance(source, pd.DataFrame) and list(source.columns) == [ROW_ID, REASON, *encoded]:
+        return source  # what this function has returned
     where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
-    frame = _read(source, task, id_column)
-    column = _id_column(where, frame.columns, task, id_column)
+    wanted = [feature.name for feature in task.features]
+    possible = [name for name in ID_COLUMNS if name not in wanted]
+    if id_column is not None:
+        possible = [id_column]
+    frame = _read(source, task, possible)
+    column = next((name for name in possible if name in frame.columns), None)
+    if column is None:
+        raise InputError(
+            f"{where}: no column has the ids of people; expected "
+            f"{' or '.join(possible)}; its columns are {list(frame.columns)}"
+        )
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
     row_ids = _row_ids(where, frame[column], task)
@@ -92,17 +101,11 @@ def read_counterfactuals(
         raise InputError(f"{where}: {error}") from error
     if not complete.all():
         notes.append(f"{int((~complete).sum())} of {len(frame)} rows have no counterfactual")
-    columns: dict[str, Any] = {ROW_ID: row_ids, REASON: _reasons(features.columns, missing)}
-    columns |= {PREFIX + name: rows[:, i] for i, name in enumerate(task.feature_names)}
-    table = pd.DataFrame(columns)
+    table = pd.DataFrame(rows, columns=encoded)
+    table.insert(0, ROW_ID, row_ids)
+    table.insert(1, REASON, [_reason(features.columns, gone) for gone in missing])
     table.attrs["notes"] = notes
     return table
-
-
-def _was_read(table: pd.DataFrame, task: Task) -> bool:
-    """Return whether a table is what `read_counterfactuals` returns for this task."""
-    rows = [PREFIX + name for name in task.feature_names]
-    return list(table.columns) == [ROW_ID, REASON, *rows]
 
 
 def people_in(table: pd.DataFrame, task: Task) -> Factuals:
@@ -111,27 +114,11 @@ def people_in(table: pd.DataFrame, task: Task) -> Factuals:
     return Factuals(row_ids, task.standardise(task.frame.loc[row_ids]))
 
 
-def _read(source: pd.DataFrame | str | Path, task: Task, id_column: str | None) -> pd.DataFrame:
+def _read(source: pd.DataFrame | str | Path, task: Task, ids: list[str]) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame) and source.index.name is not None:
         source = source.reset_index(drop=source.index.name in source.columns)
     spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
-    return read_table(source, text_columns=[*spelled, *_possible_ids(task, id_column)])
-
-
-def _possible_ids(task: Task, asked: str | None) -> list[str]:
-    features = [feature.name for feature in task.features]
-    return [asked] if asked is not None else [name for name in ID_COLUMNS if name not in features]
-
-
-def _id_column(where: str, columns: pd.Index[Any], task: Task, asked: str | None) -> str:
-    possible = _possible_ids(task, asked)
-    there = [name for name in possible if name in columns]
-    if not there:
-        raise InputError(
-            f"{where}: no column has the ids of people; expected "
-            f"{' or '.join(possible)}; its columns are {list(columns)}"
-        )
-    return there[0]
+    return read_table(source, text_columns=[*spelled, *ids])
 
 
 def _features(
@@ -179,12 +166,7 @@ def _number(value: object) -> str:
     return str(int(text.split(".")[0])) if WHOLE_NUMBER.fullmatch(text) else text
 
 
-def _reasons(names: Sequence[str] | pd.Index[Any], missing: npt.NDArray[np.bool_]) -> list[str]:
-    reasons = []
-    for row in missing:
-        lacking = [str(name) for name, gone in zip(names, row, strict=True) if gone]
-        if len(lacking) == len(row):
-            reasons.append(EMPTY_IN_TABLE)
-        else:
-            reasons.append(f"missing in the table: {', '.join(lacking)}" if lacking else "")
-    return reasons
+def _reason(features: pd.Index[str], gone: Booleans) -> str:
+    if gone.all():
+        return EMPTY_IN_TABLE
+    return f"missing in the table: {', '.join(features[gone])}" if gone.any() else ""

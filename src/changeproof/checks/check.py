@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from changeproof import changes, methods
-from changeproof.changes.family import BaseModel, Family
+from changeproof.changes.family import Family
 from changeproof.checks.families import FamilyBench
 from changeproof.checks.findings import Finding, examine
 from changeproof.checks.findings import findings_table as findings_table
@@ -18,7 +18,6 @@ from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
 from changeproof.methods.method import Method
-from changeproof.models.network import NetworkLearner
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 
@@ -41,8 +40,7 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
         `fix` where it failed.
     """
     tried = methods.REGISTRY.of(method)
-    task = _task()
-    network = _base_network(task)
+    task, network = _task_and_network()
     people = evaluation_factuals(task, network, BASE_SEED, PEOPLE)
     return examine(MethodBench(tried, task, network, BASE_SEED, people).checks())
 
@@ -62,17 +60,12 @@ def check_family(family: type[Family] | str | Any) -> list[Finding]:
         As for `check_method`.
     """
     tried = changes.REGISTRY.of(family)
-    task = _task()
-    base = BaseModel(BASE_SEED, _base_network(task))
-    return examine(FamilyBench(tried, task, base, NetworkLearner()).checks())
+    return examine(FamilyBench(tried, *_task_and_network(), BASE_SEED).checks())
 
 
-def _task() -> Task:
-    """Return a copy of its own: what is checked may damage it."""
+def _task_and_network() -> tuple[Task, Network]:
+    """Return a copy of its own, which what is checked may damage, and the base network on it."""
     task = load_task(DATASET)
-    return Task(task.name, task.frame.copy(), task.labels.copy(), task.split)
-
-
-def _base_network(task: Task) -> Network:
+    task = Task(task.name, task.frame.copy(), task.labels.copy(), task.split)
     recipe = TrainingRecipe(initialisation_seed=BASE_SEED)
-    return train([recipe], TrainingData.of(task)).stack[0]
+    return task, train([recipe], TrainingData.of(task)).stack[0]

@@ -6,47 +6,38 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from changeproof.changes.bank import checked_variants
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, Variant
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.checks.findings import Check, demand, state_of
-from changeproof.datasets.task import Task
+from changeproof.checks.bench import Bench
+from changeproof.checks.findings import Check, demand
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.models.learner import Learner, stacked
-from changeproof.networks.network import Network
+from changeproof.models.network import NetworkLearner
 from changeproof.networks.training import TrainingRecipe, recipe_identity
-from changeproof.references import parsed
-from changeproof.registry import NAME
-from changeproof.workers.execution import execute
-from changeproof.workers.parcels import Parcel, packed
 
 MOST_TRAINED = 5
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyBench:
+class FamilyBench(Bench):
     """A family and what it is tried on; every check begins with a new one like it."""
 
-    family: Family
-    task: Task
-    base: BaseModel
-    learner: Learner
+    learner: ClassVar[Learner] = NetworkLearner()
 
     @cached_property
     def described(self) -> Sequence[Variant]:
         """The variants against which others are held."""
         return self._variants()
 
-    def _variants(self, base: BaseModel | None = None) -> list[Variant]:
-        again = type(self.family).named(self.family.name, self.family.given_settings())
-        return checked_variants(again, self.task, base or self.base, self.learner)
+    def _variants(self, seeds_on: int = 0) -> list[Variant]:
+        base = BaseModel(self.base_seed + seeds_on, self.network)
+        return checked_variants(self._fresh(), self.task, base, self.learner)
 
-    @property
-    def network(self) -> Network:
-        """The base network."""
-        assert isinstance(self.base.model, Network)
-        return self.base.model
+    def _asked(self) -> list[str]:
+        return identities(self._variants())
 
     def checks(self) -> list[Check]:
         """Return all checks; each says how to mend what it finds."""
@@ -70,37 +61,14 @@ class FamilyBench:
         levels = {variant.level for variant in self.described}
         return f"{len(self.described)} variants at {len(levels)} levels"
 
-    def name(self) -> str:
-        """A name that plans can use."""
-        name = parsed(self.family.name)[0]
-        demand(NAME.fullmatch(name) or ":" in name, name)
-        demand(self.family.summary, "no summary")
-        return f"{name}: {self.family.summary}"
-
     def repetition(self) -> str:
         """The second time as the first."""
-        again = self._variants()
-        return self._same(identities(again), "asked again")
-
-    def process(self) -> str:
-        """In another process as in this one."""
-        job = (packed(self.family.name, self.family), self.task, self.base, self.learner)
-        (marks,) = execute(_identities_elsewhere, [job], workers=2)
-        return self._same(marks, "in another process")
-
-    def left_alone(self) -> str:
-        """Nothing that it was given is changed, no global generator used."""
-        before = state_of(self.task, self.network)
-        self._variants()
-        after = state_of(self.task, self.network)
-        changed = [name for name, state in before.items() if after[name] != state]
-        demand(not changed, f"changed: {', '.join(changed)}")
-        return "inputs and global random generators are as they were"
+        return self._same(self._asked(), "asked again")
 
     def a_change(self) -> str:
         """No variant is the base network, and no two are the same."""
-        recipe = TrainingRecipe(initialisation_seed=self.base.seed)
-        unchanged = {identity(recipe), identity(self.base.model)}
+        recipe = TrainingRecipe(initialisation_seed=self.base_seed)
+        unchanged = {recipe_identity(recipe), thing_fingerprint(self.network)}
         marks = identities(self.described)
         same = [position for position, mark in enumerate(marks) if mark in unchanged]
         demand(not same, f"variants {same} are the base network itself")
@@ -115,8 +83,7 @@ class FamilyBench:
         finished = [v.change for v in few if not isinstance(v.change, TrainingRecipe)]
         trained = self.learner.train(recipes, self.task)
         stack = stacked([*finished, *(trained[place] for place in range(len(recipes)))])
-        measured = change_magnitudes(self.task, self.network, stack)
-        share = 100.0 * measured["hard_disagreement"]
+        share = 100.0 * change_magnitudes(self.task, self.network, stack)["hard_disagreement"]
         return (
             f"{len(few)} trained; they disagree with the base network on "
             f"{share.min():.1f} to {share.max():.1f} % of the test rows"
@@ -124,8 +91,7 @@ class FamilyBench:
 
     def other_seeds(self) -> str:
         """Whether the changes of another base seed are others."""
-        other = BaseModel(self.base.seed + 1, self.base.model)
-        theirs = set(identities(self._variants(other)))
+        theirs = set(identities(self._variants(seeds_on=1)))
         common = len(theirs.intersection(identities(self.described)))
         return f"{common} of {len(self.described)} variants are the same for another base seed"
 
@@ -135,29 +101,22 @@ class FamilyBench:
         self._variants()
         return f"{1e3 * (time.perf_counter() - started):.3g} ms to describe all variants"
 
-    def _same(self, marks: Sequence[str], how: str) -> str:
+    def _same(self, answers: Sequence[str], how: str) -> str:
         mine = identities(self.described)
-        demand(len(marks) == len(mine), f"{len(mine)} variants, but {len(marks)} {how}")
-        unlike = [i for i, (one, other) in enumerate(zip(mine, marks, strict=True)) if one != other]
+        demand(len(answers) == len(mine), f"{len(mine)} variants, but {len(answers)} {how}")
+        pairs = zip(mine, answers, strict=True)
+        unlike = [i for i, (one, other) in enumerate(pairs) if one != other]
         demand(not unlike, f"{len(unlike)} of {len(mine)} variants differ {how}: {unlike[:5]}")
         return f"the same variants {how}"
 
 
 def identities(variants: Sequence[Variant]) -> list[str]:
-    """Return all that makes each variant what it is, hashed."""
-    return [identity(variant.change) for variant in variants]
-
-
-def identity(change: object) -> str:
-    """Hash a recipe or a finished model."""
-    if isinstance(change, TrainingRecipe):
-        return recipe_identity(change)
-    return thing_fingerprint(change)
-
-
-def _identities_elsewhere(job: tuple[Parcel, Task, BaseModel, Learner]) -> list[str]:
-    parcel, task, base, learner = job
-    return identities(checked_variants(parcel.unpacked(), task, base, learner))
+    """Return all that makes each variant what it is, hashed: a recipe or a finished model."""
+    changes = [variant.change for variant in variants]
+    return [
+        recipe_identity(change) if isinstance(change, TrainingRecipe) else thing_fingerprint(change)
+        for change in changes
+    ]
 
 
 _VARIANTS = (

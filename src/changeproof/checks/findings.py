@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,11 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.task import PARTS, Task
 from changeproof.errors import one_line
-from changeproof.networks.network import Network
-
-Outcome = Literal["passed", "failed", "told"]
 
 
 class CheckFailed(Exception):  # noqa: N818 (not an error: it is what was seen)
@@ -33,7 +28,7 @@ class Finding:
     """One check: what was seen and, where it failed, how to mend it."""
 
     check: str
-    outcome: Outcome
+    outcome: Literal["passed", "failed", "told"]
     seen: str
     fix: str = ""
 
@@ -55,45 +50,20 @@ class Check:
 
 def examine(checks: Sequence[Check]) -> list[Finding]:
     """Do checks one after the other; when the first one fails the others make no sense."""
-    findings = []
-    for check in checks:
-        findings.append(_finding(check))
-        if findings[0].failed:
-            break
-    return findings
+    first, *others = checks
+    found = _finding(first)
+    return [found] if found.failed else [found, *map(_finding, others)]
 
 
 def findings_table(findings: Iterable[Finding]) -> pd.DataFrame:
     """Return findings as a table to print."""
-    rows = [(finding.check, finding.outcome, finding.seen) for finding in findings]
-    return pd.DataFrame(rows, columns=["check", "outcome", "seen"])
+    return pd.DataFrame(list(findings), columns=["check", "outcome", "seen"])
 
 
 def demand(condition: Any, seen: str) -> None:
     """Fail the check that is being done unless a condition holds."""
     if not condition:
         raise CheckFailed(seen)
-
-
-def state_of(task: Task, network: Network, *arrays: Any) -> dict[str, str]:
-    """Return hashes of all that a stranger's code has to leave alone, by what it is."""
-    parts = [getattr(task.split, part) for part in PARTS]
-    content: dict[str, Sequence[Any]] = {
-        "the task": [task.frame.to_numpy(), task.labels, *parts, *map(task.rows, PARTS)],
-        "the standardised rows of the task": [task.mean, task.scale, *task.training_range],
-        "the base network": [*network.weights, *network.biases],
-        "what was asked": arrays,
-    }
-    states = {
-        name: hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in kept)).hexdigest()
-        for name, kept in content.items()
-    }
-    # Not torch's: building a module draws from it, though nothing may depend on the draw.
-    generators = {
-        "numpy's global random generator": np.random.get_state(),  # noqa: NPY002
-        "Python's global random generator": random.getstate(),
-    }
-    return states | {name: repr(state) for name, state in generators.items()}
 
 
 @contextmanager
@@ -104,20 +74,16 @@ def fresh_generators() -> Iterator[None]:
     np.random.seed(seed)  # noqa: NPY002
     random.seed(seed)
     try:
-        with _fresh_pytorch(seed) if find_spec("torch") is not None else nullcontext():
+        with ExitStack() as forked:
+            if find_spec("torch") is not None:
+                import torch
+
+                forked.enter_context(torch.random.fork_rng(devices=[]))
+                torch.manual_seed(seed)
             yield
     finally:
         np.random.set_state(numpys)  # noqa: NPY002
         random.setstate(pythons)
-
-
-@contextmanager
-def _fresh_pytorch(seed: int) -> Iterator[None]:
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
 
 
 def _finding(check: Check) -> Finding:

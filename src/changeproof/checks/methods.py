@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 
-from changeproof.checks.findings import Check, demand, state_of
-from changeproof.datasets.task import Task
+from changeproof.checks.bench import Bench
+from changeproof.checks.findings import Check, demand
 from changeproof.methods.kdtree import KDTree
 from changeproof.methods.method import (
     ALREADY_FAVOURABLE,
@@ -26,12 +28,8 @@ from changeproof.methods.method import (
     Factuals,
     Method,
 )
-from changeproof.model import Access, Booleans, Floats
+from changeproof.model import Access, Floats
 from changeproof.networks.network import Network
-from changeproof.references import parsed
-from changeproof.registry import NAME
-from changeproof.workers.execution import execute
-from changeproof.workers.parcels import Parcel, packed
 
 TOLERANCE = 1e-9
 OUT_OF_REACH = 1e6
@@ -58,13 +56,9 @@ class GradientsToo(PredictionsOnly):
 
 
 @dataclass(frozen=True, eq=False)
-class MethodBench:
+class MethodBench(Bench):
     """A method and what it is tried on; every check begins with a new one like it."""
 
-    method: Method
-    task: Task
-    network: Network
-    base_seed: int
     people: Factuals
 
     @cached_property
@@ -77,11 +71,20 @@ class MethodBench:
         """The answers to all people at once, against which the others are held."""
         return self._answers(self.people)
 
-    def _fresh(self) -> Method:
-        return type(self.method).named(self.method.name, self.method.given_settings())
+    def _fitted(self, model: Any = None) -> Any:
+        seen = self.context if model is None else replace(self.context, model=model)
+        return self._fresh().fit(seen)
 
-    def _answers(self, people: Factuals) -> Counterfactuals:
-        return self._fresh().fit(self.context).generate(people)
+    def _answers(self, people: Factuals, model: Any = None) -> Counterfactuals:
+        answers: Counterfactuals = self._fitted(model).generate(people)
+        return answers
+
+    def _asked(self) -> Floats:
+        return self._answers(self.people).rows
+
+    def _state(self) -> dict[str, str]:
+        arrays = (self.people.rows, self.people.row_ids)
+        return super()._state() | {"what was asked": joblib.hash(arrays)}
 
     def checks(self) -> list[Check]:
         """Return all checks; each says how to mend what it finds."""
@@ -104,7 +107,7 @@ class MethodBench:
     def answers(self) -> str:
         """Candidates of the right shape, finite or NaN, and never the factual."""
         given = Factuals(self.people.row_ids.copy(), self.people.rows.copy())
-        raw = self._fresh().fit(self.context)._search(given)
+        raw = self._fitted()._search(given)
         demand(np.array_equal(given.rows, self.people.rows), "the factuals were changed")
         demand(isinstance(raw, Candidates), f"_search returned {type(raw).__name__}")
         array = isinstance(raw.rows, np.ndarray)
@@ -119,14 +122,12 @@ class MethodBench:
 
     def settings(self) -> str:
         """A name that plans can use, and settings that rebuild the method."""
-        name = parsed(self.method.name)[0]
-        demand(NAME.fullmatch(name) or ":" in name, name)
-        demand(self.method.summary, "no summary")
-        for method in (self.method, *self.method.tuning_candidates()):
-            again = type(self.method)(**json.loads(json.dumps(method.settings())))
+        self.name()
+        for method in (self.tried, *self.tried.tuning_candidates()):
+            again = type(self.tried)(**json.loads(json.dumps(method.settings())))
             same = again.settings() == method.settings() and repr(again) == repr(method)
             demand(same, f"{method!r} is rebuilt as {again!r}")
-        return repr(self.method)
+        return repr(self.tried)
 
     def batch(self) -> str:
         """One by one as together."""
@@ -140,32 +141,15 @@ class MethodBench:
 
     def repetition(self) -> str:
         """The second time as the first."""
-        method = self._fresh().fit(self.context)
+        method = self._fitted()
         method.generate(self.people)
         return self._same(method.generate(self.people).rows, "asked again")
-
-    def process(self) -> str:
-        """In another process as in this one."""
-        job = (packed(self.method.name, self._fresh()), self.context, self.people)
-        (rows,) = execute(_answers_elsewhere, [job], workers=2)
-        return self._same(rows, "in another process")
-
-    def left_alone(self) -> str:
-        """Nothing that it was given is changed, no global generator used."""
-        arrays = (self.people.rows, self.people.row_ids)
-        before = state_of(self.task, self.network, *arrays)
-        self._answers(self.people)
-        after = state_of(self.task, self.network, *arrays)
-        changed = [name for name, state in before.items() if after[name] != state]
-        demand(not changed, f"changed: {', '.join(changed)}")
-        return "inputs and global random generators are as they were"
 
     def nothing_to_find(self) -> str:
         """On a model that never says yes: no exception, no factual, reasons."""
         *biases, last = self.network.biases
         never = Network(self.network.weights, (*biases, last - OUT_OF_REACH))
-        context = Context(self.task, never, self.base_seed)
-        answers = self._fresh().fit(context).generate(self.people)
+        answers = self._answers(self.people, never)
         for outcome in (UNCHANGED, NOT_FINITE):
             count = int((answers.outcomes == outcome).sum())
             demand(not count, f"{outcome} ({count} of {len(answers)})")
@@ -194,12 +178,11 @@ class MethodBench:
 
     def needs(self) -> str:
         """Works with a model that offers what it needs and not more."""
-        needs = self.method.needs
+        needs = self.tried.needs
         if needs is Access.RELU_PARAMETERS:
             return f"says {needs}: all there is"
         model = (PredictionsOnly if needs is Access.PREDICTIONS else GradientsToo)(self.network)
-        context = Context(self.task, model, self.base_seed)
-        answers = self._fresh().fit(context).generate(self.people)
+        answers = self._answers(self.people, model)
         demand(answers.found.any(), f"finds nothing with a model that offers {needs} only")
         return f"{needs} are enough"
 
@@ -209,36 +192,28 @@ class MethodBench:
         self.together.to_frame(names).to_parquet(buffer, index=False)
         back = Counterfactuals.from_frame(pd.read_parquet(buffer), names)
         demand(_difference(back.rows, self.together.rows) == 0, "rows come back changed")
-        diagnostics = ", ".join(back.diagnostics) or "none"
-        return f"diagnostics: {diagnostics}"
+        return f"diagnostics: {', '.join(back.diagnostics) or 'none'}"
 
     def speed(self) -> str:
         """How long a request takes, and kdtree's."""
-        mine, kdtree = (
-            1e3 * _seconds(method.fit(self.context), self.people) / len(self.people)
-            for method in (self._fresh(), KDTree())
-        )
+        mine, kdtree = map(self._milliseconds, (self._fresh(), KDTree()))
         return f"{mine:.3g} ms per person; kdtree {kdtree:.3g} ms"
 
-    def _same(self, rows: Floats, how: str) -> str:
-        difference = _difference(rows, self.together.rows)
-        unlike = int((~_equal(rows, self.together.rows)).sum())
+    def _milliseconds(self, method: Method) -> float:
+        method.fit(self.context).generate(self.people)  # whatever is compiled or cached at first
+        started = time.perf_counter()
+        method.generate(self.people)
+        return 1e3 * (time.perf_counter() - started) / len(self.people)
+
+    def _same(self, answers: Floats, how: str) -> str:
+        held = self.together.rows
+        difference = _difference(answers, held)
+        close = np.isclose(answers, held, rtol=0.0, atol=TOLERANCE, equal_nan=True).all(axis=1)
         demand(
             difference <= TOLERANCE,
-            f"{unlike} of {len(rows)} answers differ {how}, by up to {difference:.2g}",
+            f"{(~close).sum()} of {len(held)} answers differ {how}, by up to {difference:.2g}",
         )
         return f"the same answers {how}"
-
-
-def _answers_elsewhere(job: tuple[Parcel, Context, Factuals]) -> Floats:
-    parcel, context, people = job
-    method: Method = parcel.unpacked()
-    return method.fit(context).generate(people).rows
-
-
-def _equal(rows: Floats, others: Floats) -> Booleans:
-    close = np.isclose(rows, others, rtol=0.0, atol=TOLERANCE, equal_nan=True)
-    return np.asarray(close.all(axis=1))
 
 
 def _difference(rows: Floats, others: Floats) -> float:
@@ -246,13 +221,6 @@ def _difference(rows: Floats, others: Floats) -> float:
     if (np.isnan(rows) != np.isnan(others)).any():
         return np.inf
     return float(np.nanmax(np.abs(rows - others), initial=0.0))
-
-
-def _seconds(method: Method, people: Factuals) -> float:
-    method.generate(people)  # whatever is compiled or cached the first time
-    started = time.perf_counter()
-    method.generate(people)
-    return time.perf_counter() - started
 
 
 _ANSWERS = (

@@ -13,7 +13,7 @@ import pandas as pd
 
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, understand
-from changeproof.datasets.feature import Feature
+from changeproof.datasets.feature import Feature, refuse_first
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError, unknown
@@ -153,30 +153,29 @@ def _row_ids(ids: pd.Index[Any]) -> tuple[pd.Index[int], tuple[Any, ...] | None]
 
 def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
     name = str(values.name)
-    if values.isna().any():
-        first = values.index[values.isna()][0]
+    absent = values.isna()
+    if absent.any():
+        first = values.index[absent][0]
         raise InputError(
-            f"the target {name!r} has {int(values.isna().sum())} missing values "
+            f"the target {name!r} has {int(absent.sum())} missing values "
             f"(first at row {first!r}); expected none"
         )
-    for row, value in values.items():
-        if not isinstance(value, Hashable):
-            raise InputError(f"the target {name!r} holds {value!r} at row {row!r}; expected text")
+    unusable = np.array([not isinstance(value, Hashable) for value in values])
+    refuse_first(f"the target {name!r}", values, unusable, "text")
     several = isinstance(favourable, Iterable) and not isinstance(favourable, str)
     wanted = list(favourable) if several else [favourable]
     found = tuple(_plain(value) for value in pd.unique(values))
     outcome = Feature(name, "categorical", tuple(range(len(found))), found)
     codes = {outcome.code_of(value) for value in wanted}
+    shown = ", ".join(repr(value) for value in found[:10])
     if -1 in codes or not codes:
         missed = next((value for value in wanted if outcome.code_of(value) < 0), favourable)
-        shown = ", ".join(repr(value) for value in found[:10])
         raise InputError(
             f"favourable {missed!r} is not in the target {name!r}; its values are {shown}"
         )
     if len(found) == len(codes):
         raise InputError(
-            f"the target {name!r} has one class only: every row is favourable "
-            f"({', '.join(repr(value) for value in found[:10])})"
+            f"the target {name!r} has one class only: every row is favourable ({shown})"
         )
     return np.array([outcome.code_of(value) in codes for value in values], dtype=np.int8)
 
@@ -186,44 +185,36 @@ def _split(table: pd.DataFrame, labels: npt.NDArray[np.int8], split: str | Split
         return Split.stratified(labels)
     if isinstance(split, str):
         values = table[split].map(lambda value: str(value).strip())
-        for row, value in values.items():
-            if value not in PARTS:
-                raise InputError(
-                    f"split column {split!r} holds {value!r} at row {row!r}; "
-                    f"expected one of: {', '.join(PARTS)}"
-                )
+        unknown_part = ~values.isin(PARTS).to_numpy()
+        expected = f"one of: {', '.join(PARTS)}"
+        refuse_first(f"split column {split!r}", values, unknown_part, expected)
         split = Split(*(np.flatnonzero(values == part) for part in PARTS))
-    _check_split(split, labels)
-    return split
-
-
-def _check_split(split: Split, labels: npt.NDArray[np.int8]) -> None:
+    positions = {part: getattr(split, part) for part in PARTS}
     for part in PARTS:
-        positions = getattr(split, part)
-        if not len(positions):
+        if not len(positions[part]):
             raise InputError(f"no row of the split is in the part {part!r}")
-    taken = np.concatenate([getattr(split, part) for part in PARTS])
+    taken = np.concatenate(list(positions.values()))
     if taken.min() < 0 or taken.max() >= len(labels) or len(np.unique(taken)) < len(taken):
         raise InputError(
             f"the split's positions must be different numbers from 0 to {len(labels) - 1}"
         )
     for part in ("train", "validation"):
-        if len(np.unique(labels[getattr(split, part)])) < 2:
+        if len(np.unique(labels[positions[part]])) < 2:
             raise InputError(f"the split's part {part!r} has rows of one class only")
+    return split
 
 
 def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
     features: list[Feature] = []
     names: list[str] = []
-    blocks: list[npt.NDArray[np.float64]] = []
     for column in columns:
-        feature = column.feature(len(names))
-        features.append(feature)
-        names += feature.column_names
-        blocks.append(feature.encode(column.cells))
+        features.append(column.feature(len(names)))
+        names += features[-1].column_names
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two encoded columns would be called {name!r}; rename one column")
+    pairs = zip(features, columns, strict=True)
+    blocks = [feature.encode(column.cells) for feature, column in pairs]
     return features, pd.DataFrame(np.hstack(blocks), columns=names)
 
 

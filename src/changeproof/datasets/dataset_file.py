@@ -47,14 +47,6 @@ class DatasetFile(BaseModel):
         except ValidationError as error:
             raise InputError(f"dataset file {path}: {_one_line(error)}") from None
 
-    def table(self, path: Path) -> Path:
-        """Return the path of the table that the dataset file at `path` names."""
-        return path.parent / self.data
-
-    def task_name(self, path: Path) -> str:
-        """Return the name of the task that the dataset file at `path` describes."""
-        return default_name(path) if self.name is None else checked_name(self.name)
-
 
 def load_dataset(path: str | Path) -> Task:
     """Make a task of a dataset file.
@@ -65,17 +57,9 @@ def load_dataset(path: str | Path) -> Task:
     path = Path(path)
     given = DatasetFile.read(path)
     try:
-        return own_task(
-            given.table(path),
-            target=given.target,
-            favourable=given.favourable,
-            name=given.task_name(path),
-            id_column=given.id,
-            categorical=given.categorical,
-            drop=given.drop,
-            missing=given.missing,
-            split=given.split,
-        )
+        name = default_name(path) if given.name is None else checked_name(given.name)
+        others = given.model_dump(exclude={"data", "name", "id"})
+        return own_task(path.parent / given.data, name=name, id_column=given.id, **others)
     except InputError as error:
         raise InputError(f"dataset file {path}: {error}") from None
 

@@ -8,7 +8,7 @@ the first row. Names, types and features are JSON in the schema's metadata.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import asdict
 from datetime import date
 from typing import Any
 
@@ -31,7 +31,6 @@ def task_to_bytes(task: Task) -> bytes:
     """Return a task as a Parquet file; the same task always gives the same bytes."""
     if not len(task.frame):
         raise InputError(f"task {task.name!r} has no rows to keep")
-    series = [task.frame.iloc[:, position] for position in range(task.n_features)]
     columns: dict[str, Any] = {
         "row_id": _values(task, task.frame.index),
         "label": pa.array(task.labels),
@@ -39,24 +38,26 @@ def task_to_bytes(task: Task) -> bytes:
     }
     if task.given_ids is not None:
         columns["id"] = pa.array([json.dumps(_to_json(value)) for value in task.given_ids])
-    for position, (name, values) in enumerate(zip(task.feature_names, series, strict=True)):
-        columns[f"{position}:{name}"] = _values(task, values)
+    for position, name in enumerate(task.feature_names):
+        columns[f"{position}:{name}"] = _values(task, task.frame.iloc[:, position])
     described = {
         "name": task.name,
         "fingerprint": task.fingerprint,
         "row_ids": {"name": _to_json(task.frame.index.name), "dtype": str(task.frame.index.dtype)},
         "columns": [
-            {"name": _to_json(name), "dtype": str(values.dtype)}
-            for name, values in zip(task.frame.columns, series, strict=True)
+            {"name": _to_json(name), "dtype": str(dtype)}
+            for name, dtype in task.frame.dtypes.items()
         ],
-        "features": [_feature_to_json(feature) for feature in task.features],
+        "features": [
+            {key: _to_json(value) for key, value in asdict(feature).items()}
+            for feature in task.features
+        ],
     }
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
     sink = pa.BufferOutputStream()
     # Without a dictionary no values are compared, and 0.0 and -0.0 stay two.
     pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return bytes(sink.getvalue())
 
 
 def task_from_bytes(content: bytes) -> Task:
@@ -92,15 +93,11 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
     )
     columns = described["columns"]
     first = table.num_columns - len(columns)
-    frame = pd.DataFrame(
-        {
-            position: pd.Series(
-                table.column(first + position).to_numpy(), index=row_ids, dtype=column["dtype"]
-            )
-            for position, column in enumerate(columns)
-        },
-        index=row_ids,
-    )
+    series = {
+        position: pd.Series(table.column(first + position).to_numpy(), row_ids, column["dtype"])
+        for position, column in enumerate(columns)
+    }
+    frame = pd.DataFrame(series, index=row_ids)
     frame.columns = pd.Index([_from_json(column["name"]) for column in columns])
     ids = None
     if "id" in table.column_names:
@@ -109,8 +106,11 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         described["name"],
         frame,
         table["label"].to_numpy(),
-        Split(*(_from_first_row(table[part]) for part in PARTS)),
-        [_feature_from_json(feature) for feature in described["features"]],
+        Split(*(np.array(table[part][0].values) for part in PARTS)),
+        [
+            Feature(**{key: _from_json(value) for key, value in feature.items()})
+            for feature in described["features"]
+        ],
         ids,
     )
 
@@ -127,19 +127,6 @@ def _values(task: Task, values: pd.Series[Any] | pd.Index[Any]) -> Any:
 def _in_first_row(positions: npt.NDArray[Any], rows: int) -> Any:
     given = np.asarray(positions)
     return pa.array([given] + [None] * (rows - 1), pa.list_(pa.from_numpy_dtype(given.dtype)))
-
-
-def _from_first_row(column: Any) -> npt.NDArray[Any]:
-    (positions,) = column.slice(0, 1).to_numpy()
-    return np.array(positions)
-
-
-def _feature_to_json(feature: Feature) -> dict[str, Any]:
-    return {field.name: _to_json(getattr(feature, field.name)) for field in fields(feature)}
-
-
-def _feature_from_json(given: dict[str, Any]) -> Feature:
-    return Feature(**{name: _from_json(value) for name, value in given.items()})
 
 
 def _to_json(value: Any) -> Any:

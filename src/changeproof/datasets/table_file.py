@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow as pa
 from changeproof.errors import InputError
 
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+LAYOUT: dict[str, Any] = {"skipinitialspace": True, "encoding": "utf-8-sig"}
 
 
 def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
@@ -27,11 +29,10 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
-    elif not isinstance(source, str | Path):
-        raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
+    elif isinstance(source, str | Path):
+        table, where = _read_file(Path(source), tuple(text_columns)), str(Path(source))
     else:
-        path = Path(source)
-        table, where = _read_file(path, tuple(text_columns)), str(path)
+        raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
@@ -42,30 +43,23 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
 
 
 def _read_file(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
-    readers = {".csv": _read_csv, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
+    kind = path.suffix[1:].lower()
+    if kind not in ("csv", "parquet"):
         raise InputError(f"cannot read {path}: expected a file that ends in .csv or .parquet")
     if not path.is_file():
         raise InputError(f"cannot read {path}: there is no such file")
     if not os.access(path, os.R_OK):
         raise InputError(f"cannot read {path}: permission denied")
     try:
-        return readers[path.suffix.lower()](path, text_columns)
+        return pd.read_parquet(path) if kind == "parquet" else _read_csv(path, text_columns)
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pa.ArrowException) as error:
-        kind = path.suffix[1:].lower()
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"cannot read {path} as {kind}: {reason}") from None
 
 
-def _read_parquet(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
-    return pd.read_parquet(path)
-
-
 def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     try:
-        header = pd.read_csv(
-            path, header=None, nrows=1, dtype=str, skipinitialspace=True, encoding="utf-8-sig"
-        )
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **LAYOUT)
     except pd.errors.EmptyDataError:
         raise InputError(f"cannot read {path}: the file is empty") from None
     written = ["" if pd.isna(name) else str(name) for name in header.iloc[0]]
@@ -76,13 +70,9 @@ def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         # Surplus fields would be lost, or taken for an index.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            table = pd.read_csv(
-                path,
-                index_col=False,
-                dtype=dict.fromkeys(kept, str),
-                skipinitialspace=True,
-                encoding="utf-8-sig",
-                low_memory=False,
+            types = dict.fromkeys(kept, str)
+            table: pd.DataFrame = pd.read_csv(
+                path, index_col=False, dtype=types, low_memory=False, **LAYOUT
             )
         except pd.errors.ParserWarning:
             raise InputError(
@@ -100,10 +90,8 @@ def _check_header(path: Path, names: list[str]) -> None:
             f"{path}: column {names.index('') + 1} has no name (was an index written, too?); "
             "name every column"
         )
-    if len(names) > 1:
-        return
     for delimiter, word in DELIMITERS.items():
-        if delimiter in names[0]:
+        if len(names) == 1 and delimiter in names[0]:
             raise InputError(
                 f"{path} has one column, {names[0]!r}: it seems to be separated by {word}; "
                 "expected commas"

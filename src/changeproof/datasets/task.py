@@ -15,14 +15,13 @@ from sklearn.model_selection import train_test_split
 
 from changeproof.datasets.feature import Feature, checked_features, numeric_features
 from changeproof.errors import InputError
+from changeproof.model import Floats as Floats
+from changeproof.model import Integers
 
 Part = Literal["train", "update", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "update", "validation", "test")
 SPLIT_SEED = 2026
 SMALLEST_SCALE = 1e-8
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,8 @@ class Task:
         self.labels = _checked_labels(name, labels, len(frame))
         _check_features(name, frame)
         self.split = split if split is not None else Split.stratified(self.labels)
-        if features is None:
-            features = numeric_features(frame)
-        self.features = checked_features(name, features, self.feature_names)
+        given = numeric_features(frame) if features is None else features
+        self.features = checked_features(name, given, self.n_features)
         self.given_ids = _checked_ids(name, ids, len(frame))
 
     def __repr__(self) -> str:
@@ -127,8 +125,7 @@ class Task:
     @cached_property
     def scale(self) -> Floats:
         """Training standard deviation per feature (1 where a feature is constant)."""
-        deviation = self._raw[self.split.train].std(axis=0)
-        return np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
+        return _deviation(self._raw[self.split.train])
 
     def standardise(self, rows: pd.DataFrame | npt.ArrayLike) -> Floats:
         """Bring rows in original units to the scale that networks and methods work in."""
@@ -209,9 +206,7 @@ class Task:
         """
         train = self.rows("train")
         mad = np.median(np.abs(train - np.median(train, axis=0)), axis=0)
-        deviation = train.std(axis=0)
-        fallback = np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
-        return np.where(mad < SMALLEST_SCALE, fallback, mad)
+        return np.where(mad < SMALLEST_SCALE, _deviation(train), mad)
 
     def distances(self, rows: Floats, others: Floats) -> Floats:
         """Return the mean change per feature, in units of its typical deviation, row by row."""
@@ -231,6 +226,11 @@ class Task:
         if self.given_ids is not None:
             digest.update(repr(self.given_ids).encode())
         return digest.hexdigest()
+
+
+def _deviation(rows: Floats) -> Floats:
+    deviation = rows.std(axis=0)
+    return np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
 
 
 def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:

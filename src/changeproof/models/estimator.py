@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,13 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.learner import (
-    Alternative,
-    FittedModel,
-    Learner,
-    ModelStack,
-    weights_and_labels,
-)
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
 
+FOREST: dict[str, list[Any]] = {
+    "max_features": ["sqrt", 0.5, 1.0],
+    "min_samples_leaf": [1, 2, 5],
+    "max_depth": [None, 8, 16],
+}
 # What people turn first, per kind of model; the base setting itself is left out.
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "GradientBoostingClassifier": {
@@ -38,16 +37,8 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
         "l2_regularization": [0.0, 0.1, 1.0],
     },
     "LogisticRegression": {"C": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]},
-    "RandomForestClassifier": {
-        "max_features": ["sqrt", 0.5, 1.0],
-        "min_samples_leaf": [1, 2, 5],
-        "max_depth": [None, 8, 16],
-    },
-    "ExtraTreesClassifier": {
-        "max_features": ["sqrt", 0.5, 1.0],
-        "min_samples_leaf": [1, 2, 5],
-        "max_depth": [None, 8, 16],
-    },
+    "RandomForestClassifier": FOREST,
+    "ExtraTreesClassifier": FOREST,
     "MLPClassifier": {
         "alpha": [1e-5, 1e-4, 1e-3],
         "learning_rate_init": [5e-4, 1e-3, 2e-3],
@@ -56,7 +47,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 }
 
 
-class EstimatorLearner(Learner):
+class EstimatorLearner(RefittedLearner):
     """A scikit-learn classifier or pipeline with `predict_proba`, cloned for every training.
 
     Parameters
@@ -88,19 +79,14 @@ class EstimatorLearner(Learner):
         self.estimator = estimator
         self.grid = dict(grid) if grid is not None else None
         self.original = _takes_columns(estimator) if original is None else original
-        self.name = name if name is not None else _kind(estimator)
+        self.name = name if name is not None else type(_final(estimator)[1]).__name__
         self.has_seeds = bool(_random_states(estimator))
 
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
 
-    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Clone and refit once per recipe."""
-        return ModelStack([self._model(recipe, task) for recipe in recipes])
-
-    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
-        rows, weights, labels = weights_and_labels(recipe, task)
-        estimator = seeded(clone(self.estimator), recipe.initialisation_seed)
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        estimator = seeded(clone(self.estimator), seed)
         counts, arguments = np.rint(weights).astype(np.int64), {}
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.
@@ -118,21 +104,24 @@ class EstimatorLearner(Learner):
                 f"model {self.name} could not be refitted on {len(rows)} rows: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        return FittedModel(_Predict(estimator, self, task), self.name)
+        classes = list(estimator.classes_)
+        if classes != [0, 1]:
+            raise InputError(f"model {self.name} was trained on the classes {classes} only")
+        return FittedModel(partial(self._probabilities, estimator, task), self.name)
+
+    def _probabilities(self, estimator: Any, task: Task, rows: Floats) -> Any:
+        return estimator.predict_proba(self._inputs(rows, task))
 
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
         return task.decoded(rows) if self.original else rows
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
-        final = _final(self.estimator)
         grid = self.grid
         if grid is None:
-            prefix = "" if final is self.estimator else f"{self.estimator.steps[-1][0]}__"
+            prefix, final = _final(self.estimator)
             default = GRIDS.get(type(final).__name__, {})
             grid = {f"{prefix}{key}": values for key, values in default.items()}
-        if not grid:
-            return []
         known = self.estimator.get_params(deep=True)
         for key in grid:
             if key not in known:
@@ -151,19 +140,6 @@ class EstimatorLearner(Learner):
         return alternatives
 
 
-class _Predict:
-    """Probabilities of a fitted estimator, from standardised rows."""
-
-    def __init__(self, estimator: Any, learner: EstimatorLearner, task: Task) -> None:
-        self.estimator, self.learner, self.task = estimator, learner, task
-        classes = list(estimator.classes_)
-        if classes != [0, 1]:
-            raise InputError(f"model {learner.name} was trained on the classes {classes} only")
-
-    def __call__(self, rows: Floats) -> Any:
-        return self.estimator.predict_proba(self.learner._inputs(rows, self.task))
-
-
 def seeded(estimator: Any, seed: int) -> Any:
     """Set every random state of an estimator, nested ones too."""
     return estimator.set_params(**dict.fromkeys(_random_states(estimator), seed))
@@ -175,20 +151,16 @@ def _random_states(estimator: Any) -> list[str]:
 
 def weight_key(estimator: Any) -> str | None:
     """Return the name under which `fit` takes row weights, if it does."""
-    final = _final(estimator)
-    if not has_fit_parameter(final, "sample_weight"):
-        return None
-    if final is estimator:
-        return "sample_weight"
-    return f"{estimator.steps[-1][0]}__sample_weight"
+    prefix, final = _final(estimator)
+    return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
 
 
-def _final(estimator: Any) -> Any:
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
-def _kind(estimator: Any) -> str:
-    return type(_final(estimator)).__name__
+def _final(estimator: Any) -> tuple[str, Any]:
+    """Return the last step of a pipeline, or the estimator itself, and how its settings begin."""
+    if not isinstance(estimator, Pipeline):
+        return "", estimator
+    name, final = estimator.steps[-1]
+    return f"{name}__", final
 
 
 def _takes_columns(estimator: Any) -> bool:

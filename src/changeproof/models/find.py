@@ -13,7 +13,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Stack
 from changeproof.models.learner import Learner
-from changeproof.models.network import NetworkLearner
+from changeproof.models.network import HIDDEN, NetworkLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.references import parsed
 from changeproof.registry import from_path
@@ -125,7 +125,10 @@ def as_learner(model: Any, name: str | None = None) -> Learner:
 def _parsed(reference: str, unpickle: bool) -> Learner:
     kind, _, rest = reference.partition(":")
     if kind == "mlp":
-        return NetworkLearner() if not rest else NetworkLearner(_widths(reference, rest))
+        widths = [part.strip() for part in rest.split(",")] if rest else []
+        if not all(width.isdecimal() for width in widths):
+            raise InputError(f"model {reference!r}: expected widths such as mlp:64,32")
+        return NetworkLearner([int(width) for width in widths] or HIDDEN)
     if kind == "sklearn" and rest:
         return as_learner(_estimator(rest))
     if kind == "python" and rest:
@@ -135,13 +138,6 @@ def _parsed(reference: str, unpickle: bool) -> Learner:
     if kind == OBJECT and rest:
         return AbsentLearner(reference)
     raise InputError(f"unknown model {reference!r}; expected {FORMS}")
-
-
-def _widths(reference: str, text: str) -> list[int]:
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise InputError(f"model {reference!r}: expected widths such as mlp:64,32")
-    return [int(part) for part in parts]
 
 
 def _estimator(text: str) -> Any:
@@ -186,8 +182,7 @@ def _unpickled(path: Path, allowed: bool) -> Any:
             "author, pass --unpickle-and-run-its-code"
         )
     try:
-        with path.open("rb") as file:
-            return pickle.load(file)
+        return pickle.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot read model file {path}: {error.strerror}") from None
     except Exception as error:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Model
-from changeproof.models.learner import FittedModel, Learner, ModelStack, weights_and_labels
-from changeproof.networks.training import TrainingRecipe
+from changeproof.model import Floats, Model
+from changeproof.models.learner import FittedModel, RefittedLearner
 
 PARAMETERS = ("X", "y", "sample_weight", "seed")
 
 
-class FunctionLearner(Learner):
+class FunctionLearner(RefittedLearner):
     """A function ``fit(X, y, sample_weight, seed)`` that returns ``predict_proba``.
 
     Parameters
@@ -33,16 +32,8 @@ class FunctionLearner(Learner):
         self.fit = fit
         self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
 
-    def __repr__(self) -> str:
-        return f"FunctionLearner({self.name})"
-
-    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Call the function once per recipe."""
-        return ModelStack([self._model(recipe, task) for recipe in recipes])
-
-    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
-        rows, weights, labels = weights_and_labels(recipe, task)
-        predict = self.fit(rows, labels, weights, recipe.initialisation_seed)
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        predict = self.fit(rows, labels, weights, seed)
         if not callable(predict):
             raise InputError(
                 f"training function {self.name}{PARAMETERS} must return a function of rows that "

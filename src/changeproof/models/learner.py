@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,29 +20,20 @@ from changeproof.networks.training import TrainingRecipe
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 
 
-class ModelStack:
+class ModelStack(tuple[Model, ...]):
     """Models of any kind behind one another."""
-
-    def __init__(self, models: Sequence[Model]) -> None:
-        self.models = tuple(models)
-
-    def __len__(self) -> int:
-        return len(self.models)
-
-    def __getitem__(self, position: int) -> Model:
-        return self.models[position]
 
     def part(self, start: int, stop: int) -> ModelStack:
         """Return the models from one position up to another."""
-        return ModelStack(self.models[start:stop])
+        return ModelStack(self[start:stop])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""
-        return np.array([model.probabilities(rows) for model in self.models])
+        return np.array([model.probabilities(rows) for model in self])
 
     def favourable(self, rows: Floats) -> Booleans:
         """Return which models call which rows favourable [models, rows]."""
-        return np.array([model.favourable(rows) for model in self.models], dtype=np.bool_)
+        return np.array([model.favourable(rows) for model in self], dtype=np.bool_)
 
 
 def stacked(models: Sequence[Model]) -> Stack:
@@ -115,14 +106,31 @@ class Learner(ABC):
         raise InputError(f"{self.name} has no parameters to perturb")
 
 
+class RefittedLearner(Learner):
+    """A learner whose models are trained one by one, by a function or library of other people."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
+        """Train one model per recipe."""
+        return ModelStack(
+            self._model(task, recipe.initialisation_seed, *weights_and_labels(recipe, task))
+            for recipe in recipes
+        )
+
+    @abstractmethod
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        """Train one model."""
+
+
+@dataclass(repr=False, eq=False)
 class FittedModel:
     """A model behind a function that gives probabilities of both or of the favourable class."""
 
-    offers = Access.PREDICTIONS
-
-    def __init__(self, predict: Any, name: str) -> None:
-        self._predict = predict
-        self._name = name
+    _predict: Any
+    _name: str
+    offers: ClassVar[Access] = Access.PREDICTIONS
 
     def __repr__(self) -> str:
         return f"FittedModel({self._name})"
@@ -131,30 +139,26 @@ class FittedModel:
         """Return the probability of the favourable class, one per row."""
         if not len(rows):
             return np.empty(0)
-        return favourable_probabilities(self._predict(rows), len(rows), self._name)
+        # [rows], [rows, 1] or [rows, 2]
+        values, n_rows = np.asarray(self._predict(rows), dtype=np.float64), len(rows)
+        if values.shape == (n_rows, 2):
+            values = values[:, 1]
+        if values.shape not in ((n_rows,), (n_rows, 1)):
+            raise InputError(
+                f"model {self._name}: expected probabilities of shape ({n_rows},) or "
+                f"({n_rows}, 2); got {values.shape}"
+            )
+        values = values.reshape(n_rows)
+        if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0):
+            raise InputError(
+                f"model {self._name}: expected probabilities between 0 and 1; got values from "
+                f"{values.min():g} to {values.max():g}"
+            )
+        return values
 
     def favourable(self, rows: Floats) -> Booleans:
         """Return whether the favourable class is predicted: probability >= 0.5."""
         return self.probabilities(rows) >= 0.5
-
-
-def favourable_probabilities(given: Any, n_rows: int, name: str) -> Floats:
-    """Check what a model returned; accept [rows], [rows, 1] or [rows, 2]."""
-    values = np.asarray(given, dtype=np.float64)
-    if values.shape == (n_rows, 2):
-        values = values[:, 1]
-    if values.shape not in ((n_rows,), (n_rows, 1)):
-        raise InputError(
-            f"model {name}: expected probabilities of shape ({n_rows},) or ({n_rows}, 2); "
-            f"got {values.shape}"
-        )
-    values = values.reshape(n_rows)
-    if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0):
-        raise InputError(
-            f"model {name}: expected probabilities between 0 and 1; got values from "
-            f"{values.min():g} to {values.max():g}"
-        )
-    return values
 
 
 def weights_and_labels(recipe: TrainingRecipe, task: Task) -> tuple[Floats, Floats, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,7 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.learner import Learner, ModelStack, weights_and_labels
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.learner import RefittedLearner
 
 HAS_PYTORCH = find_spec("torch") is not None
 if HAS_PYTORCH or TYPE_CHECKING:
@@ -64,7 +63,7 @@ class ModuleModel:
         return logits.detach().numpy(), gradients.numpy()
 
 
-class ModuleLearner(Learner):
+class ModuleLearner(RefittedLearner):
     """A PyTorch module with a training function.
 
     Parameters
@@ -93,18 +92,10 @@ class ModuleLearner(Learner):
         self.build, self.fit = build, fit
         self.name = name if name is not None else getattr(build, "__name__", "module")
 
-    def __repr__(self) -> str:
-        return f"ModuleLearner({self.name})"
-
-    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Build and train one module per recipe."""
-        return ModelStack([self._model(recipe, task) for recipe in recipes])
-
-    def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
-        rows, weights, labels = weights_and_labels(recipe, task)
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
         tensors = [torch.from_numpy(a.astype(np.float32)) for a in (rows, labels, weights)]
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(recipe.initialisation_seed)
+            torch.manual_seed(seed)
             module = self.build(task.n_features)
             if not isinstance(module, nn.Module):
                 raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")

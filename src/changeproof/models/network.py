@@ -61,14 +61,8 @@ class NetworkLearner(Learner):
         if not isinstance(model, Network):
             raise InputError(f"expected a network of ours to perturb; got {model!r}")
         draws = TorchDraws(seed)
-        noise = [
-            draws.uniform(-1.0, 1.0, array.shape)
-            for pair in zip(model.weights, model.biases, strict=True)
-            for array in pair
-        ]
-        factor = radius / max(float(np.abs(part).max()) for part in noise)
-        moves = [part * np.float32(factor) for part in noise]
-        return Network(
-            tuple(w + move for w, move in zip(model.weights, moves[0::2], strict=True)),
-            tuple(b + move for b, move in zip(model.biases, moves[1::2], strict=True)),
-        )
+        arrays = [array for pair in zip(model.weights, model.biases, strict=True) for array in pair]
+        noise = [draws.uniform(-1.0, 1.0, array.shape) for array in arrays]
+        factor = np.float32(radius / max(float(np.abs(part).max()) for part in noise))
+        moved = [array + part * factor for array, part in zip(arrays, noise, strict=True)]
+        return Network(tuple(moved[0::2]), tuple(moved[1::2]))
