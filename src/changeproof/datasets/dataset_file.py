@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from changeproof.datasets.columns import Missing
 from changeproof.datasets.custom import checked_name, default_name, own_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.files import read_toml, validated
 
 
 class DatasetFile(BaseModel):
@@ -36,16 +36,7 @@ class DatasetFile(BaseModel):
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read and check a dataset file, but not the table that it names."""
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot read dataset file {path}: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"dataset file {path} is not valid TOML: {error}") from None
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise InputError(f"dataset file {path}: {_one_line(error)}") from None
+        return validated(cls, read_toml(path, "dataset file"), f"dataset file {path}")
 
 
 def load_dataset(path: str | Path) -> Task:
@@ -62,13 +53,3 @@ def load_dataset(path: str | Path) -> Task:
         return own_task(path.parent / given.data, name=name, id_column=given.id, **others)
     except InputError as error:
         raise InputError(f"dataset file {path}: {error}") from None
-
-
-def _one_line(error: ValidationError) -> str:
-    first: Any = error.errors()[0]
-    key = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; expected one of: {', '.join(DatasetFile.model_fields)}"
-    if first["type"] == "missing":
-        return f"the key {key!r} is missing"
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}; got {first['input']!r}"

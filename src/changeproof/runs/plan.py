@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -11,7 +10,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -22,6 +20,7 @@ from changeproof.changes import builtin_family_names
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
+from changeproof.files import read_toml, validated
 from changeproof.methods import builtin_method_names
 from changeproof.references import as_text
 from changeproof.registry import Registry
@@ -148,10 +147,7 @@ class Plan(BaseModel):
                 plain[key] = tuple(_named_in(where, key, item) for item in plain[key])
         if isinstance(grid := plain.get("grid"), dict):
             plain["grid"] = {k: tuple(v) if isinstance(v, list) else v for k, v in grid.items()}
-        try:
-            return cls.model_validate(plain, context=RECORD if record else None)
-        except ValidationError as error:
-            raise InputError(f"{where}: {_one_line(error)}") from None
+        return validated(cls, plain, where, RECORD if record else None)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -166,12 +162,7 @@ class Plan(BaseModel):
     @classmethod
     def from_toml(cls, path: Path, **changes: Any) -> Self:
         """Read a plan file, with some values changed."""
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot read plan file {path}: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"plan file {path} is not valid TOML: {error}") from None
+        values = read_toml(path, "plan file")
         cls.checked(values, where=f"plan file {path}")
         return cls.checked({**values, **changes}, where=f"plan file {path}")
 
@@ -191,13 +182,3 @@ def _named_in(where: str, key: str, item: Any) -> Any:
         return as_text(item)
     except InputError as error:
         raise InputError(f"{where}: {key}: {error}") from None
-
-
-def _one_line(error: ValidationError) -> str:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; expected one of: {', '.join(Plan.model_fields)}"
-    if isinstance(cause := first.get("ctx", {}).get("error"), InputError):
-        return f"{key}: {cause}" if key else str(cause)
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}; got {first['input']!r}"
