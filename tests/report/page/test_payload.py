@@ -158,7 +158,7 @@ def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:
     payload = build_payload(results, build_tables(results))
     state = payload["state"]
     assert not state["complete"]
-    assert state["missing"] == ["diabetes 2026 survival kdtree"]
+    assert state["missing"] == ["diabetes 2026 survival kdtree under bootstrap"]
     assert "17 of 18 combinations" in state["notes"][0]
     kdtree = quick_run.plan.methods.index("kdtree")
     assert payload["finished"][1][kdtree] == 0
