@@ -104,7 +104,7 @@ page.answerCard = (method, answer, features, factual, models) => {
       `Distance ${distance.toFixed(2)}; ${changes.length} of ${features.length} features change.`),
     page.make("ul", {}, ...few.map(item)),
     rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
-      () => page.make("ul", {}, ...rest.map(item))) : null,
+      () => page.make("ul", {}, ...rest.map(item))).details : null,
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
