@@ -14,8 +14,7 @@ page.magnitudeFigure = (body, magnitudes) => {
     "Bars: mean over datasets, with the mean standard deviation over a dataset's changed " +
     "models. Markers: the mean on each dataset.", { extra: page.legend(datasets) });
   const families = shown.map(page.plain);
-  const height = page.tall(families.length, 34, 70);
-  const draw = (measure, digits, unit) => () => {
+  const draw = (measure, digits, unit) => {
     const means = magnitudes.values.map((row) => row[2 * measure]);
     const sds = magnitudes.values.map((row) => row[2 * measure + 1]);
     return {
@@ -44,10 +43,9 @@ page.magnitudeFigure = (body, magnitudes) => {
       ...magnitudes.datasets.flatMap((dataset) => measures.map((each) => `${dataset}: ${each}`))],
     rows: () => magnitudes.families.map((family, place) =>
       [family, ...magnitudes.values[place], ...magnitudes.by_dataset[place].flat()]),
-    panels: [
-      { title: "Predictions that flip", height, draw: draw(0, 2, " %") },
-      { title: "Difference of probabilities", height, draw: draw(1, 3, "") },
-    ],
+    panels: [["Predictions that flip", 2, " %"], ["Difference of probabilities", 3, ""]].map(
+      ([title, digits, unit], measure) => ({ title, height: page.tall(families.length, 34, 70),
+        draw: () => draw(measure, digits, unit) })),
   });
 };
 
@@ -60,11 +58,8 @@ page.meanOf = (lists) => lists[0].map((_, place) => {
 page.survivalFigure = (body) => {
   const { data } = page;
   if (page.present.length === 0) return;
-  if (!page.canUnpack) {
-    return page.say(body, "This browser cannot unpack the single changed models; a newer one can.");
-  }
-  let dataset = page.present[0];
-  let method = 0;
+  if (!page.canUnpack) return page.say(body, page.cannotUnpack("the single changed models"));
+  let [dataset, method] = [page.present[0], 0];
   const controls = page.controls(
     page.select("Data", page.present.map((place) => page.datasets[place]),
       (value) => { dataset = page.present[value]; show(); }),
@@ -118,10 +113,6 @@ page.drawSurvival = (variants, values) => (width) => {
     yaxis: page.axis({ ticksuffix: " %", title: { text: "CFEs that survive", standoff: 6 } }),
   };
 };
-
-// Empirical robustness of a method under each family.
-page.byFamily = (dataset, method) => page.families.map((_, family) =>
-  page.measured("empirical_robustness", dataset, family + 1, method));
 
 page.section("guarantees", (body) => {
   const { data } = page;

@@ -47,14 +47,15 @@ page.present = page.data.datasets.map((_, place) => place)
 
 // Mean, sd and both ends of the interval; family 0 is all of them.
 page.SPREAD = ["mean", "sd", "low", "high"];
-page.measured = (metric, dataset, family, method) => {
-  const score = page.data.scores[dataset][family][method];
-  return score === null ? [null, null, null, null] : score[page.data.metrics.indexOf(metric)];
-};
+page.measured = (metric, dataset, family, method) =>
+  page.data.scores[dataset][family][method]?.[page.data.metrics.indexOf(metric)] ??
+    [null, null, null, null];
 
 page.section = (id, build) => { page.builders[id] = build; };
 
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
+
+page.cannotUnpack = (what) => `This browser cannot unpack ${what}; a newer one can.`;
 
 // What a part of the data shows, or why it has nothing to show.
 page.showOrSay = (parent, part, show) =>
@@ -105,10 +106,7 @@ page.csv = (columns, rows) => {
 
 page.download = (name, text, type = "text/csv") => {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
-  const link = page.make("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
+  page.make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 };
 
@@ -171,12 +169,9 @@ page.follow = (links) => {
   const watcher = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       const link = links.get(target);
-      if (!isIntersecting) link.removeAttribute("aria-current");
-      else {
-        link.setAttribute("aria-current", "true");
-        const bar = link.closest("nav");
-        bar.scrollLeft = link.offsetLeft - bar.offsetLeft - 60;
-      }
+      const bar = link.closest("nav");
+      link.ariaCurrent = isIntersecting ? "true" : null;
+      if (isIntersecting) bar.scrollLeft = link.offsetLeft - bar.offsetLeft - 60;
     }
   }, { rootMargin: "-25% 0px -70%" });
   for (const section of links.keys()) watcher.observe(section);

@@ -56,10 +56,8 @@ page.redraw = () => {
 
 page.startCharts = async () => {
   if (!page.canUnpack) {
-    for (const plot of page.waiting.keys()) {
-      page.say(plot,
-        "This browser cannot unpack the charts; a newer one can. The numbers are in the table.");
-    }
+    const reason = `${page.cannotUnpack("the charts")} The numbers are in the table.`;
+    for (const plot of page.waiting.keys()) page.say(plot, reason);
     return;
   }
   const code = await page.decompressed(page.embedded("plotly")).text();
@@ -73,12 +71,6 @@ page.startCharts = async () => {
     for (const [plot, panel] of page.waiting) page.paint(plot, panel);
   });
   document.documentElement.dataset.ready = "";
-};
-
-page.queue = (plot, panel) => {
-  if (page.drawn.has(plot)) return page.paint(plot, panel);
-  page.waiting.set(plot, panel);
-  page.watch?.(plot);
 };
 
 // content: {words, columns, rows, texts, panels}; `show` changes it.
@@ -113,7 +105,9 @@ page.figure = (parent, name, title, caption, { extra = null, single = false } = 
       heading.textContent = panel.title ?? "";
       heading.hidden = !panel.title;
       plot.style.minHeight = `${panel.height}px`;
-      page.queue(plot, panel);
+      if (page.drawn.has(plot)) return page.paint(plot, panel);
+      page.waiting.set(plot, panel);
+      page.watch?.(plot);
     });
     fill();
   };
@@ -139,33 +133,32 @@ page.bars = (x, y, text, more = {}) => ({ type: "bar", orientation: "h", x, y, t
 page.line = (x, y, line) => ({ type: "scatter", mode: "lines", x, y, line, hoverinfo: "skip",
   showlegend: false });
 
-// Cells with numbers on colour-blind safe colours. `cells` are {value, text, hover}.
-page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } = {}) => {
-  const height = page.tall(rows.length, 27, 108);
-  const draw = (width) => {
-    const across = columns.map(page.plain);
-    const down = rows.map(page.plain);
-    const ink = ({ value }) => {
-      if (value === null) return page.colour("text");
-      const share = (value - low) / (high - low);
-      return (reversed ? 1 - share : share) > 0.45 ? "#000000" : "#ffffff";
-    };
-    return {
-      data: [{
-        type: "heatmap", x: across, y: down, z: cells.map((row) => row.map((c) => c.value)),
-        hovertext: cells.map((row) => row.map((c) => c.hover)), hoverinfo: "text",
-        colorscale: "Cividis", reversescale: reversed, zmin: low, zmax: high, showscale: false,
-        xgap: 1, ygap: 1,
-      }, {
-        type: "scatter", mode: "text", x: down.flatMap(() => across),
-        y: down.flatMap((name) => across.map(() => name)),
-        text: cells.flat().map((cell) => (cell.value === null ? "?" : cell.text)),
-        textfont: { size: width < 420 ? 9 : 11, color: cells.flat().map(ink) },
-        hoverinfo: "skip", cliponaxis: false,
-      }],
-      xaxis: page.categories(columns, { tickangle: -40, showgrid: false, ticks: "" }),
-      yaxis: page.categories(rows, { autorange: "reversed", showgrid: false, ticks: "" }),
-    };
+// Cells with numbers on colour-blind safe colours: `text` of a value is written into its cell, and
+// `hover` of its place is told when it is pointed at.
+page.heatMap = (rows, columns, values, text, hover, range = {}) => {
+  const { low = 0, high = 100, reversed = false } = range;
+  const [down, across] = [rows.map(page.plain), columns.map(page.plain)];
+  const ink = (value) => {
+    if (value === null) return page.colour("text");
+    const share = (value - low) / (high - low);
+    return (reversed ? 1 - share : share) > 0.45 ? "#000000" : "#ffffff";
   };
-  return { height, draw };
+  const axis = { showgrid: false, ticks: "" };
+  const draw = (width) => ({
+    data: [{
+      type: "heatmap", x: across, y: down, z: values, hoverinfo: "text",
+      hovertext: down.map((row, i) => across.map((column, j) =>
+        `<b>${row}</b>, ${column}<br>${hover(i, j)}`)),
+      colorscale: "Cividis", reversescale: reversed, zmin: low, zmax: high, showscale: false,
+      xgap: 1, ygap: 1,
+    }, {
+      type: "scatter", mode: "text", hoverinfo: "skip", cliponaxis: false,
+      x: down.flatMap(() => across), y: down.flatMap((row) => across.map(() => row)),
+      text: values.flat().map((value) => (value === null ? "?" : text(value))),
+      textfont: { size: width < 420 ? 9 : 11, color: values.flat().map(ink) },
+    }],
+    xaxis: page.categories(columns, { tickangle: -40, ...axis }),
+    yaxis: page.categories(rows, { autorange: "reversed", ...axis }),
+  });
+  return { height: page.tall(rows.length, 27, 108), draw };
 };

@@ -9,9 +9,11 @@ page.scoreRows = (metrics, families) => page.present.flatMap((dataset) =>
       ...metrics.flatMap((metric) => page.measured(metric, dataset, family, place))]];
   })));
 
-// A metric of all methods, over all families.
+// A metric of all methods, over all families; and a method's robustness under each family.
 page.spreadsOf = (metric, dataset) =>
   page.methods.map((_, method) => page.measured(metric, dataset, 0, method));
+page.byFamily = (dataset, method) => page.families.map((_, family) =>
+  page.measured("empirical_robustness", dataset, family + 1, method));
 
 page.spreadColumns = (metrics) =>
   metrics.flatMap((metric) => page.SPREAD.map((part) => `${metric}_${part}`));
@@ -25,23 +27,18 @@ page.section("families", (body) => {
     "Each cell is a mean over base models and the changed models of the family. Point at a cell " +
     "for its standard deviation and 95 % interval. “?”: undefined, because the base model " +
     "accepts no CFE of this method.", { extra: scale });
-  const cell = (dataset, method, family) => {
-    const values = page.measured("empirical_robustness", dataset, family + 1, method);
-    return {
-      value: values[0], text: values[0] === null ? "" : values[0].toFixed(0),
-      hover: `<b>${page.plain(page.methods[method])}</b>, ` +
-        `${page.plain(page.families[family])}<br>${page.spread(values, 1, " %")}`,
-    };
+  const heat = (dataset) => {
+    const spreads = page.methods.map((_, method) => page.byFamily(dataset, method));
+    return page.heatMap(page.methods, page.families,
+      spreads.map((row) => row.map(([mean]) => mean)), (value) => value.toFixed(0),
+      (method, family) => page.spread(spreads[method][family], 1, " %"));
   };
   figure.show({
     words: page.data.words.heat, texts: 3,
     columns: ["dataset", "method", "family", ...page.SPREAD],
     rows: () => page.scoreRows(["empirical_robustness"], page.families.map((_, i) => i + 1)),
-    panels: page.present.map((dataset) => ({
-      title: page.datasets[dataset],
-      ...page.heatMap(page.methods, page.families, page.methods.map((_, method) =>
-        page.families.map((__, family) => cell(dataset, method, family)))),
-    })),
+    panels: page.present.map((dataset) =>
+      ({ title: page.datasets[dataset], ...heat(dataset) })),
   });
 });
 

@@ -52,10 +52,6 @@ page.stagesFigure = (body, stages) => {
   });
 };
 
-// Four digits are enough to compare by eye; the CSV has what the tables have.
-page.rounded = (line) => line.slice(1).map((value) =>
-  (typeof value === "number" ? Number(value.toPrecision(4)) : value));
-
 page.PUBLISHED = ["table", "dataset", "method or family", "metric", "published", "sd", "ours", "sd",
   "difference", "verdict", "reason"];
 
@@ -65,8 +61,11 @@ page.section("published", (body) => {
   body.append(page.make("p", {}, published.words),
     ...published.warnings.map((text) => page.make("p", { class: "muted" }, `${text}.`)));
   const verdict = page.PUBLISHED.indexOf("verdict");
+  // Four digits are enough to compare by eye; the CSV has what the tables have.
+  const rounded = (value) => (typeof value === "number" ? Number(value.toPrecision(4)) : value);
   const table = (name, lines) => page.table(name, page.PUBLISHED.slice(1),
-    lines.map(page.rounded), { texts: 3, long: page.PUBLISHED.length - 2, tall: true });
+    lines.map((line) => line.slice(1).map(rounded)),
+    { texts: 3, long: page.PUBLISHED.length - 2, tall: true });
   const differs = published.lines.filter((line) =>
     ["outside", "explained"].includes(line[verdict]));
   if (differs.length) {
