@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.files import write_whole
-from changeproof.paper.claims import read_claims
+from changeproof.paper.claims import claim_lines
 from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
 from changeproof.paper.tables import published_families, published_table, table_lines
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
@@ -72,10 +72,7 @@ class PaperComparison:
         published ones are of the paper's machine), averages over other families or datasets than
         the paper's, and claims that the run does not cover (there `ours` is empty as well).
         """
-        rows = [
-            (*astuple(line)[:8], line.difference, line.within, line.explanation)
-            for line in self.compared
-        ]
+        rows = [[getattr(line, column) for column in COLUMNS] for line in self.compared]
         frame = pd.DataFrame(rows, columns=list(COLUMNS))
         return frame.astype({"ours": float, "within": "boolean"})
 
@@ -104,9 +101,15 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
 def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
     """Put the published numbers beside those in the tables of a finished run."""
     partial = _partial_averages(tables)
-    lines = [*table_lines(tables, partial)]
-    lines += [line for claim in read_claims() for line in claim.lines(tables)]
-    warnings = [*plan_warnings(plan), *(PARTIAL[table] for table in partial)]
+    lines = [*table_lines(tables, partial), *claim_lines(tables)]
+    warnings = [PARTIAL[table] for table in partial]
+    if plan.base_seeds != BASE_SEEDS or plan.factuals != FACTUALS:
+        seeds = ", ".join(map(str, plan.base_seeds))
+        other = (
+            f"the paper has base seeds {BASE_SEEDS[0]} to {BASE_SEEDS[-1]} and up to {FACTUALS} "
+            f"factuals, this run {seeds} and {plan.factuals}: differences mean little"
+        )
+        warnings.insert(0, other)
     return PaperComparison(
         tuple(with_explanations(lines, read_deviations())),
         tuple(warnings),
@@ -121,17 +124,6 @@ def write_comparison(folder: Path, comparison: PaperComparison) -> Path:
     text = comparison.table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     write_whole(path, text.encode())
     return path
-
-
-def plan_warnings(plan: Plan) -> list[str]:
-    """Say in one line when a plan asks for other people or base networks than the paper's."""
-    if plan.base_seeds == BASE_SEEDS and plan.factuals == FACTUALS:
-        return []
-    seeds = ", ".join(map(str, plan.base_seeds))
-    return [
-        f"the paper has base seeds {BASE_SEEDS[0]} to {BASE_SEEDS[-1]} and up to {FACTUALS} "
-        f"factuals, this run {seeds} and {plan.factuals}: differences mean little"
-    ]
 
 
 def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:

@@ -18,6 +18,9 @@ from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 
 MODELS = 10
+COLUMNS = [
+    "dataset", "base_seed", "calibrated_radius", "independent_radius", "requested", "found",
+]  # fmt: skip
 
 
 def diagnose_apds_radius(
@@ -48,17 +51,9 @@ def diagnose_apds_radius(
             context = Context(task, base, seed)
             people = evaluation_factuals(task, base, seed, factuals)
             answers = APDS(radius=radius).fit(context).generate(people)
-            rows.append(
-                {
-                    "dataset": dataset,
-                    "base_seed": seed,
-                    "calibrated_radius": APDS().fit(context).calibrated_radius,
-                    "independent_radius": radius,
-                    "requested": len(people),
-                    "found": int(answers.found.sum()),
-                }
-            )
-    return pd.DataFrame(rows)
+            calibrated = APDS().fit(context).calibrated_radius
+            rows.append((dataset, seed, calibrated, radius, len(people), int(answers.found.sum())))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def independent_radius(task: Task, base: Network, base_seed: int) -> float:

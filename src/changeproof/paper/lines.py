@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -66,13 +66,13 @@ class Line:
         """Whether the tolerance holds; None where that is not asked."""
         if self.ours is None or self.rule is Rule.SHOWN:
             return None
-        if self.rule is Rule.ABOVE:
-            return self.ours > self.published
-        if self.rule is Rule.AT_LEAST:
-            return self.difference >= -self.tolerance - SLACK
-        if self.rule is Rule.AT_MOST:
-            return self.difference <= self.tolerance + SLACK
-        return abs(self.difference) <= self.tolerance + SLACK
+        allowed = self.tolerance + SLACK
+        return {
+            Rule.ABOVE: self.ours > self.published,
+            Rule.AT_LEAST: self.difference >= -allowed,
+            Rule.AT_MOST: self.difference <= allowed,
+            Rule.NEAR: abs(self.difference) <= allowed,
+        }[self.rule]
 
     @property
     def verdict(self) -> Verdict:
@@ -118,10 +118,9 @@ def read_deviations(path: Path = PUBLISHED / "deviations.toml") -> list[Deviatio
     return [Deviation(**entry) for entry in entries]
 
 
-def with_explanations(lines: Iterable[Line], deviations: Iterable[Deviation]) -> list[Line]:
+def with_explanations(lines: Iterable[Line], deviations: Sequence[Deviation]) -> list[Line]:
     """Return the lines, each with the reasons of the deviations that explain it."""
-    known = list(deviations)
     return [
-        replace(line, explanation=" ".join(d.reason for d in known if d.explains(line)))
+        replace(line, explanation=" ".join(d.reason for d in deviations if d.explains(line)))
         for line in lines
     ]

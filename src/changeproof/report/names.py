@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-REFERENCE = re.compile(r"(?P<name>[\w.:-]+)\((?P<settings>.*)\)", re.DOTALL)
+REFERENCE = re.compile(r"([\w.:-]+)\(.*\)", re.DOTALL)
 
 
 class FamilyName(NamedTuple):
@@ -75,7 +75,8 @@ def short_family(reference: str) -> str:
 
 def without_settings(reference: str) -> str:
     """Return the name or import path alone."""
-    return _parts(reference)[0]
+    found = REFERENCE.fullmatch(reference)
+    return reference if found is None else found[1]
 
 
 def different_names(references: Iterable[str], name_of: Callable[[str], str]) -> dict[str, str]:
@@ -90,11 +91,7 @@ def in_order(references: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(str(reference) for reference in references))
 
 
-def _parts(reference: str) -> tuple[str, str]:
-    found = REFERENCE.fullmatch(reference)
-    return (reference, "") if found is None else (found["name"], found["settings"])
-
-
 def _named(known: Mapping[str, str], reference: str) -> str:
-    name, settings = _parts(reference)
+    name = without_settings(reference)
+    settings = reference[len(name) + 1 : -1]
     return known.get(name, name) + (f" ({settings})" if settings else "")

@@ -70,13 +70,8 @@ class Wording:
 
     def values(self, row: Floats) -> list[str]:
         """Return a standardised row as text, in original units."""
-        values = self._original(row)
-        return [
-            str(value) if feature.categories else _text(value, decimals)
-            for value, feature, decimals in zip(
-                values, self.task.features, self.decimals, strict=True
-            )
-        ]
+        each = zip(self._original(row), self.task.features, self.decimals, strict=True)
+        return [str(value) if f.categories else _text(value, digits) for value, f, digits in each]
 
     def changes(self, factual: Floats, counterfactual: Floats) -> list[Change]:
         """Return what changes between two standardised rows, the largest change first."""
@@ -108,13 +103,13 @@ class Wording:
     def _change(self, feature: int, before: float, after: float, size: float) -> Change:
         own = self.decimals[feature]
         decimals = 1 if own == 0 and not _is_whole(after) else own
-        start, end = _text(before, decimals), _text(after, decimals)
-        while start == end and decimals < MOST_DECIMALS:
+        while _text(before, decimals) == _text(after, decimals) and decimals < MOST_DECIMALS:
             decimals += 1
-            start, end = _text(before, decimals), _text(after, decimals)
         direction = RAISE if after > before else LOWER
         # What a person has is written as in the data, unless that would hide the difference.
-        return Change(self.names[feature], direction, _shortened(start, own), end, size)
+        texts = [_text(before, places) for places in range(own, decimals + 1)]
+        start = next(text for text in texts if float(text) == float(texts[-1]))
+        return Change(self.names[feature], direction, start, _text(after, decimals), size)
 
 
 def _decimals(values: Floats, scale: float) -> int:
@@ -133,12 +128,3 @@ def _is_whole(value: float) -> bool:
 
 def _text(value: float, decimals: int) -> str:
     return f"{value:z.{decimals}f}"
-
-
-def _shortened(text: str, decimals: int) -> str:
-    """Drop trailing zeros beyond a number of decimals."""
-    whole, _, fraction = text.partition(".")
-    if len(fraction) <= decimals:
-        return text
-    kept = fraction[:decimals] + fraction[decimals:].rstrip("0")
-    return f"{whole}.{kept}" if kept else whole

@@ -112,16 +112,14 @@ class Kind:
 
 def print_tables(tables: Tables) -> list[Table]:
     """Return what can be printed of the tables that there are, in the paper's order."""
-    return _built(tables, tuple(KINDS))
+    there = [name for name in KINDS if len(tables.get(name, ()))]
+    return [KINDS[name].table(name, tables[name]) for name in there]
 
 
 def screen_tables(tables: Tables) -> list[Table]:
     """Return the main tables for screens, the results first."""
-    return _built(tables, ON_SCREEN)
-
-
-def _built(tables: Tables, order: tuple[str, ...]) -> list[Table]:
-    return [KINDS[name].table(name, tables[name]) for name in order if len(tables.get(name, ()))]
+    built = {table.name: table for table in print_tables(tables)}
+    return [built[name] for name in ON_SCREEN if name in built]
 
 
 def _measured(metric: str, digits: int) -> Callable[[Row], Cell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from changeproof.runs.results import StoredResults
 
 FOLDER = "tables"
 ALL_FAMILIES = "all"
+WHERE = ["dataset", "method", "family"]
 SUMMARY = [
     "dataset", "observations", "features", *PARTS,
     "factuals_total", "factuals_min", "factuals_max",
@@ -35,21 +37,18 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         The run. Of an unfinished one the tables hold what is finished: the answers that were put
         to all changed models, and the base models that have all of theirs.
     """
-    requests = _requests(results)
-    seeds = _seed_results(results)
-    overall = seeds[seeds["family"] == ALL_FAMILIES]
-    variants = _variants(results)
+    seeds, variants = _seed_results(results), _variants(results)
+    intervals = _intervals(seeds)
+    overall = intervals["family"] == ALL_FAMILIES
     return {
         "dataset_summary": _dataset_summary(results),
         "change_magnitude": _change_magnitude(variants),
-        "full_results": _mean_and_std(overall, ["dataset", "method"]),
-        "family_results": _mean_and_std(
-            seeds[seeds["family"] != ALL_FAMILIES], ["dataset", "method", "family"]
-        ),
-        "intervals": _intervals(seeds),
+        "full_results": _mean_and_std(intervals[overall], WHERE[:2]),
+        "family_results": _mean_and_std(intervals[~overall], WHERE),
+        "intervals": intervals,
         "seed_results": seeds,
         "variants": variants,
-        "generation_seconds": _generation_seconds(requests),
+        "generation_seconds": _generation_seconds(results),
         "certified": _certified(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
@@ -81,15 +80,10 @@ def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
     return plan, tables
 
 
-def _requests(results: StoredResults) -> pd.DataFrame:
-    """Return one row per request: dataset, base seed, method, outcome, seconds."""
-    nobody = pd.DataFrame(columns=["dataset", "base_seed", "method", "outcome", "seconds"])
-    parts = [nobody.astype({"seconds": float})]
-    for key in results.answered:
-        answers = results.counterfactuals(*key)
-        columns = {"outcome": answers.outcomes, "seconds": answers.seconds}
-        parts.append(pd.DataFrame({**key._asdict(), **columns}))
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+def _stacked(parts: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    """Return some tables one under the other: no rows where there are none."""
+    there = [part[columns] for part in parts]
+    return pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=columns)
 
 
 def _seed_results(results: StoredResults) -> pd.DataFrame:
@@ -102,49 +96,42 @@ def _seed_results(results: StoredResults) -> pd.DataFrame:
         for family in families:
             chosen = (family_of == family) | (family == ALL_FAMILIES)
             metrics = measure(task, answers, survived[:, chosen])
-            who = {"dataset": key.dataset, "method": key.method, "base_seed": key.base_seed}
-            rows.append({**who, "family": family, **metrics.as_dict()})
+            rows.append({**key._asdict(), "family": family, **metrics.as_dict()})
     return pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "family", *METRICS])
-
-
-def _mean_and_std(seeds: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    rows = []
-    for key, group in seeds.groupby(keys, sort=False):
-        row = dict(zip(keys, key, strict=True))
-        for metric in METRICS:
-            summary = summarise(group[metric])
-            row |= {f"{metric}_mean": summary.mean, f"{metric}_std": summary.std}
-        rows.append(row)
-    columns = [*keys, *(f"{metric}_{which}" for metric in METRICS for which in ("mean", "std"))]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.sort_values(keys[:2], key=_in_given_order, kind="stable")
 
 
 def _intervals(seeds: pd.DataFrame) -> pd.DataFrame:
     rows = []
-    keys = ["dataset", "method", "family"]
-    for key, group in seeds.groupby(keys, sort=False):
+    for key, group in seeds.groupby(WHERE, sort=False):
         for metric in METRICS:
-            who = dict(zip(keys, key, strict=True))
-            rows.append({**who, "metric": metric, **summarise(group[metric])._asdict()})
-    return pd.DataFrame(rows, columns=[*keys, "metric", *Summary._fields])
+            rows.append((*key, metric, *summarise(group[metric])))
+    return pd.DataFrame(rows, columns=[*WHERE, "metric", *Summary._fields])
 
 
-def _in_given_order(column: pd.Series[str]) -> pd.Series[int]:
-    """Sort methods by name and leave datasets as they are."""
-    if column.name == "method":
-        return column.rank(method="dense").astype(int)
-    return pd.Series(pd.factorize(column)[0], index=column.index)
+def _mean_and_std(intervals: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    order = [(which, metric) for metric in METRICS for which in ("mean", "std")]
+    rows = intervals[keys].drop_duplicates()
+    # Methods by name; datasets and families in the order in which they first occur.
+    rows = rows.assign(place=pd.factorize(rows["dataset"])[0])
+    rows = rows.sort_values(["place", "method"], kind="stable")[keys]
+    # What is undefined everywhere is not in the pivot table.
+    wide = intervals.pivot_table(["mean", "std"], keys, "metric").reindex(
+        index=pd.MultiIndex.from_frame(rows), columns=pd.MultiIndex.from_tuples(order)
+    )
+    wide.columns = pd.Index([f"{metric}_{which}" for which, metric in order])
+    return wide.reset_index()
 
 
 def _variants(results: StoredResults) -> pd.DataFrame:
-    columns = ["dataset", "base_seed", "family", "level", "replicate"]
-    measures = ["hard_disagreement", "probability_mae", "balanced_accuracy"]
-    parts = [pd.DataFrame(columns=columns + measures)]
-    for dataset, seed in results.banks:
-        table = results.variants(dataset, seed)
-        parts.append(table.assign(dataset=dataset, base_seed=seed)[columns + measures])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    columns = [
+        "dataset", "base_seed", "family", "level", "replicate",
+        "hard_disagreement", "probability_mae", "balanced_accuracy",
+    ]  # fmt: skip
+    banks = (
+        results.variants(dataset, seed).assign(dataset=dataset, base_seed=seed)
+        for dataset, seed in results.banks
+    )
+    return _stacked(banks, columns)
 
 
 def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:
@@ -163,31 +150,25 @@ def _dataset_summary(results: StoredResults) -> pd.DataFrame:
     for dataset in dict.fromkeys(dataset for dataset, _ in asked):
         task = results.task(dataset)
         seeds = [seed for name, seed in asked if name == dataset]
-        counts = pd.Series([asked[dataset, seed] for seed in seeds])
+        counts = [asked[dataset, seed] for seed in seeds]
         accuracy = [results.balanced_accuracy(dataset, seed) for seed in seeds]
-        sizes: dict[str, int] = {part: len(task.row_ids(part)) for part in PARTS}
-        rows.append(
-            {
-                "dataset": dataset,
-                "observations": len(task.frame),
-                "features": task.n_features,
-                **sizes,
-                "factuals_total": counts.sum(),
-                "factuals_min": counts.min(),
-                "factuals_max": counts.max(),
-                "balanced_accuracy_min": np.min(accuracy),
-                "balanced_accuracy_mean": np.mean(accuracy),
-                "balanced_accuracy_max": np.max(accuracy),
-            }
-        )
+        sizes = [len(task.frame), task.n_features, *(len(task.row_ids(part)) for part in PARTS)]
+        people = [sum(counts), min(counts), max(counts)]
+        rows.append((dataset, *sizes, *people, min(accuracy), np.mean(accuracy), max(accuracy)))
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-def _generation_seconds(requests: pd.DataFrame) -> pd.DataFrame:
+def _generation_seconds(results: StoredResults) -> pd.DataFrame:
     """Pool all requests of a method; a timeout is a request whose work budget was used up.
 
     Requests whose time was not recorded do not count; without any there is none.
     """
+    each = ((key.method, results.counterfactuals(*key)) for key in results.answered)
+    parts = (
+        pd.DataFrame({"method": method, "outcome": found.outcomes, "seconds": found.seconds})
+        for method, found in each
+    )
+    requests = _stacked(parts, ["method", "outcome", "seconds"]).astype({"seconds": float})
     seconds = requests.groupby("method")["seconds"]
     exhausted = requests["outcome"] == BUDGET
     return pd.DataFrame(
@@ -235,8 +216,8 @@ def _tuning(results: StoredResults) -> pd.DataFrame:
         "dataset", "method", "settings", "validation_rows", "valid_rows", "base_validity",
         "distance", "rows_behind", "distance_behind", "chosen",
     ]  # fmt: skip
-    parts = [pd.DataFrame(columns=columns)]
-    for dataset, method in results.tunings:
-        table = results.tuning(dataset, method)
-        parts.append(table.assign(dataset=dataset, method=method)[columns])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    tunings = (
+        results.tuning(dataset, method).assign(dataset=dataset, method=method)
+        for dataset, method in results.tunings
+    )
+    return _stacked(tunings, columns)

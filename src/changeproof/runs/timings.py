@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,23 +99,15 @@ def piece_efforts(folder: Path) -> dict[str, Effort]:
 def timings_table(folder: Path, pieces: Sequence[Piece]) -> pd.DataFrame:
     """Return seconds by stage and subject, for the pieces of a plan whose time is known."""
     efforts = piece_efforts(folder)
-    known = [(piece, efforts[piece.file_stem]) for piece in pieces if piece.file_stem in efforts]
-    rows = pd.DataFrame(
-        {
-            "stage": [NAMES[piece.kind] for piece, _ in known],
-            "subject": [piece.whose for piece, _ in known],
-            "seconds": [effort.seconds for _, effort in known],
-            "processor_seconds": [effort.processor_seconds for _, effort in known],
-        }
-    )
-    grouped = rows.groupby(["stage", "subject"], sort=False)
-    table = grouped.agg(
-        pieces=("seconds", "size"),
-        seconds=("seconds", "sum"),
-        processor_seconds=("processor_seconds", "sum"),
-    ).reset_index()
+    rows = [
+        (NAMES[piece.kind], piece.whose, 1, *efforts[piece.file_stem][:2])
+        for piece in pieces
+        if piece.file_stem in efforts
+    ]
+    table = pd.DataFrame(rows, columns=COLUMNS[:-1])
+    table = table.groupby(COLUMNS[:2], sort=False).sum().reset_index()
     total = table["seconds"].sum()
-    return table.assign(share=100.0 * table["seconds"] / total if total else 0.0)[COLUMNS]
+    return table.assign(share=100.0 * table["seconds"] / total if total else 0.0)
 
 
 def largest_memory(folder: Path) -> float:
@@ -138,8 +131,6 @@ def _lines(folder: Path) -> list[dict[str, Any]]:
         return []
     lines = []
     for text in path.read_text(encoding="utf-8").split("\n"):
-        try:
+        with suppress(json.JSONDecodeError):
             lines.append(json.loads(text))
-        except json.JSONDecodeError:
-            continue
     return lines

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from changeproof.report.figures.lettering import SMALL, labels, undefined_notes, widest
+from changeproof.report.figures.lettering import SMALL, labels, undefined_note, widest
 from changeproof.report.figures.marks import Mark
 from changeproof.report.figures.sheet import EDGE, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.names import in_order, method_name
@@ -47,17 +47,14 @@ def score_decomposition(
     names = list(datasets) if datasets is not None else in_order(full_results["dataset"])
     columns = min(columns, len(names))
     beside = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
-    left = EDGE + widest(list(beside.values()), SMALL) + 0.06
+    left = EDGE + widest(beside.values(), SMALL) + 0.06
     # The number 100 is centred on the right end of an axis.
     right = EDGE + 0.08
     panel_width = (width - left - right - (columns - 1) * BETWEEN) / columns
     grid = Grid(names, columns, left, BETWEEN, panel_width, ROW * len(methods), TICKS)
-    sheet = Sheet.with_key(
-        width,
-        grid.depth + FOOT - TICKS,
-        [(mark, label) for label, mark in METRICS.values()],
-        undefined_notes(full_results, names, "empirical_robustness_mean"),
-    )
+    key = [(mark, label) for label, mark in METRICS.values()]
+    note = undefined_note(full_results, names)
+    sheet = Sheet(width, grid.depth + FOOT - TICKS, key, note)
     lowest = axis_start(full_results[[f"{metric}_mean" for metric in METRICS]])
     for name, axes, first, last in sheet.panels(grid):
         for result in full_results[full_results["dataset"] == name].to_dict("records"):
@@ -66,11 +63,9 @@ def score_decomposition(
         axes.set_ylim(len(methods) - 0.4, -0.6)
         axes.set_yticks(range(len(methods)), beside.values() if first else [])
         axes.tick_params(axis="y", length=0)
-        axes.grid(axis="y", color="#E4E4E4", linewidth=0.5)
-        axes.set_axisbelow(True)
+        axes.grid(axis="y")
         axes.set_xticks(np.arange(lowest, 101, STEPS.get(lowest, 20)))
-        if last:
-            axes.set_xlabel("%")
+        axes.set_xlabel("%" if last else "")
     return sheet.figure
 
 
@@ -82,6 +77,5 @@ def _draw_row(axes: Axes, row: int, result: Mapping[Hashable, Any]) -> None:
     for metric, (_, mark) in METRICS.items():
         mean, std = result[f"{metric}_mean"], result[f"{metric}_std"]
         # What is not defined (NaN) is not drawn.
-        ends = [mean - std, mean + std]
-        axes.plot(ends, [row, row], color="#222222", linewidth=0.6, zorder=3)
+        axes.plot([mean - std, mean + std], [row, row], color="#222222", linewidth=0.6, zorder=3)
         mark.draw(axes, mean, row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import pandas as pd
@@ -39,7 +39,7 @@ def text_width(text: str, size: float) -> float:
     return float(width) / POINTS_PER_INCH
 
 
-def widest(texts: Sequence[str], size: float) -> float:
+def widest(texts: Iterable[str], size: float) -> float:
     """Return the width of the widest of some lines."""
     return max((text_width(text, size) for text in texts), default=0.0)
 
@@ -87,13 +87,14 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
     return lines
 
 
-def undefined_notes(table: pd.DataFrame, datasets: Sequence[str], column: str) -> list[str]:
-    """Return a note that names the methods without a value, dataset by dataset."""
+def undefined_note(results: pd.DataFrame, datasets: Sequence[str]) -> str:
+    """Return a note that names the methods without robustness, dataset by dataset."""
     parts = []
+    undefined = results[results["empirical_robustness_mean"].isna()]
     for dataset in datasets:
-        mine = table[(table["dataset"] == dataset) & table[column].isna()]
-        names = ", ".join(literal(method_name(method)) for method in mine["method"])
-        if names:
+        methods = undefined.loc[undefined["dataset"] == dataset, "method"]
+        if len(methods):
+            names = ", ".join(literal(method_name(method)) for method in methods)
             parts.append(f"{names} on {literal(dataset_name(dataset))}")
-    text = f"Undefined, as no counterfactual is valid on the base model: {'; '.join(parts)}."
-    return [text] if parts else []
+    text = "Undefined, as no counterfactual is valid on the base model"
+    return f"{text}: {'; '.join(parts)}." if parts else ""

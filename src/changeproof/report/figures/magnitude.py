@@ -33,7 +33,7 @@ def change_magnitude_chart(change_magnitude: pd.DataFrame, *, width: float = WID
     """
     families = in_order(change_magnitude["family"])
     beside = labels(families, family_name, size=SMALL, room=LONGEST_NAME)
-    left = EDGE + widest(list(beside.values()), SMALL) + 0.06
+    left = EDGE + widest(beside.values(), SMALL) + 0.06
     panel_width = (width - left - EDGE - 0.06 - GAP) / 2
     panel_height = ROW * len(families)
     sheet = Sheet(width, EDGE + panel_height + FOOT)
@@ -53,9 +53,7 @@ def change_magnitude_chart(change_magnitude: pd.DataFrame, *, width: float = WID
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.grid(axis="x", color="#E4E4E4", linewidth=0.5)
-        axes.set_axisbelow(True)
+        axes.grid(axis="x")
         axes.set_xlabel(title)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        axes.spines[["top", "right"]].set_visible(False)
     return sheet.figure

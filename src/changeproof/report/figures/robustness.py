@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from changeproof.report.figures.lettering import SMALL, labels, text_width, widest
-from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, for_print, note_height
+from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, for_print
 from changeproof.report.names import family_name, in_order, method_name
 
 ROW = 0.148
@@ -57,18 +57,18 @@ def robustness_heat_map(
     below = labels(families, family_name, size=SMALL, room=LONGEST_FAMILY)
     # Room for the names of methods, and for where the tilted first family begins.
     overhang = text_width(below[families[0]], SMALL) * math.cos(TILT)
-    left = EDGE + max(widest(list(beside.values()), SMALL) + 0.05, overhang)
+    left = EDGE + max(widest(beside.values(), SMALL) + 0.05, overhang)
     room = (width - left - EDGE - (columns - 1) * GAP) / columns
     panel_width = min(room, WIDEST_CELL * len(families))
     grid = Grid(names, columns, left, GAP, panel_width, ROW * len(methods), 0.05)
-    foot = widest(list(below.values()), SMALL) * math.sin(TILT) + 0.11
+    foot = widest(below.values(), SMALL) * math.sin(TILT) + 0.11
 
     numbers = panel_width / len(families) >= text_width("100", SMALL) + 0.02
     cells = family_results[family_results["dataset"].isin(names)]
     notes = [MEASURE] + [UNDEFINED] * int(cells["empirical_robustness_mean"].isna().any())
     notes += [BLANK] * (len(cells) < len(names) * len(methods) * len(families))
-    notes_top = grid.depth + foot + (0.0 if numbers else BAR)
-    sheet = Sheet(width, notes_top + note_height(notes, width))
+    room = grid.depth + foot + (0.0 if numbers else BAR)
+    sheet = Sheet(width, room, notes="\n".join(notes))
     for name, axes, first, last in sheet.panels(grid):
         for row in cells[cells["dataset"] == name].to_dict("records"):
             place = families.index(row["family"]), methods.index(row["method"])
@@ -76,11 +76,17 @@ def robustness_heat_map(
         axes.set_xlim(-0.5, len(families) - 0.5)
         axes.set_ylim(len(methods) - 0.5, -0.5)
         axes.set_yticks(range(len(methods)), beside.values() if first else [])
-        axes.set_xticks(range(len(families)), below.values() if last else [])
-        _tilt(axes)
+        axes.set_xticks(
+            range(len(families)), below.values() if last else [],
+            rotation=math.degrees(TILT), ha="right", va="top", rotation_mode="anchor",
+        )  # fmt: skip
+        axes.tick_params(length=0)
     if not numbers:
-        _draw_bar(sheet, left, grid.depth + foot, panel_width)
-    sheet.notes(notes, notes_top + 0.03)
+        bar = sheet.axes(left, grid.depth + foot, panel_width - 0.1, 0.08)
+        shades = np.linspace(0, 100, 256)[None]
+        bar.imshow(shades, cmap="cividis", aspect="auto", extent=(0, 100, 0, 1))
+        bar.set_yticks([])
+        bar.set_xlabel("empirical robustness (%)")
     return sheet.figure
 
 
@@ -104,18 +110,3 @@ def _ink(fill: tuple[float, float, float]) -> str:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in fill]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "white"
-
-
-def _tilt(axes: Axes) -> None:
-    axes.tick_params(length=0, labelsize=SMALL)
-    for label in axes.get_xticklabels():
-        label.set(rotation=math.degrees(TILT), ha="right", va="top", rotation_mode="anchor")
-
-
-def _draw_bar(sheet: Sheet, left: float, top: float, width: float) -> None:
-    axes = sheet.axes(left, top, width - 0.1, 0.08)
-    axes.imshow(
-        np.linspace(0, 100, 256)[None], cmap="cividis", aspect="auto", extent=(0, 100, 0, 1)
-    )
-    axes.set_yticks([])
-    axes.set_xlabel("empirical robustness (%)")

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, Self
+from functools import partial, wraps
+from typing import Any, NamedTuple, ParamSpec
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from changeproof.report.figures.lettering import (
-    FONT,
-    LINE,
-    SMALL,
-    TEXT,
-    labels,
-    text_width,
-    wrapped,
-)
+from changeproof.report.figures.lettering import FONT, LINE, SMALL, TEXT, labels, widest, wrapped
 from changeproof.report.figures.marks import Mark
 from changeproof.report.names import dataset_name
 
@@ -36,22 +27,19 @@ DOTS_PER_INCH = 300
 WIDER_ON_SCREENS = 1.06
 FORMATS = ("pdf", "svg", "png")
 UNDATED: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
-STYLE: dict[Any, object] = {
+TICKS = {"labelsize": SMALL, "major.width": 0.5, "major.size": 2.0, "major.pad": 1.5}
+STYLE: dict[str, Any] = {
     "font.family": FONT,
     "font.size": TEXT,
     "text.parse_math": False,
     "axes.titlesize": TEXT,
     "axes.labelsize": TEXT,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
     "axes.linewidth": 0.5,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.major.size": 2.0,
-    "ytick.major.size": 2.0,
-    "xtick.major.pad": 1.5,
-    "ytick.major.pad": 1.5,
     "axes.labelpad": 2.0,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.5,
+    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in TICKS.items()},
     "hatch.linewidth": 0.4,
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
@@ -61,13 +49,8 @@ STYLE: dict[Any, object] = {
 P = ParamSpec("P")
 
 
-@contextmanager
-def print_style() -> Iterator[None]:
-    """Draw as for print, whatever a matplotlibrc says."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(STYLE)
-        yield
+# Draw as for print, whatever a matplotlibrc says.
+print_style = partial(style.context, ["default", STYLE])
 
 
 def for_print(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -116,22 +99,27 @@ class Grid(NamedTuple):
 
 
 class Sheet:
-    """A figure whose parts are placed in inches from its upper left corner."""
+    """A figure whose parts are placed in inches from its upper left corner.
 
-    def __init__(self, width: float, height: float) -> None:
-        self.width, self.height = width, height
-        self.figure = Figure(figsize=(width, height))
+    There is some room at the top, a key of marks below it, and small print at the foot.
+    """
 
-    @classmethod
-    def with_key(
-        cls, width: float, top: float, key: Sequence[tuple[Mark, str]], notes: Sequence[str]
-    ) -> Self:
-        """Return a sheet with some room at the top, a key below it and notes at the foot."""
-        foot = top + key_shape([label for _, label in key], width)[1] * LINE + 0.04
-        sheet = cls(width, foot + note_height(notes, width))
-        sheet.key(key, top)
-        sheet.notes(notes, foot)
-        return sheet
+    def __init__(
+        self, width: float, room: float, key: Sequence[tuple[Mark, str]] = (), notes: str = ""
+    ) -> None:
+        fitting = int((width - 2 * EDGE) / (widest((text for _, text in key), SMALL) + 0.24))
+        lines = -(-len(key) // max(1, fitting))
+        foot = room + (lines * LINE + 0.04 if key else 0.0)
+        # Also where letters are moved to whole pixels the lines have to fit.
+        broad = (width - 2 * EDGE) / WIDER_ON_SCREENS
+        small = [line for note in notes.splitlines() for line in wrapped(note, SMALL, broad)]
+        self.width, self.height = width, foot + (len(small) * LINE + 0.06 if small else 0.0)
+        self.figure = Figure(figsize=(self.width, self.height))
+        if key:
+            self._draw_key(key, room, lines)
+        place = EDGE / width, 1 - (foot if key else foot + 0.03) / self.height
+        text = "\n".join(small)
+        self.figure.text(*place, text, fontsize=SMALL, va="top", linespacing=1.25)
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Return axes that fill a rectangle."""
@@ -150,45 +138,17 @@ class Sheet:
             axes.set_title(names[dataset], loc="left", fontweight="bold", pad=2.5)
             yield dataset, axes, column == 0, place + grid.columns >= len(grid.datasets)
 
-    def key(self, entries: Sequence[tuple[Mark, str]], top: float) -> None:
-        """Explain marks, in as many columns as fit."""
-        columns, lines = key_shape([label for _, label in entries], self.width)
+    def _draw_key(self, key: Sequence[tuple[Mark, str]], top: float, lines: int) -> None:
         axes = self.axes(0, top, self.width, lines * LINE)
         axes.set_axis_off()
         axes.set_xlim(0, self.width)
         axes.set_ylim(lines * LINE, 0)
-        step = (self.width - 2 * EDGE) / columns
-        for number, (mark, label) in enumerate(entries):
+        step = (self.width - 2 * EDGE) / -(-len(key) // lines)
+        for number, (mark, label) in enumerate(key):
             column, line = divmod(number, lines)
             x, y = EDGE + column * step + 0.06, (line + 0.5) * LINE
             mark.draw(axes, x, y)
             axes.text(x + 0.08, y, label, fontsize=SMALL, va="center_baseline")
-
-    def notes(self, texts: Sequence[str], top: float) -> None:
-        """Put small print at the foot."""
-        text = "\n".join(note_lines(texts, self.width))
-        place = EDGE / self.width, 1 - top / self.height
-        self.figure.text(*place, text, fontsize=SMALL, va="top", linespacing=1.25)
-
-
-def key_shape(entries: Sequence[str], width: float) -> tuple[int, int]:
-    """Return columns and lines of a key."""
-    broadest = max(text_width(label, SMALL) for label in entries) + 0.24
-    columns = max(1, min(len(entries), int((width - 2 * EDGE) / broadest)))
-    lines = -(-len(entries) // columns)
-    return -(-len(entries) // lines), lines
-
-
-def note_lines(texts: Sequence[str], width: float) -> list[str]:
-    """Return small print in lines that fit, also where letters are moved to whole pixels."""
-    room = (width - 2 * EDGE) / WIDER_ON_SCREENS
-    return [line for text in texts for line in wrapped(text, SMALL, room)]
-
-
-def note_height(texts: Sequence[str], width: float) -> float:
-    """Return the height of small print, with some air above it."""
-    lines = len(note_lines(texts, width))
-    return lines * LINE + 0.06 if lines else 0.0
 
 
 def axis_start(percentages: pd.DataFrame | pd.Series[float], room: float = 0.0) -> float:

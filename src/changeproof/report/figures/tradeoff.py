@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from changeproof.report.figures.lettering import SMALL, labels, undefined_notes
+from changeproof.report.figures.lettering import SMALL, labels, undefined_note
 from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.names import in_order, method_name
@@ -46,28 +46,20 @@ def distance_tradeoff(
     panel_width = (width - LEFT - EDGE - 0.06 - (columns - 1) * GAP) / columns
     grid = Grid(names, columns, LEFT, GAP, panel_width, min(panel_width * SHAPE, 1.7), TICKS)
     shown = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
-    sheet = Sheet.with_key(
-        width,
-        grid.depth + FOOT - TICKS,
-        [(marks[method], shown[method]) for method in methods],
-        undefined_notes(full_results, names, "empirical_robustness_mean"),
-    )
+    key = [(marks[method], shown[method]) for method in methods]
+    note = undefined_note(full_results, names)
+    sheet = Sheet(width, grid.depth + FOOT - TICKS, key, note)
     lowest = axis_start(full_results["empirical_robustness_mean"], room=2)
     for name, axes, first, _ in sheet.panels(grid):
         _draw_panel(axes, full_results[full_results["dataset"] == name], marks)
         axes.set_ylim(lowest, 102)
         axes.set_yticks(np.arange(lowest, 101, 20))
-        if not first:
-            axes.tick_params(labelleft=False)
-    _label_axes(sheet, grid.depth)
+        axes.tick_params(labelleft=first)
+    # One label under all panels and one beside them.
+    depth = grid.depth / sheet.height
+    sheet.figure.text((LEFT + width) / 2 / width, 1 - depth, DISTANCE, ha="center", va="top")
+    sheet.figure.text(EDGE / width, 1 - depth / 2, ROBUSTNESS, rotation=90, ha="left", va="center")
     return sheet.figure
-
-
-def _label_axes(sheet: Sheet, depth: float) -> None:
-    """Put one label under all panels and one beside them."""
-    across, down = (LEFT + sheet.width) / 2 / sheet.width, 1 - depth / 2 / sheet.height
-    sheet.figure.text(across, 1 - depth / sheet.height, DISTANCE, ha="center", va="top")
-    sheet.figure.text(EDGE / sheet.width, down, ROBUSTNESS, rotation=90, ha="left", va="center")
 
 
 def _draw_panel(axes: Axes, results: pd.DataFrame, marks: dict[str, Mark]) -> None:
@@ -78,19 +70,16 @@ def _draw_panel(axes: Axes, results: pd.DataFrame, marks: dict[str, Mark]) -> No
         color="#BDBDBD", linewidth=2.2, solid_joinstyle="round", zorder=1,
     )  # fmt: skip
     defined = results.dropna(subset=["distance_mean", "empirical_robustness_mean"])
-    for row in defined.to_dict("records"):
-        x, y = row["distance_mean"], row["empirical_robustness_mean"]
-        axes.errorbar(
-            x, y,
-            xerr=np.nan_to_num(row["distance_std"]),
-            yerr=np.nan_to_num(row["empirical_robustness_std"]),
-            color="#444444", elinewidth=0.6, fmt="none", zorder=3,
-        )  # fmt: skip
-        marks[row["method"]].draw(axes, x, y)
+    x, y = defined["distance_mean"], defined["empirical_robustness_mean"]
+    sds = [defined[f"{name}_std"].fillna(0) for name in ("distance", "empirical_robustness")]
+    axes.errorbar(
+        x, y, xerr=sds[0], yerr=sds[1], color="#444444", elinewidth=0.6, fmt="none", zorder=3
+    )
+    for method, *place in zip(defined["method"], x, y, strict=True):
+        marks[method].draw(axes, *place)
     if defined.empty:
         axes.text(0.5, 0.5, "undefined", transform=axes.transAxes, ha="center", va="center")
-    farthest = (defined["distance_mean"] + defined["distance_std"].fillna(0)).max()
+    farthest = (x + sds[0]).max()
     axes.set_xlim(0, 1.06 * (farthest if farthest > 0 else 1.0))
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
-    axes.grid(color="#EEEEEE", linewidth=0.5)
-    axes.set_axisbelow(True)
+    axes.grid(color="#EEEEEE")

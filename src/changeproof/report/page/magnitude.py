@@ -54,14 +54,12 @@ def variant_survival(results: StoredResults, dataset: str) -> dict[str, Any] | N
     that hold under that network, None where there are none or the piece is not finished.
     """
     plan = results.shown
-    tables, survived = [], []
-    for seed in (seed for name, seed in results.banks if name == dataset):
-        tables.append(results.variants(dataset, seed).assign(base_seed=seed))
-        keys = [Answered(dataset, seed, method) for method in plan.methods]
-        survived.append([_shares(results, key, len(tables[-1])) for key in keys])
-    if not tables:
+    seeds = [seed for name, seed in results.banks if name == dataset]
+    if not seeds:
         return None
-    joined = pd.concat(tables, ignore_index=True)
+    banks = [results.variants(dataset, seed).assign(base_seed=seed) for seed in seeds]
+    joined = pd.concat(banks, ignore_index=True)
+    answered = [[Answered(dataset, seed, method) for seed in seeds] for method in plan.methods]
     return {
         "base_seed": joined["base_seed"].tolist(),
         "family": [plan.families.index(family) for family in joined["family"]],
@@ -69,17 +67,17 @@ def variant_survival(results: StoredResults, dataset: str) -> dict[str, Any] | N
         "replicate": joined["replicate"].tolist(),
         "disagreement": numbers(100.0 * joined["hard_disagreement"]),
         "mae": numbers(joined["probability_mae"]),
-        "survived": numbers(np.concatenate(survived, axis=1)),
+        "survived": [numbers(np.concatenate([_shares(results, k) for k in m])) for m in answered],
     }
 
 
-def _shares(results: StoredResults, key: Answered, models: int) -> Floats:
+def _shares(results: StoredResults, key: Answered) -> Floats:
     """Percent of base-valid counterfactuals that survive each changed model."""
     if key in results.answered:
         survived, valid = results.survived(*key), results.counterfactuals(*key).base_valid
         if valid.any():
             return np.asarray(100.0 * survived[valid].mean(axis=0))
-    return np.full(models, np.nan)
+    return np.full(len(results.variants(key.dataset, key.base_seed)), np.nan)
 
 
 def scatter_words(points: dict[str, Any], plan: Plan) -> list[str]:

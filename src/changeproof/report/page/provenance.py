@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,8 @@ def plan_toml(plan: Plan) -> str:
 
 def command(plan: Plan) -> str:
     """Return what to type to get the same run."""
-    for preset in PRESETS:
-        if plan == Plan.preset(preset):
-            return f"changeproof run --preset {preset}"
-    return "changeproof run --plan plan.toml"
+    same = (f"--preset {preset}" for preset in PRESETS if plan == Plan.preset(preset))
+    return f"changeproof run {next(same, '--plan plan.toml')}"
 
 
 def machine() -> dict[str, str]:
@@ -72,11 +71,9 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    if CPU_FILE.exists():
-        for line in CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor()
+    text = CPU_FILE.read_text(encoding="utf-8", errors="replace") if CPU_FILE.exists() else ""
+    found = re.search(r"^model name\s*:(.*)", text, re.MULTILINE)
+    return found[1].strip() if found else platform.processor()
 
 
 def _dataset(task: Task) -> dict[str, str]:

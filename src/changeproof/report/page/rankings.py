@@ -25,12 +25,15 @@ def rankings(family_results: pd.DataFrame, plan: Plan) -> dict[str, Any]:
     if not whole:
         return {"nothing": "No method is finished yet under any family."}
     taus = [_correlations(r) for _, r in whole]
-    views = []
+    views = [
+        _view(dataset_name(dataset), rank.to_numpy(), tau, plan)
+        for (dataset, rank), tau in zip(whole, taus, strict=True)
+    ]
     if len(whole) > 1:
         mean_rank = np.mean([r.to_numpy() for _, r in whole], axis=0)
-        views.append(_view("Mean of all datasets", mean_rank, _mean_tau(taus), plan))
-    for (dataset, rank), tau in zip(whole, taus, strict=True):
-        views.append(_view(dataset_name(dataset), rank.to_numpy(), tau, plan))
+        # Where it is defined on some dataset.
+        mean_tau = np.ma.masked_invalid(taus).mean(axis=0).filled(np.nan)
+        views.insert(0, _view("Mean of all datasets", mean_rank, mean_tau, plan))
     return {"views": views}
 
 
@@ -48,12 +51,6 @@ def _correlations(ranks: pd.DataFrame) -> Floats:
     tau = whole.corr(method="kendall").to_numpy(copy=True)
     tau[(whole.nunique() < 2).to_numpy()] = np.nan
     return tau
-
-
-def _mean_tau(taus: list[Floats]) -> Floats:
-    """Mean over the datasets where it is defined."""
-    count = np.isfinite(taus).sum(axis=0)
-    return np.where(count > 0, np.nansum(taus, axis=0) / np.maximum(count, 1), np.nan)
 
 
 def _view(name: str, ranks: Floats, tau: Floats, plan: Plan) -> dict[str, Any]:
@@ -75,12 +72,11 @@ def _rank_words(ranks: Floats, plan: Plan) -> str:
     if not spans:
         return "No method has a rank under every family."
     span, method, best, worst = max(spans)
-    steady = min(spans)[1]
     if span == 0:
         return "Every method keeps its rank under every family."
     return (
         f"{method_name(method)} moves the most: from rank {best:.3g} to {worst:.3g} of "
-        f"{len(plan.methods)}. {method_name(steady)} moves the least."
+        f"{len(plan.methods)}. {method_name(min(spans)[1])} moves the least."
     )
 
 

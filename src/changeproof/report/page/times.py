@@ -51,11 +51,8 @@ def stages(tables: Tables) -> dict[str, Any]:
     return {
         "columns": [str(column) for column in table.columns],
         "rows": [
-            [
-                "" if pd.isna(each) else each if isinstance(each, str) else number(each)
-                for each in row
-            ]
-            for row in table.itertuples(index=False)
+            [each if isinstance(each, str) else number(each) for each in row]
+            for row in table.fillna("").itertuples(index=False)
         ],
         "words": (
             f"All pieces together took {table['seconds'].sum():.0f} s of work. The longest part "

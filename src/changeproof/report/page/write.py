@@ -20,7 +20,7 @@ from changeproof.runs.results import StoredResults
 FOLDER = "report"
 FILE = "index.html"
 # What ends a script element or a line of JavaScript is written so that it cannot.
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 ASSETS = Path(__file__).parent / "assets"
 SECTIONS = ("answer", "robustness", "changes", "rankings", "person", "run")
 
@@ -55,10 +55,7 @@ def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
 
 def embedded(content: Any) -> str:
     """Return JSON that can stand in a script element, whatever names it holds."""
-    text = _json(content)
-    for character, escape in ESCAPES.items():
-        text = text.replace(character, escape)
-    return text
+    return _json(content).translate(ESCAPES)
 
 
 def packed(text: str) -> str:

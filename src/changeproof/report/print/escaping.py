@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -24,6 +25,7 @@ ACCENTED = frozenset(
     "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
     "ĂăĄąĆćČčĎďĐđĘęĚěĞğİıĹĺĽľŁłŃńŇňŊŋŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž"
 )
+GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (\S+)")
 GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
 MARKDOWN = frozenset("\\`*_{}[]#|~$!")
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -63,17 +65,8 @@ def _latex_character(character: str) -> str:
         return LATEX[character]
     if character.isascii() or character in ACCENTED:
         return character
-    return _greek(character) or f"{{[}}U+{ord(character):04X}]"
-
-
-def _greek(character: str) -> str:
-    """Return a Greek letter as a command; nothing where it is none."""
-    words = unicodedata.name(character, "").split()
-    if len(words) != 4 or words[:1] != ["GREEK"] or words[2] != "LETTER":
-        return ""
-    name = {"LAMDA": "lambda", "OMICRON": "mathit{o}"}.get(words[3], words[3].lower())
-    if words[1] == "SMALL":
-        return rf"\ensuremath{{\{name}}}"
-    if character in GREEK_CAPITALS:
-        return rf"\ensuremath{{\{name.capitalize()}}}"
-    return ""
+    found = GREEK.fullmatch(unicodedata.name(character, ""))
+    if found is None or (found[1] == "CAPITAL" and character not in GREEK_CAPITALS):
+        return f"{{[}}U+{ord(character):04X}]"
+    name = {"LAMDA": "lambda", "OMICRON": "mathit{o}"}.get(found[2], found[2].lower())
+    return rf"\ensuremath{{\{name if found[1] == 'SMALL' else name.capitalize()}}}"

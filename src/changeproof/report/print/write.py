@@ -42,17 +42,19 @@ def write_print(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
         The files written.
     """
     written = []
+    for path, content in _files(tables):
+        write_whole(folder / path, content)
+        written.append(folder / path)
+    return written
+
+
+def _files(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[Path, bytes]]:
     for name, figure in _figures(tables):
         for kind in figures.FORMATS:
-            path = folder / FIGURES / f"{name}.{kind}"
-            write_whole(path, figures.encoded(figure, kind))
-            written.append(path)
+            yield FIGURES / f"{name}.{kind}", figures.encoded(figure, kind)
     for table in print_tables(tables):
         for kind, text in WRITERS.items():
-            path = folder / TABLES / f"{table.name}.{kind}"
-            write_whole(path, text(table).encode())
-            written.append(path)
-    return written
+            yield TABLES / f"{table.name}.{kind}", text(table).encode()
 
 
 def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import groupby
 
 import pandas as pd
@@ -62,7 +61,9 @@ def print_comparison(
         for dataset, part in shown.items():
             where = "" if dataset == ALL_DATASETS else f": {dataset_name(dataset)}"
             _print_lines(console, f"{TITLES[table]}{where}", part)
-    print_table("Numbers of the paper beside this run", _summary(comparison), console)
+    counts = {table: comparison.counts(table) for table in TITLES}
+    rows = [{"table": table, **{v.value: counts[table][v] for v in Verdict}} for table in TITLES]
+    print_table("Numbers of the paper beside this run", pd.DataFrame(rows), console)
     if comparison.fragile:
         say(console, "Tuning picks that hang on one validation row, or on none:")
         for sentence in comparison.fragile:
@@ -81,22 +82,17 @@ def _print_lines(console: Console, title: str, lines: list[Line]) -> None:
     for heading in (first, "metric", "published", "ours", "difference", "verdict"):
         numeric = heading in ("published", "ours", "difference")
         grid.add_column(heading, justify="right" if numeric else "left")
+    reasons: dict[str, dict[str, None]] = {}
     for line in lines:
-        cells = [_whose(line), _metric(line), *_numbers(line), line.verdict.value]
-        grid.add_row(*cells, style=STYLES.get(line.verdict))
+        who = (_whose(line), _metric(line))
+        grid.add_row(*who, *_numbers(line), line.verdict.value, style=STYLES.get(line.verdict))
+        if line.explanation:
+            reasons.setdefault(line.explanation, {})[" ".join(who)] = None
     console.print(grid)
-    for reason, explained in _reasons(lines).items():
+    for reason, explained in reasons.items():
         text = Text(f"{'; '.join(explained)}: {reason}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 2)))
     console.print()
-
-
-def _reasons(lines: Iterable[Line]) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for line in lines:
-        if line.explanation:
-            reasons.setdefault(line.explanation, []).append(f"{_whose(line)} {_metric(line)}")
-    return {reason: list(dict.fromkeys(names)) for reason, names in reasons.items()}
 
 
 def _whose(line: Line) -> str:
@@ -118,7 +114,9 @@ def _metric(line: Line) -> str:
 
 def _numbers(line: Line) -> tuple[str, str, str]:
     """Return published, ours and the difference; no sd where there is no room for it."""
-    digits = _digits(line)
+    whole = line.table == "dataset_summary" or line.metric == "timeouts"
+    known = (digits for part, digits in DIGITS.items() if part in line.metric)
+    digits = next(known, 0 if whole else 1)
     room = digits < NO_ROOM
     published = Measured(line.published, line.published_sd if room else math.nan, digits)
     shown = SIGNS.get(line.rule, "") + published.text()
@@ -128,21 +126,6 @@ def _numbers(line: Line) -> tuple[str, str, str]:
         return shown, UNDEFINED, ""
     ours = Measured(line.ours, line.ours_sd if room else math.nan, digits)
     return shown, ours.text(), f"{line.difference:+z.{digits + 1 if digits else 0}f}"
-
-
-def _digits(line: Line) -> int:
-    for part, digits in DIGITS.items():
-        if part in line.metric:
-            return digits
-    return 0 if line.table == "dataset_summary" or line.metric == "timeouts" else 1
-
-
-def _summary(comparison: PaperComparison) -> pd.DataFrame:
-    counts = {table: comparison.counts(table) for table in TITLES}
-    return pd.DataFrame(
-        {"table": table, **{verdict.value: count[verdict] for verdict in Verdict}}
-        for table, count in counts.items()
-    )
 
 
 def _conclusion(comparison: PaperComparison) -> str:

@@ -52,8 +52,8 @@ def print_inventory(folder: Path, plan: Plan, inventory: Inventory) -> None:
         say(console, f"missing: {piece.label}")
     if len(inventory.missing) > MOST_MISSING:
         say(console, f"… and {len(inventory.missing) - MOST_MISSING} more")
-    done = "Complete." if inventory.complete else f"Go on with: changeproof run --out {folder}"
-    say(console, done)
+    go_on = f"Go on with: changeproof run --out {folder}"
+    say(console, "Complete." if inventory.complete else go_on)
 
 
 def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:

@@ -4,17 +4,16 @@
 page.section("answer", (body) => {
   const { summaries, base_seeds: seeds, state } = page.data;
   const counted = (count, one, many) => (count === 1 ? `one ${one}` : `${count} ${many}`);
-  const scope = `${counted(page.datasets.length, "dataset", "datasets")}, ` +
-    `${counted(page.methods.length, "method", "methods")}, ` +
-    `${counted(page.families.length, "family", "families")} of change, ` +
-    `${counted(seeds.length, "base model", "base models")} per dataset.`;
+  const scope = [counted(page.datasets.length, "dataset", "datasets"),
+    counted(page.methods.length, "method", "methods"),
+    `${counted(page.families.length, "family", "families")} of change`,
+    `${counted(seeds.length, "base model", "base models")} per dataset.`].join(", ");
   document.getElementById("scope").textContent = scope[0].toUpperCase() + scope.slice(1);
-  page.notices(document.getElementById("state"), state);
+  if (state.notes.length) document.getElementById("state").append(page.notice(state));
 
   const sentence = page.make("p", { class: "sentence", "aria-live": "polite", id: "sentence" });
   const place = page.make("div", { id: "ranking" });
-  let dataset = 0;
-  let family = 0;
+  let [dataset, family] = [0, 0];
   const changes = ["Don't know (all kinds)",
     ...page.families.map((each, i) => `${each}: ${summaries[i]}`)];
   body.append(page.controls(
@@ -44,8 +43,7 @@ page.section("answer", (body) => {
   show();
 });
 
-page.notices = (parent, state) => {
-  if (state.notes.length === 0) return;
+page.notice = (state) => {
   const title = state.complete ? null
     : page.make("p", {}, page.make("strong", {}, "This run is not finished."));
   const list = state.missing.length === 0 ? null
@@ -53,8 +51,8 @@ page.notices = (parent, state) => {
       page.make("summary", {}, "Missing pieces"),
       page.make("ul", {}, ...state.missing.map((label) => page.make("li", {}, label)),
         state.more ? page.make("li", {}, `… and ${state.more} more`) : null));
-  parent.append(page.make("div", { class: "notice", role: "status" }, title,
-    ...state.notes.map((note) => page.make("p", {}, note)), list));
+  return page.make("div", { class: "notice", role: "status" }, title,
+    ...state.notes.map((note) => page.make("p", {}, note)), list);
 };
 
 // The columns of the ranking: metric, label and digits.

@@ -3,8 +3,7 @@
 // How big the changes were, what each left standing, and what certificates promised.
 page.section("changes", (body) => {
   const { magnitudes } = page.data;
-  if (magnitudes.nothing) page.say(body, magnitudes.nothing);
-  else page.magnitudeFigure(body, magnitudes);
+  page.showOrSay(body, magnitudes, page.magnitudeFigure);
   page.survivalFigure(body);
 });
 
@@ -15,19 +14,16 @@ page.magnitudeFigure = (body, magnitudes) => {
     "Bars: mean over datasets, with the mean standard deviation over a dataset's changed " +
     "models. Markers: the mean on each dataset.", { extra: page.legend(datasets) });
   const families = shown.map(page.plain);
-  const height = page.tall(families.length, 34, 70);
-  const draw = (measure, digits, unit) => () => {
+  const draw = (measure, digits, unit) => {
     const means = magnitudes.values.map((row) => row[2 * measure]);
     const sds = magnitudes.values.map((row) => row[2 * measure + 1]);
     return {
       data: [
-        { type: "bar", orientation: "h", y: families, x: means,
-          error_x: { type: "data", array: sds.map((sd) => sd ?? 0), color: page.colour("muted"),
-            thickness: 1.2, width: 3 },
-          marker: { color: page.colour("bar") },
-          text: families.map((family, place) => `<b>${family}</b><br>mean of datasets ` +
+        page.bars(means, families, families.map((family, place) =>
+          `<b>${family}</b><br>mean of datasets ` +
             page.spread([means[place], sds[place], null, null], digits, unit)),
-          hoverinfo: "text", textposition: "none" },
+        { error_x: { type: "data", array: sds.map((sd) => sd ?? 0), color: page.colour("muted"),
+          thickness: 1.2, width: 3 } }),
         ...datasets.map((dataset, place) => page.points(
           magnitudes.by_dataset.map((row) => row[place][measure]), families,
           { ...page.mark(place), size: 8 },
@@ -35,11 +31,9 @@ page.magnitudeFigure = (body, magnitudes) => {
             `${page.plain(dataset)}: ${page.fixed(row[place][measure], digits)}${unit}`),
           { cliponaxis: false })),
       ],
-      layout: page.layout(height, {
-        xaxis: page.axis({ rangemode: "tozero", ticksuffix: unit }),
-        yaxis: page.categories(shown, { autorange: "reversed" }),
-        bargap: 0.45,
-      }),
+      xaxis: page.axis({ rangemode: "tozero", ticksuffix: unit }),
+      yaxis: page.categories(shown, { autorange: "reversed" }),
+      bargap: 0.45,
     };
   };
   const measures = ["hard_disagreement_percent", "probability_mae"];
@@ -49,10 +43,9 @@ page.magnitudeFigure = (body, magnitudes) => {
       ...magnitudes.datasets.flatMap((dataset) => measures.map((each) => `${dataset}: ${each}`))],
     rows: () => magnitudes.families.map((family, place) =>
       [family, ...magnitudes.values[place], ...magnitudes.by_dataset[place].flat()]),
-    panels: [
-      { title: "Predictions that flip", height, draw: draw(0, 2, " %") },
-      { title: "Difference of probabilities", height, draw: draw(1, 3, "") },
-    ],
+    panels: [["Predictions that flip", 2, " %"], ["Difference of probabilities", 3, ""]].map(
+      ([title, digits, unit], measure) => ({ title, height: page.tall(families.length, 34, 70),
+        draw: () => draw(measure, digits, unit) })),
   });
 };
 
@@ -65,11 +58,8 @@ page.meanOf = (lists) => lists[0].map((_, place) => {
 page.survivalFigure = (body) => {
   const { data } = page;
   if (page.present.length === 0) return;
-  if (!page.canUnpack) {
-    return page.say(body, "This browser cannot unpack the single changed models; a newer one can.");
-  }
-  let dataset = page.present[0];
-  let method = 0;
+  if (!page.canUnpack) return page.say(body, page.cannotUnpack("the single changed models"));
+  let [dataset, method] = [page.present[0], 0];
   const controls = page.controls(
     page.select("Data", page.present.map((place) => page.datasets[place]),
       (value) => { dataset = page.present[value]; show(); }),
@@ -116,12 +106,11 @@ page.drawSurvival = (variants, values) => (width) => {
           `<br>flips ${page.fixed(variants.disagreement[i], 2)} %, ` +
           `survived ${page.fixed(values[i], 1)} %`), { name: page.cut(family) });
     }),
-    layout: page.layout(width < 600 ? 520 : 430, {
-      showlegend: true, legend: { orientation: "h", y: -0.2, font: { size: 11 } },
-      xaxis: page.axis({ title: { text: "predictions that flip", standoff: 6 }, ticksuffix: " %",
-        range: [-0.02 * farthest, 1.04 * farthest] }),
-      yaxis: page.axis({ ticksuffix: " %", title: { text: "CFEs that survive", standoff: 6 } }),
-    }),
+    height: width < 600 ? 520 : 430,
+    showlegend: true, legend: { orientation: "h", y: -0.2, font: { size: 11 } },
+    xaxis: page.axis({ title: { text: "predictions that flip", standoff: 6 }, ticksuffix: " %",
+      range: [-0.02 * farthest, 1.04 * farthest] }),
+    yaxis: page.axis({ ticksuffix: " %", title: { text: "CFEs that survive", standoff: 6 } }),
   };
 };
 
@@ -135,12 +124,11 @@ page.section("guarantees", (body) => {
       page.make("p", {}, `Promise: ${each.words}.`),
       page.make("p", { class: "muted" }, each.level === null ? ""
         : `Promised share of changed models: ${each.level} %`)))));
-  const happened = (dataset, method) => page.families.map((family, place) =>
-    [page.measured("empirical_robustness", dataset, place + 1, method)[0], family]);
   const lowest = (dataset, method) => {
-    const found = happened(dataset, method).filter(([value]) => value !== null)
-      .sort((a, b) => a[0] - b[0]);
-    return found.length ? `${found[0][0].toFixed(1)} (${found[0][1]})` : "undefined";
+    const [found] = page.byFamily(dataset, method)
+      .map(([mean], place) => [mean, page.families[place]])
+      .filter(([mean]) => mean !== null).sort((a, b) => a[0] - b[0]);
+    return found ? `${found[0].toFixed(1)} (${found[1]})` : "undefined";
   };
   const rows = guarantees.methods.flatMap((each) => page.present
     .filter((dataset) => data.scores[dataset][0][each.method] !== null)
@@ -163,15 +151,12 @@ page.guaranteeFigure = (body, guarantees) => {
     "Markers: empirical robustness of the methods that promise something. Dashed line: the " +
     "promised share. Ringed: the family that the promise is about.");
   const families = page.families.map(page.plain);
-  const spreads = (dataset, method) => families.map((_, place) =>
-    page.measured("empirical_robustness", dataset, place + 1, method));
-  const draw = (dataset) => () => {
-    const traces = guarantees.methods.flatMap(({ method, level, ground }) => {
-      const values = spreads(dataset, method);
+  const draw = (dataset) => ({
+    data: guarantees.methods.flatMap(({ method, level, ground }) => {
+      const values = page.byFamily(dataset, method);
       const ringed = (yes, no) => values.map((_, place) => (place === ground ? yes : no));
-      const line = level === null ? [] : [{ type: "scatter", mode: "lines", x: families,
-        y: families.map(() => level), hoverinfo: "skip", showlegend: false,
-        line: { dash: "dash", width: 1.5, color: page.series(method) } }];
+      const line = level === null ? [] : [page.line(families, families.map(() => level),
+        { dash: "dash", width: 1.5, color: page.series(method) })];
       return [...line, page.points(families, values.map(([mean]) => mean),
         { ...page.mark(method), size: ringed(13, 9),
           line: { width: ringed(3, 0), color: page.colour("text") } },
@@ -179,18 +164,16 @@ page.guaranteeFigure = (body, guarantees) => {
           `${families[place]}<br>${page.spread(each, 1, " %")}`),
         { mode: "lines+markers", cliponaxis: false, name: page.cut(page.methods[method]),
           line: { width: 1, color: page.series(method) } })];
-    });
-    return { data: traces, layout: page.layout(360, {
-      showlegend: true, legend: { orientation: "h", y: 1.12, font: { size: 11 } },
-      xaxis: page.categories(page.families, { tickangle: -40 }),
-      yaxis: page.axis({ range: [-3, 104], ticksuffix: " %" }),
-    }) };
-  };
+    }),
+    showlegend: true, legend: { orientation: "h", y: 1.12, font: { size: 11 } },
+    xaxis: page.categories(page.families, { tickangle: -40 }),
+    yaxis: page.axis({ range: [-3, 104], ticksuffix: " %" }),
+  });
   figure.show({
     words: guarantees.words, texts: 3,
     columns: ["dataset", "method", "family", "promised", ...page.SPREAD],
     rows: () => page.present.flatMap((dataset) => guarantees.methods.flatMap((each) =>
-      spreads(dataset, each.method).map((values, place) => [data.datasets[dataset],
+      page.byFamily(dataset, each.method).map((values, place) => [data.datasets[dataset],
         data.methods[each.method], data.families[place], each.level, ...values]))),
     panels: page.panels(page.present, 360, draw),
   });

@@ -3,11 +3,12 @@
 // What every section uses. Names from the data only ever become text nodes, or, inside charts,
 // text whose markup has been taken away by `page.plain`.
 const page = {
-  data: JSON.parse(document.getElementById("data").textContent),
+  embedded: (id) => JSON.parse(document.getElementById(id).textContent),
   canUnpack: typeof DecompressionStream !== "undefined",
-  sections: [],
+  builders: {},
   unpacked: new Map(),
 };
+page.data = page.embedded("data");
 
 page.make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
@@ -46,14 +47,19 @@ page.present = page.data.datasets.map((_, place) => place)
 
 // Mean, sd and both ends of the interval; family 0 is all of them.
 page.SPREAD = ["mean", "sd", "low", "high"];
-page.measured = (metric, dataset, family, method) => {
-  const score = page.data.scores[dataset][family][method];
-  return score === null ? [null, null, null, null] : score[page.data.metrics.indexOf(metric)];
-};
+page.measured = (metric, dataset, family, method) =>
+  page.data.scores[dataset][family][method]?.[page.data.metrics.indexOf(metric)] ??
+    [null, null, null, null];
 
-page.section = (id, build) => page.sections.push([id, build]);
+page.section = (id, build) => { page.builders[id] = build; };
 
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
+
+page.cannotUnpack = (what) => `This browser cannot unpack ${what}; a newer one can.`;
+
+// What a part of the data shows, or why it has nothing to show.
+page.showOrSay = (parent, part, show) =>
+  (part.nothing ? page.say(parent, part.nothing) : show(parent, part));
 
 page.select = (label, options, onchange, { id = null, chosen = 0 } = {}) => {
   const list = page.make("select", { id, onchange: () => onchange(Number(list.value)) },
@@ -81,13 +87,13 @@ page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) 
   }, table);
 };
 
-page.lazily = (summary, build) => {
-  const details = page.make("details", {
-    ontoggle: () => {
-      if (details.open && details.childElementCount === 1) details.append(build());
-    },
-  }, page.make("summary", {}, summary));
-  return details;
+// Details whose inside is built when they are opened; `fill` builds it anew.
+page.lazily = (summary, build, attributes = {}) => {
+  const inside = page.make("div");
+  const fill = () => inside.replaceChildren(...(details.open ? [build()] : []));
+  const details = page.make("details", { ontoggle: fill },
+    page.make("summary", attributes, summary), inside);
+  return { details, fill };
 };
 
 page.csv = (columns, rows) => {
@@ -100,22 +106,18 @@ page.csv = (columns, rows) => {
 
 page.download = (name, text, type = "text/csv") => {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
-  const link = page.make("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
+  page.make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 };
 
-page.embedded = (id) => JSON.parse(document.getElementById(id).textContent);
+// `content` gives columns and rows when it is asked for.
+page.csvButton = (text, name, content, attributes = {}) => page.button(text, () =>
+  page.download(`changeproof-${name}.csv`, page.csv(...content())), attributes);
 
 // What was compressed, as a response that can be read as text or JSON.
 page.decompressed = (letters) => {
-  const text = atob(letters);
-  const bytes = new Uint8Array(text.length);
-  for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
-  return new Response(
-    new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };
 
 // People and single changed models of a dataset, unpacked when they are first asked for.
@@ -167,12 +169,9 @@ page.follow = (links) => {
   const watcher = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       const link = links.get(target);
-      if (!isIntersecting) link.removeAttribute("aria-current");
-      else {
-        link.setAttribute("aria-current", "true");
-        const bar = link.closest("nav");
-        bar.scrollLeft = link.offsetLeft - bar.offsetLeft - 60;
-      }
+      const bar = link.closest("nav");
+      link.ariaCurrent = isIntersecting ? "true" : null;
+      if (isIntersecting) bar.scrollLeft = link.offsetLeft - bar.offsetLeft - 60;
     }
   }, { rootMargin: "-25% 0px -70%" });
   for (const section of links.keys()) watcher.observe(section);
@@ -199,9 +198,11 @@ page.start = () => {
     const link = page.make("a", { href: `#${section.id}` }, section.dataset.name);
     links.set(section, link);
     navigation.append(page.make("li", {}, link));
+    const body = page.make("div");
+    section.append(body);
+    page.builders[section.id](body);
   }
   page.follow(links);
-  for (const [id, build] of page.sections) build(document.querySelector(`#${id} > .body`));
   // The answer is there before the chart library is: that one takes most of the time.
   requestAnimationFrame(() => setTimeout(page.startCharts));
 };

@@ -28,8 +28,7 @@ page.categories = (names, changes = {}) => page.axis({
 // Plotly cannot place the labels of a chart that is too low for them.
 page.tall = (lines, each, rest) => Math.max(200, rest + each * lines);
 
-page.layout = (height, changes = {}) => ({
-  height,
+page.layout = (changes) => ({
   margin: { l: 8, r: 22, t: 10, b: 8 },
   paper_bgcolor: "rgba(0,0,0,0)",
   plot_bgcolor: "rgba(0,0,0,0)",
@@ -43,22 +42,22 @@ page.layout = (height, changes = {}) => ({
 
 page.CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false };
 
-page.paint = (plot, draw) => {
-  const { data, layout } = draw(plot.clientWidth || 600);
-  page.drawn.set(plot, draw);
-  Plotly.react(plot, data, layout, page.CONFIG);
+// A panel is {title, height, draw}; `draw` gives the traces, and what is special in the layout.
+page.paint = (plot, panel) => {
+  const { data, ...layout } = panel.draw(plot.clientWidth || 600);
+  page.drawn.set(plot, panel);
+  page.waiting.delete(plot);
+  Plotly.react(plot, data, page.layout({ height: panel.height, ...layout }), page.CONFIG);
 };
 
 page.redraw = () => {
-  for (const [plot, draw] of page.drawn) if (plot.isConnected) page.paint(plot, draw);
+  for (const [plot, panel] of page.drawn) if (plot.isConnected) page.paint(plot, panel);
 };
 
 page.startCharts = async () => {
   if (!page.canUnpack) {
-    for (const plot of page.waiting.keys()) {
-      page.say(plot,
-        "This browser cannot unpack the charts; a newer one can. The numbers are in the table.");
-    }
+    const reason = `${page.cannotUnpack("the charts")} The numbers are in the table.`;
+    for (const plot of page.waiting.keys()) page.say(plot, reason);
     return;
   }
   const code = await page.decompressed(page.embedded("plotly")).text();
@@ -66,23 +65,15 @@ page.startCharts = async () => {
   // One at a time, so that the page answers in between.
   page.watch = (plot) => page.whenNear(plot, () => setTimeout(() => {
     if (page.waiting.has(plot)) page.paint(plot, page.waiting.get(plot));
-    page.waiting.delete(plot);
   }));
   for (const plot of page.waiting.keys()) page.watch(plot);
   window.addEventListener("beforeprint", () => {
-    for (const [plot, draw] of page.waiting) page.paint(plot, draw);
-    page.waiting.clear();
+    for (const [plot, panel] of page.waiting) page.paint(plot, panel);
   });
   document.documentElement.dataset.ready = "";
 };
 
-page.queue = (plot, draw) => {
-  if (page.drawn.has(plot)) return page.paint(plot, draw);
-  page.waiting.set(plot, draw);
-  page.watch?.(plot);
-};
-
-// content: {words, columns, rows, texts, panels: [{title, height, draw}]}; `show` changes it.
+// content: {words, columns, rows, texts, panels}; `show` changes it.
 page.figure = (parent, name, title, caption, { extra = null, single = false } = {}) => {
   const words = page.make("p", { id: `${name}-words`, class: "words" });
   const panels = page.make("div", {
@@ -90,18 +81,10 @@ page.figure = (parent, name, title, caption, { extra = null, single = false } = 
     "aria-describedby": words.id,
   });
   let shown = null;
-  const file = `changeproof-${name}.csv`;
-  const csv = page.button("CSV", () => page.download(file, page.csv(shown.columns, shown.rows())),
+  const csv = page.csvButton("CSV", name, () => [shown.columns, shown.rows()],
     { "aria-label": `Download the data of "${title}" as CSV` });
-  const details = page.make("details", { ontoggle: () => fill() },
-    page.make("summary", { "aria-label": `Table of "${title}"` }, "Table"));
-  const fill = () => {
-    if (!details.open) return;
-    while (details.childElementCount > 1) details.lastElementChild.remove();
-    details.append(page.table(title, shown.columns, shown.rows(), {
-      texts: shown.texts, tall: true,
-    }));
-  };
+  const { details, fill } = page.lazily("Table", () => page.table(title, shown.columns,
+    shown.rows(), { texts: shown.texts, tall: true }), { "aria-label": `Table of "${title}"` });
   const element = page.make("figure", { id: `${name}-figure` },
     page.make("h3", {}, title), extra, panels,
     page.make("figcaption", {}, page.make("p", {}, caption), words),
@@ -122,7 +105,9 @@ page.figure = (parent, name, title, caption, { extra = null, single = false } = 
       heading.textContent = panel.title ?? "";
       heading.hidden = !panel.title;
       plot.style.minHeight = `${panel.height}px`;
-      page.queue(plot, panel.draw);
+      if (page.drawn.has(plot)) return page.paint(plot, panel);
+      page.waiting.set(plot, panel);
+      page.watch?.(plot);
     });
     fill();
   };
@@ -132,44 +117,48 @@ page.figure = (parent, name, title, caption, { extra = null, single = false } = 
 
 // A panel for each dataset; `draw` is given its position.
 page.panels = (datasets, height, draw) => datasets.map((dataset) =>
-  ({ title: page.datasets[dataset], height, draw: draw(dataset) }));
+  ({ title: page.datasets[dataset], height, draw: () => draw(dataset) }));
+
+// A marker that is told from others of its kind by its outline.
+page.outlined = (symbol, size, place) =>
+  ({ symbol, size, color: page.series(place), line: { width: 2, color: page.series(place) } });
 
 // Points, and what is told of each when it is pointed at.
 page.points = (x, y, marker, text, more = {}) =>
   ({ type: "scatter", mode: "markers", x, y, marker, text, hoverinfo: "text", ...more });
 
-// Cells with numbers on colour-blind safe colours. `cells` are {value, text, hover}.
-page.heatMap = (rows, columns, cells, { low = 0, high = 100, reversed = false } = {}) => {
-  const height = page.tall(rows.length, 27, 108);
-  const draw = (width) => {
-    const across = columns.map(page.plain);
-    const down = rows.map(page.plain);
-    const size = width < 420 ? 9 : 11;
-    const written = { x: [], y: [], text: [], color: [] };
-    cells.forEach((row, i) => row.forEach((cell, j) => {
-      const share = (cell.value - low) / (high - low);
-      const bright = (reversed ? 1 - share : share) > 0.45;
-      written.x.push(across[j]);
-      written.y.push(down[i]);
-      written.text.push(cell.value === null ? "?" : cell.text);
-      written.color.push(cell.value === null ? page.colour("text")
-        : bright ? "#000000" : "#ffffff");
-    }));
-    return {
-      data: [{
-        type: "heatmap", x: across, y: down, z: cells.map((row) => row.map((c) => c.value)),
-        hovertext: cells.map((row) => row.map((c) => c.hover)), hoverinfo: "text",
-        colorscale: "Cividis", reversescale: reversed, zmin: low, zmax: high, showscale: false,
-        xgap: 1, ygap: 1,
-      }, {
-        type: "scatter", mode: "text", x: written.x, y: written.y, text: written.text,
-        textfont: { size, color: written.color }, hoverinfo: "skip", cliponaxis: false,
-      }],
-      layout: page.layout(height, {
-        xaxis: page.categories(columns, { tickangle: -40, showgrid: false, ticks: "" }),
-        yaxis: page.categories(rows, { autorange: "reversed", showgrid: false, ticks: "" }),
-      }),
-    };
+page.bars = (x, y, text, more = {}) => ({ type: "bar", orientation: "h", x, y, text,
+  hoverinfo: "text", textposition: "none", marker: { color: page.colour("bar") }, ...more });
+
+page.line = (x, y, line) => ({ type: "scatter", mode: "lines", x, y, line, hoverinfo: "skip",
+  showlegend: false });
+
+// Cells with numbers on colour-blind safe colours: `text` of a value is written into its cell, and
+// `hover` of its place is told when it is pointed at.
+page.heatMap = (rows, columns, values, text, hover, range = {}) => {
+  const { low = 0, high = 100, reversed = false } = range;
+  const [down, across] = [rows.map(page.plain), columns.map(page.plain)];
+  const ink = (value) => {
+    if (value === null) return page.colour("text");
+    const share = (value - low) / (high - low);
+    return (reversed ? 1 - share : share) > 0.45 ? "#000000" : "#ffffff";
   };
-  return { height, draw };
+  const axis = { showgrid: false, ticks: "" };
+  const draw = (width) => ({
+    data: [{
+      type: "heatmap", x: across, y: down, z: values, hoverinfo: "text",
+      hovertext: down.map((row, i) => across.map((column, j) =>
+        `<b>${row}</b>, ${column}<br>${hover(i, j)}`)),
+      colorscale: "Cividis", reversescale: reversed, zmin: low, zmax: high, showscale: false,
+      xgap: 1, ygap: 1,
+    }, {
+      type: "scatter", mode: "text", hoverinfo: "skip", cliponaxis: false,
+      x: down.flatMap(() => across), y: down.flatMap((row) => across.map(() => row)),
+      text: values.flat().map((value) => (value === null ? "?" : text(value))),
+      textfont: { size: width < 420 ? 9 : 11, color: values.flat().map(ink) },
+    }],
+    xaxis: page.categories(columns, { tickangle: -40, ...axis }),
+    yaxis: page.categories(rows, { autorange: "reversed", ...axis }),
+  });
+  return { height: page.tall(rows.length, 27, 108), draw };
 };

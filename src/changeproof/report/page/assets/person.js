@@ -7,9 +7,7 @@ page.sum = (counts) => counts.reduce((sum, count) => sum + count, 0);
 
 page.section("person", (body) => {
   if (page.present.length === 0) return page.say(body, "Nobody has been answered yet.");
-  if (!page.canUnpack) {
-    return page.say(body, "This browser cannot unpack the people; a newer one can.");
-  }
+  if (!page.canUnpack) return page.say(body, page.cannotUnpack("the people"));
   const chosen = { dataset: page.present[0], network: 0, person: 0 };
   const controls = page.controls();
   const shown = page.make("div", { id: "person-shown", "aria-live": "polite" });
@@ -64,20 +62,14 @@ page.personView = (parent, chosen, features, network) => {
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
     page.table("This person", ["feature", "value"],
       features.map((feature, place) => [feature, factual[place]])));
-  const cards = network.methods.map((answers, method) => (answers === null ? null
-    : page.answerCard(method, answers[chosen.person], features, factual, network.models)));
-  const rank = (answer) => (Array.isArray(answer) && answer[0] ? page.sum(answer[2]) : -1);
-  const order = network.methods.map((_, method) => method)
-    .filter((method) => network.methods[method] !== null)
-    .sort((a, b) => rank(network.methods[b][chosen.person]) -
-      rank(network.methods[a][chosen.person]));
-  const left = page.methods.length - order.length;
-  parent.append(facts,
-    page.make("div", { class: "cards" }, ...order.map((method) => cards[method])));
-  if (left) {
-    page.say(parent,
-      `${left} of ${page.methods.length} methods are not finished for this base model.`);
-  }
+  const rank = ([, answer]) => (Array.isArray(answer) && answer[0] ? page.sum(answer[2]) : -1);
+  const given = network.methods.map((answers, method) => [method, answers?.[chosen.person]])
+    .filter(([, answer]) => answer !== undefined).sort((a, b) => rank(b) - rank(a));
+  const left = page.methods.length - given.length;
+  parent.append(facts, page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
+    page.answerCard(method, answer, features, factual, network.models))));
+  const unfinished = `${left} of ${page.methods.length} methods are not finished`;
+  if (left) page.say(parent, `${unfinished} for this base model.`);
 };
 
 page.answerCard = (method, answer, features, factual, models) => {
@@ -104,7 +96,7 @@ page.answerCard = (method, answer, features, factual, models) => {
       `Distance ${distance.toFixed(2)}; ${changes.length} of ${features.length} features change.`),
     page.make("ul", {}, ...few.map(item)),
     rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
-      () => page.make("ul", {}, ...rest.map(item))) : null,
+      () => page.make("ul", {}, ...rest.map(item))).details : null,
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },

@@ -9,6 +9,12 @@ page.scoreRows = (metrics, families) => page.present.flatMap((dataset) =>
       ...metrics.flatMap((metric) => page.measured(metric, dataset, family, place))]];
   })));
 
+// A metric of all methods, over all families; and a method's robustness under each family.
+page.spreadsOf = (metric, dataset) =>
+  page.methods.map((_, method) => page.measured(metric, dataset, 0, method));
+page.byFamily = (dataset, method) => page.families.map((_, family) =>
+  page.measured("empirical_robustness", dataset, family + 1, method));
+
 page.spreadColumns = (metrics) =>
   metrics.flatMap((metric) => page.SPREAD.map((part) => `${metric}_${part}`));
 
@@ -21,23 +27,18 @@ page.section("families", (body) => {
     "Each cell is a mean over base models and the changed models of the family. Point at a cell " +
     "for its standard deviation and 95 % interval. “?”: undefined, because the base model " +
     "accepts no CFE of this method.", { extra: scale });
-  const cell = (dataset, method, family) => {
-    const values = page.measured("empirical_robustness", dataset, family + 1, method);
-    return {
-      value: values[0], text: values[0] === null ? "" : values[0].toFixed(0),
-      hover: `<b>${page.plain(page.methods[method])}</b>, ` +
-        `${page.plain(page.families[family])}<br>${page.spread(values, 1, " %")}`,
-    };
+  const heat = (dataset) => {
+    const spreads = page.methods.map((_, method) => page.byFamily(dataset, method));
+    return page.heatMap(page.methods, page.families,
+      spreads.map((row) => row.map(([mean]) => mean)), (value) => value.toFixed(0),
+      (method, family) => page.spread(spreads[method][family], 1, " %"));
   };
   figure.show({
     words: page.data.words.heat, texts: 3,
     columns: ["dataset", "method", "family", ...page.SPREAD],
     rows: () => page.scoreRows(["empirical_robustness"], page.families.map((_, i) => i + 1)),
-    panels: page.present.map((dataset) => ({
-      title: page.datasets[dataset],
-      ...page.heatMap(page.methods, page.families, page.methods.map((_, method) =>
-        page.families.map((__, family) => cell(dataset, method, family)))),
-    })),
+    panels: page.present.map((dataset) =>
+      ({ title: page.datasets[dataset], ...heat(dataset) })),
   });
 });
 
@@ -53,39 +54,29 @@ page.section("hidden", (body) => {
     "Means over base models and all families. The line spans the gap between the three.",
     { extra: legend });
   const names = page.methods.map(page.plain);
-  const height = page.tall(names.length, 30, 70);
-  const draw = (dataset) => () => {
-    const spreads = (metric) => names.map((_, method) =>
-      page.measured(metric, dataset, 0, method));
-    const lines = { x: [], y: [] };
-    names.forEach((name, method) => {
-      const values = metrics.map((metric) => page.measured(metric, dataset, 0, method)[0])
-        .filter((value) => value !== null);
-      if (values.length === 0) return;
-      lines.x.push(Math.min(...values), Math.max(...values), null);
-      lines.y.push(name, name, null);
-    });
+  const draw = (dataset) => {
+    const spreads = metrics.map((metric) => page.spreadsOf(metric, dataset));
+    const known = names.map((_, method) => spreads.map((each) => each[method][0])
+      .filter((value) => value !== null));
+    const ends = known.map((values) =>
+      (values.length ? [Math.min(...values), Math.max(...values), null] : [null, null, null]));
     return {
-      data: [{ type: "scatter", mode: "lines", ...lines, hoverinfo: "skip",
-        line: { width: 4, color: page.colour("line") } },
-      ...kinds.map(([metric, title, symbol, size, place]) => {
-        const color = page.series(place);
-        return page.points(spreads(metric).map(([mean]) => mean), names,
-          { symbol, size, color, line: { width: 2, color } },
-          spreads(metric).map((values, method) =>
-            `<b>${names[method]}</b><br>${title}: ${page.spread(values, 1, " %")}`));
-      })],
-      layout: page.layout(height, {
-        xaxis: page.axis({ range: [-4, 104], ticksuffix: " %" }),
-        yaxis: page.categories(page.methods, { autorange: "reversed" }),
-      }),
+      data: [
+        page.line(ends.flat(), names.flatMap((name) => [name, name, null]),
+          { width: 4, color: page.colour("line") }),
+        ...kinds.map(([, title, symbol, size, place], kind) => page.points(
+          spreads[kind].map(([mean]) => mean), names, page.outlined(symbol, size, place),
+          spreads[kind].map((values, method) =>
+            `<b>${names[method]}</b><br>${title}: ${page.spread(values, 1, " %")}`)))],
+      xaxis: page.axis({ range: [-4, 104], ticksuffix: " %" }),
+      yaxis: page.categories(page.methods, { autorange: "reversed" }),
     };
   };
   figure.show({
     words: page.data.words.hidden, texts: 2,
     columns: ["dataset", "method", ...page.spreadColumns(metrics)],
     rows: () => page.scoreRows(metrics, [0]),
-    panels: page.panels(page.present, height, draw),
+    panels: page.panels(page.present, page.tall(names.length, 30, 70), draw),
   });
 });
 
@@ -100,9 +91,8 @@ page.section("price", (body) => {
     "Means over base models, among CFEs that the base model accepts. The pale line joins the " +
     "methods that no other beats. Up and to the left is better.",
     { extra: page.legend(page.methods) });
-  const draw = (dataset) => () => {
-    const [robust, far] = metrics.map((metric) => page.methods.map((_, method) =>
-      page.measured(metric, dataset, 0, method)));
+  const draw = (dataset) => {
+    const [robust, far] = metrics.map((metric) => page.spreadsOf(metric, dataset));
     const kept = data.price[dataset];
     const known = page.methods.map((_, method) => method)
       .filter((method) => far[method][0] !== null);
@@ -110,19 +100,16 @@ page.section("price", (body) => {
     const lowest = Math.min(...known.map((method) => robust[method][0]));
     return {
       data: [
-        { type: "scatter", mode: "lines", hoverinfo: "skip",
-          x: kept.map((method) => far[method][0]), y: kept.map((method) => robust[method][0]),
-          line: { width: 6, color: page.colour("bar") } },
+        page.line(kept.map((method) => far[method][0]), kept.map((method) => robust[method][0]),
+          { width: 6, color: page.colour("bar") }),
         ...known.map((method) => page.points([far[method][0]], [robust[method][0]],
           { ...page.mark(method), size: 12, line: { width: 1, color: page.colour("surface") } },
           [`<b>${page.plain(page.methods[method])}</b><br>robustness ` +
             `${page.spread(robust[method], 1, " %")}<br>distance ${page.spread(far[method], 2)}`],
           { cliponaxis: false })),
       ],
-      layout: page.layout(330, {
-        xaxis: page.axis({ range: [0, highest * 1.08], title: { text: "distance", standoff: 6 } }),
-        yaxis: page.axis({ range: [Math.max(-4, lowest - 8), 105], ticksuffix: " %" }),
-      }),
+      xaxis: page.axis({ range: [0, highest * 1.08], title: { text: "distance", standoff: 6 } }),
+      yaxis: page.axis({ range: [Math.max(-4, lowest - 8), 105], ticksuffix: " %" }),
     };
   };
   const onFrontier = ([dataset, method]) =>

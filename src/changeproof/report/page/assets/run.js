@@ -3,10 +3,8 @@
 // Time, the published numbers, and what was run.
 page.section("time", (body) => {
   const { generation, stages } = page.data;
-  if (generation.nothing) page.say(body, generation.nothing);
-  else page.generationFigure(body, generation);
-  if (stages.nothing) page.say(body, stages.nothing);
-  else page.stagesFigure(body, stages);
+  page.showOrSay(body, generation, page.generationFigure);
+  page.showOrSay(body, stages, page.stagesFigure);
 });
 
 page.generationFigure = (body, generation) => {
@@ -15,27 +13,22 @@ page.generationFigure = (body, generation) => {
     { single: true });
   const shown = generation.methods.map((method) => page.name("methods", method));
   const names = shown.map(page.plain);
-  const kinds = [["median", "diamond", 0], ["mean", "circle-open", 1], ["90 % quantile",
-    "line-ns-open", 2]];
-  const height = page.tall(names.length, 30, 70);
+  const kinds = [["median", "diamond", 10], ["mean", "circle-open", 10],
+    ["90 % quantile", "line-ns-open", 14]];
   const draw = () => ({
-    data: kinds.map(([title, symbol, place]) => page.points(
-      generation.milliseconds.map((row) => row[place]), names,
-      { symbol, size: place === 2 ? 14 : 10, color: page.series(place),
-        line: { width: 2, color: page.series(place) } },
+    data: kinds.map(([title, symbol, size], place) => page.points(
+      generation.milliseconds.map((row) => row[place]), names, page.outlined(symbol, size, place),
       generation.milliseconds.map((row, method) =>
         `<b>${names[method]}</b><br>${title} ${Number(row[place].toPrecision(3))} ms`))),
-    layout: page.layout(height, {
-      xaxis: page.axis({ type: "log", ticksuffix: " ms", dtick: 1 }),
-      yaxis: page.categories(shown, { autorange: "reversed" }),
-    }),
+    xaxis: page.axis({ type: "log", ticksuffix: " ms", dtick: 1 }),
+    yaxis: page.categories(shown, { autorange: "reversed" }),
   });
   figure.show({
     words: generation.words, texts: 1,
     columns: ["method", "median_ms", "mean_ms", "p90_ms", "budget_exhausted"],
     rows: () => generation.methods.map((method, place) =>
       [method, ...generation.milliseconds[place], generation.budget_exhausted[place]]),
-    panels: [{ height, draw }],
+    panels: [{ height: page.tall(names.length, 30, 70), draw }],
   });
 };
 
@@ -47,25 +40,17 @@ page.stagesFigure = (body, stages) => {
   const label = (row) => row.slice(0, 2).filter(Boolean).map(named).join(" ");
   const figure = page.figure(body, "stages", "Where the time of the run went",
     "Seconds of work, summed over pieces.", { single: true });
-  const height = page.tall(order.length, 22, 60);
+  const draw = () => ({
+    data: [page.bars(order.map((row) => row[seconds]), order.map(label).map(page.plain),
+      order.map((row) => `${page.plain(label(row))}<br>${row[seconds]} s`))],
+    xaxis: page.axis({ ticksuffix: " s" }),
+    yaxis: page.categories(order.map(label), { autorange: "reversed" }),
+  });
   figure.show({
     words: stages.words, texts: 2, columns: stages.columns, rows: () => stages.rows,
-    panels: [{ height, draw: () => ({
-      data: [{ type: "bar", orientation: "h", y: order.map(label).map(page.plain),
-        x: order.map((row) => row[seconds]), marker: { color: page.colour("bar") },
-        text: order.map((row) => `${page.plain(label(row))}<br>${row[seconds]} s`),
-        hoverinfo: "text", textposition: "none" }],
-      layout: page.layout(height, {
-        xaxis: page.axis({ ticksuffix: " s" }),
-        yaxis: page.categories(order.map(label), { autorange: "reversed" }),
-      }),
-    }) }],
+    panels: [{ height: page.tall(order.length, 22, 60), draw }],
   });
 };
-
-// Four digits are enough to compare by eye; the CSV has what the tables have.
-page.rounded = (line) => line.slice(1).map((value) =>
-  (typeof value === "number" ? Number(value.toPrecision(4)) : value));
 
 page.PUBLISHED = ["table", "dataset", "method or family", "metric", "published", "sd", "ours", "sd",
   "difference", "verdict", "reason"];
@@ -76,8 +61,11 @@ page.section("published", (body) => {
   body.append(page.make("p", {}, published.words),
     ...published.warnings.map((text) => page.make("p", { class: "muted" }, `${text}.`)));
   const verdict = page.PUBLISHED.indexOf("verdict");
+  // Four digits are enough to compare by eye; the CSV has what the tables have.
+  const rounded = (value) => (typeof value === "number" ? Number(value.toPrecision(4)) : value);
   const table = (name, lines) => page.table(name, page.PUBLISHED.slice(1),
-    lines.map(page.rounded), { texts: 3, long: page.PUBLISHED.length - 2, tall: true });
+    lines.map((line) => line.slice(1).map(rounded)),
+    { texts: 3, long: page.PUBLISHED.length - 2, tall: true });
   const differs = published.lines.filter((line) =>
     ["outside", "explained"].includes(line[verdict]));
   if (differs.length) {
@@ -90,8 +78,7 @@ page.section("published", (body) => {
   body.append(page.make("h3", {}, "Number by number"), page.controls(
     page.select("Table", tables.map((name) => name.replaceAll("_", " ")), show,
       { id: "choose-published" }),
-    page.button("All as CSV", () => page.download("changeproof-published.csv",
-      page.csv(page.PUBLISHED, published.lines)))), place);
+    page.csvButton("All as CSV", "published", () => [page.PUBLISHED, published.lines])), place);
   show(0);
 });
 
@@ -123,7 +110,7 @@ page.section("run", (body) => {
       "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +
       "number of workers. Models from other libraries are only as exact as those libraries."),
     page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
-      page.table("Fingerprints", pieces, run.pieces, { texts: 3, tall: true })),
-    page.make("p", {}, page.button("Fingerprints as CSV", () =>
-      page.download("changeproof-fingerprints.csv", page.csv(pieces, run.pieces)))));
+      page.table("Fingerprints", pieces, run.pieces, { texts: 3, tall: true })).details,
+    page.make("p", {},
+      page.csvButton("Fingerprints as CSV", "fingerprints", () => [pieces, run.pieces])));
 });
