@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from changeproof.errors import InputError, one_line
 from changeproof.runs.piece import Kind, Piece
@@ -35,27 +35,13 @@ class Finished(NamedTuple):
     refused: bool = False
 
 
-class Kit(NamedTuple):
-    """The ingredients of pieces, packed for another process."""
-
-    task: Parcel
-    learner: Parcel
-    method: Parcel | None
-    family: Parcel | None
-    families: tuple[Parcel, ...]
-
-    def unpacked(self) -> Ingredients:
-        """Return the ingredients as objects."""
-        method = None if self.method is None else self.method.unpacked()
-        family = None if self.family is None else self.family.unpacked()
-        families = tuple(parcel.unpacked() for parcel in self.families)
-        return Ingredients(self.task.unpacked(), self.learner.unpacked(), method, family, families)
-
-
 class Group(NamedTuple):
-    """Pieces that share work, with what each is made with, and their inputs by fingerprint."""
+    """Pieces that share work, with what each is made with, and their inputs by fingerprint.
 
-    pieces: tuple[tuple[Piece, Ingredients | Kit], ...]
+    What they are made with is packed for another process, if they go to one.
+    """
+
+    pieces: tuple[tuple[Piece, Ingredients], ...]
     inputs: dict[str, bytes]
 
 
@@ -78,27 +64,32 @@ class _Kits:
 
     def __init__(self, run: ResolvedRun, *, packing: bool) -> None:
         self.run, self.packing = run, packing
-        self.parcels: dict[int, Parcel] = {}
+        self.parcels: dict[int, Any] = {}
 
-    def of(self, piece: Piece) -> Ingredients | Kit:
-        run = self.run
-        method, family = run.methods.get(piece.method), run.families.get(piece.family)
-        families = tuple(run.families.values()) if piece.method and not piece.family else ()
-        task = run.tasks[piece.dataset]
-        if not self.packing:
-            return Ingredients(task, run.learner, method, family, families)
-        return Kit(
-            self._packed(task.name, task),
-            self._packed(run.learner.name, run.learner),
-            None if method is None else self._packed(method.name, method),
-            None if family is None else self._packed(family.name, family),
-            tuple(self._packed(each.name, each) for each in families),
+    def of(self, piece: Piece) -> Ingredients:
+        run, given = self.run, self._given
+        asked = run.families.values() if piece.method and not piece.family else ()
+        return Ingredients(
+            given(run.tasks[piece.dataset]),
+            given(run.learner),
+            given(run.methods.get(piece.method)),
+            given(run.families.get(piece.family)),
+            tuple(map(given, asked)),
         )
 
-    def _packed(self, name: str, thing: object) -> Parcel:
+    def _given(self, thing: Any) -> Any:
+        if not self.packing or thing is None:
+            return thing
         if id(thing) not in self.parcels:
-            self.parcels[id(thing)] = packed(name, thing)
+            self.parcels[id(thing)] = packed(thing.name, thing)
         return self.parcels[id(thing)]
+
+
+def _unpacked(thing: Any) -> Any:
+    """Return what was packed; of several things those that could be sent."""
+    if isinstance(thing, tuple) and not isinstance(thing, Parcel):
+        return tuple(_unpacked(each) for each in thing if not getattr(each, "reason", ""))
+    return thing.unpacked() if isinstance(thing, Parcel) else thing
 
 
 def _group(pieces: Sequence[Piece], kits: _Kits, store: Store) -> Group:
@@ -132,15 +123,14 @@ def _compute_group(group: Group) -> list[Finished]:
     return finished
 
 
-def _compute(piece: Piece, kit: Ingredients | Kit, inputs: dict[str, bytes]) -> Finished:
+def _compute(piece: Piece, kit: Ingredients, inputs: dict[str, bytes]) -> Finished:
     wall, processor = time.perf_counter(), time.process_time()
     spent = partial(_spent, wall, processor)
     if any(part.fingerprint not in inputs for part in piece.inputs):
         return Finished(piece, None, spent())
     try:
         with one_thread():
-            using = kit.unpacked() if isinstance(kit, Kit) else kit
-            made = compute(piece, using, inputs)
+            made = compute(piece, Ingredients(*map(_unpacked, kit)), inputs)
     except Exception as error:
         # Not hidden: the runner goes on with what it can and then fails with all of these.
         refused = isinstance(error, InputError)

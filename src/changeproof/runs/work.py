@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -37,8 +38,7 @@ from changeproof.runs.piece import Kind, Piece
 SAME_PROBABILITIES = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Ingredients:
+class Ingredients(NamedTuple):
     """What a piece is made with, besides its inputs; `families` are those of the whole run."""
 
     task: Task
@@ -186,8 +186,9 @@ def _kept_stack(content: bytes) -> Stack | None:
 
 
 def _method(using: Ingredients) -> Method:
+    """Return a method that can be fitted without leaving anything behind in the run's."""
     assert using.method is not None
-    return using.method
+    return copy(using.method)
 
 
 def _family(using: Ingredients) -> Family:
