@@ -17,8 +17,9 @@ page.axis = (changes = {}) => ({
 
 // An axis with a name per line; long names are cut where they are shown, never where they are used.
 page.LONGEST = 26;
+// The end of a long name stays: there two settings of one method differ.
 page.cut = (name) => page.plain(name.length > page.LONGEST
-  ? `${name.slice(0, page.LONGEST - 1)}…` : name);
+  ? `${name.slice(0, page.LONGEST / 2 - 1)}…${name.slice(-page.LONGEST / 2)}` : name);
 page.categories = (names, changes = {}) => page.axis({
   type: "category", tickmode: "array", tickvals: names.map(page.plain),
   ticktext: names.map(page.cut),
