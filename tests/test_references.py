@@ -56,7 +56,9 @@ def test_settings_reach_methods_and_families() -> None:
         ("methods", "wachter(speed=1)", "has no setting 'speed'; expected one of: "),
         ("methods", "wachter(", "expected a name, or name(setting=value)"),
         ("families", "bootstrap(replicates=0)", "replicates must be a whole number of 1 or more"),
-        ("families", "bootstrap(replicates='x')", "must be a whole number of 1 or more; got 'x'"),
+        ("families", "bootstrap(replicates='x')", "replicates has to be like 25; got 'x'"),
+        ("families", "bootstrap(replicates=2.5)", "replicates has to be like 25; got 2.5"),
+        ("methods", "wachter(penalty=True)", "penalty has to be like 1.0; got True"),
         ("methods", {"quantile": 0.7}, "{'quantile': 0.7} has no 'name'"),
     ],
 )

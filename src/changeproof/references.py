@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, Self
 
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
 
+# What a value has to be if the default is one; whatever else a default is says nothing.
+KINDS = (bool, Integral, Real, str)
 # The key of the name where a plan gives a reference as a table.
 NAME = "name"
 
@@ -55,11 +58,17 @@ class Configurable:
     @classmethod
     def named(cls, name: str, settings: Mapping[str, Any]) -> Self:
         """Return one with these settings, under the name by which it was asked for."""
-        unknown = [key for key in settings if key not in cls.setting_names()]
-        if unknown:
-            known = ", ".join(cls.setting_names())
-            expected = f"expected one of: {known}" if known else "it has none"
-            raise InputError(f"{name!r} has no setting {unknown[0]!r}; {expected}")
+        known = inspect.signature(cls).parameters
+        for key, value in settings.items():
+            if key not in known:
+                expected = f"expected one of: {', '.join(known)}" if known else "it has none"
+                raise InputError(f"{name!r} has no setting {key!r}; {expected}")
+            default = known[key].default
+            kind = next((kind for kind in KINDS if isinstance(default, kind)), object)
+            if not isinstance(value, kind) or (
+                kind in (Integral, Real) and isinstance(value, bool)
+            ):
+                raise InputError(f"{name!r}: {key} has to be like {default!r}; got {value!r}")
         try:
             made = cls(**settings)
         except InputError:

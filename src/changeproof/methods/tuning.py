@@ -17,6 +17,8 @@ def candidates(method: Method) -> list[Method]:
     Settings that were given by hand are left as they are, the others are tuned.
     """
     given = method.given_settings()
+    if not given:
+        return [*type(method).tuning_candidates()] or [method]
     found: dict[str, Method] = {}
     for candidate in type(method).tuning_candidates():
         settings = {**candidate.settings(), **given}
