@@ -92,6 +92,14 @@ def _unpacked(thing: Any) -> Any:
     return thing.unpacked() if isinstance(thing, Parcel) else thing
 
 
+def _opened(kit: Ingredients) -> Ingredients | InputError:
+    """Return ingredients as objects, or why they cannot be had here."""
+    try:
+        return Ingredients(*map(_unpacked, kit))
+    except InputError as error:
+        return error
+
+
 def _group(pieces: Sequence[Piece], kits: _Kits, store: Store) -> Group:
     """Collect what pieces need that is in the store; the rest they make for each other."""
     ordered = sorted(pieces, key=lambda piece: list(Kind).index(piece.kind))
@@ -115,22 +123,26 @@ def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _compute_group(group: Group) -> list[Finished]:
     inputs, finished = dict(group.inputs), []
-    for piece, kit in group.pieces:
-        item = _compute(piece, kit, inputs)
-        if item.content is not None:
-            inputs[piece.fingerprint] = item.content
-        finished.append(item)
+    # Opened first: only libraries that are imported by then are kept to one thread.
+    kits = [(piece, _opened(kit)) for piece, kit in group.pieces]
+    with one_thread():
+        for piece, kit in kits:
+            item = _compute(piece, kit, inputs)
+            if item.content is not None:
+                inputs[piece.fingerprint] = item.content
+            finished.append(item)
     return finished
 
 
-def _compute(piece: Piece, kit: Ingredients, inputs: dict[str, bytes]) -> Finished:
+def _compute(piece: Piece, kit: Ingredients | InputError, inputs: dict[str, bytes]) -> Finished:
     wall, processor = time.perf_counter(), time.process_time()
     spent = partial(_spent, wall, processor)
     if any(part.fingerprint not in inputs for part in piece.inputs):
         return Finished(piece, None, spent())
     try:
-        with one_thread():
-            made = compute(piece, Ingredients(*map(_unpacked, kit)), inputs)
+        if isinstance(kit, InputError):
+            raise kit
+        made = compute(piece, kit, inputs)
     except Exception as error:
         # Not hidden: the runner goes on with what it can and then fails with all of these.
         refused = isinstance(error, InputError)

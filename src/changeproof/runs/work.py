@@ -171,13 +171,18 @@ def _factuals(piece: Piece, context: Context) -> Factuals:
 def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Put a method's answers to a family's changed models, kept or made again."""
     asked, bank = piece.inputs
-    table = table_from_bytes(inputs[asked.fingerprint])
-    answers = Counterfactuals.from_frame(table, using.task.feature_names)
+    answers = _kept_answers(inputs[asked.fingerprint], tuple(using.task.feature_names))
     stack = _kept_stack(inputs[bank.fingerprint])
     if stack is None:
         stack = _bank(_base(bank.inputs[0], using, inputs), _family(using)).stack
     survived = survival(answers, stack)
     return Made(arrays_to_bytes({"row_id": answers.row_ids, "survived": survived}))
+
+
+@lru_cache(maxsize=32)
+def _kept_answers(content: bytes, feature_names: tuple[str, ...]) -> Counterfactuals:
+    """Return a method's answers; they are put to one family after the other."""
+    return Counterfactuals.from_frame(table_from_bytes(content), feature_names)
 
 
 @lru_cache(maxsize=1)
