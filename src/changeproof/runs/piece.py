@@ -37,9 +37,10 @@ class Piece:
     fingerprint: str
     method: str = ""
     family: str = ""
-    inputs: tuple[Piece, ...] = field(default=(), repr=False)
-    factuals: int = 0
-    rows: tuple[int, ...] | None = field(default=None, repr=False)
+    # What follows is part of the fingerprint, or says how to compute the piece.
+    inputs: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
+    factuals: int = field(default=0, compare=False)
+    rows: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
     wave: int = field(default=0, compare=False, repr=False)
     cost: float = field(default=0.01, compare=False)
 

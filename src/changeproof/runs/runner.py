@@ -159,7 +159,7 @@ def _run_waves(
                 lost.add(item.piece)
                 failures += [item] if item.failure is not None else []
             observer.finished(item)
-        left = [piece for piece in left if piece not in wave]
+        left = [piece for piece in left if piece.wave > number]
     session = Session(
         started=started,
         jobs=workers,
