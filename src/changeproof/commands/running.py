@@ -135,7 +135,7 @@ def status(
     if timings:
         print_timings(directory, resolve(plan, directory).pieces)
     else:
-        print_inventory(directory, plan, take_inventory(plan, directory))
+        print_inventory(directory, take_inventory(plan, directory))
 
 
 def diagnose_apds_radius(

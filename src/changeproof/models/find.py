@@ -77,7 +77,7 @@ def with_alternatives(
         learner.configurations()
     if replacements is not None:
         learner.replacement_learners = tuple(_parsed(other, unpickle) for other in replacements)
-    elif not isinstance(learner, NetworkLearner) and not learner.replacement_learners:
+    elif "hidden" not in learner.follows and not learner.replacement_learners:
         others = [_parsed(other, False) for other in REPLACEMENTS]
         learner.replacement_learners = tuple(o for o in others if o.name != learner.name)
     return learner

@@ -14,7 +14,6 @@ from changeproof.datasets.builtin import dataset_records
 from changeproof.registry import Registry
 from changeproof.report.terminal.tables import print_table, say
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.plan import Plan
 from changeproof.runs.runner import count_by_kind
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import largest_memory, sessions, timings_table
@@ -36,7 +35,7 @@ NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
 }
 
 
-def print_inventory(folder: Path, plan: Plan, inventory: Inventory) -> None:
+def print_inventory(folder: Path, inventory: Inventory) -> None:
     """Print what is done, damaged and missing."""
     console = Console()
     states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
