@@ -14,7 +14,7 @@ import pandas as pd
 from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import builtin_family_names
-from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
 from changeproof.datasets.table_file import read_table
@@ -49,6 +49,7 @@ def evaluate(
     base_seeds: Sequence[int] = BASE_SEEDS,
     factuals: int = FACTUALS,
     rows: Sequence[int] | None = None,
+    realisable: bool | None = None,
     jobs: int | None = None,
     observer: Observer | None = None,
     publish: bool | None = None,
@@ -82,6 +83,9 @@ def evaluate(
         Training configurations of a scikit-learn model, and models that may replace yours.
     base_seeds, factuals, rows
         Seeds of the base models, the most people to explain per base model, or their row ids.
+    realisable
+        Whether people are only told what they can do (see `Action`), or answers are tested as
+        published. By default they are realisable, but on the paper's datasets.
     jobs, observer
         See `run`.
     publish
@@ -119,6 +123,7 @@ def evaluate(
         "model": model if isinstance(model, str) else object_reference(learner),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else tuple(replacements),
+        "realisable": known.name not in paper_datasets() if realisable is None else realisable,
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)

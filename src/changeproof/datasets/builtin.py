@@ -46,6 +46,11 @@ def dataset_names() -> tuple[str, ...]:
     return tuple(dataset_records())
 
 
+def paper_datasets() -> tuple[str, ...]:
+    """Return the names of the paper's datasets."""
+    return dataset_names()
+
+
 @cache
 def load_task(name: str) -> Task:
     """Load an embedded dataset, after checking it against its recorded hash.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.datasets.action import Action
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, understand
 from changeproof.datasets.feature import Feature, refuse_first
@@ -33,6 +34,8 @@ def own_task(
     drop: Sequence[str] = (),
     missing: Missing = "refuse",
     split: str | Split | None = None,
+    actions: Mapping[str, Action | Mapping[str, Any]] | None = None,
+    most_changes: int | None = None,
 ) -> Task:
     """Make a task of a table.
 
@@ -63,6 +66,11 @@ def own_task(
     split
         A column that says train, update, validation or test, or a `Split`. By default the
         stratified split of the protocol.
+    actions
+        What may change, by feature: ``{"age": {"change": "increase"}, "sex": {"change": "none"}}``
+        or `Action` objects. Other features may change freely, inside the range of the data.
+    most_changes
+        The most features that may change at once.
 
     Examples
     --------
@@ -90,7 +98,7 @@ def own_task(
         raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
-    return Task(chosen, encoded, labels, parts, features, ids)
+    return Task(chosen, encoded, labels, parts, features, ids, actions, most_changes)
 
 
 def checked_name(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +18,8 @@ class DatasetFile(BaseModel):
     """The keys of a dataset file; they mean what they mean to `own_task`.
 
     `data` is a path relative to the dataset file, `id` is the id column, and the name is that of
-    the dataset file where none is given.
+    the dataset file where none is given. `features` are tables of what may change, one per feature:
+    see `Action`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -32,6 +33,8 @@ class DatasetFile(BaseModel):
     drop: list[str] = []
     missing: Missing = "refuse"
     split: str | None = None
+    features: dict[str, dict[str, Any]] = {}
+    most_changes: int | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -49,7 +52,13 @@ def load_dataset(path: str | Path) -> Task:
     given = DatasetFile.read(path)
     try:
         name = default_name(path) if given.name is None else checked_name(given.name)
-        others = given.model_dump(exclude={"data", "name", "id"})
-        return own_task(path.parent / given.data, name=name, id_column=given.id, **others)
+        others = given.model_dump(exclude={"data", "name", "id", "features"})
+        return own_task(
+            path.parent / given.data,
+            name=name,
+            id_column=given.id,
+            actions=given.features,
+            **others,
+        )
     except InputError as error:
         raise InputError(f"dataset file {path}: {error}") from None

@@ -2,7 +2,7 @@
 
 The file has one row per row of the task: its row id, its label, the id that people gave it, and
 the encoded columns, called by their position and name. The four parts of the split are lists in
-the first row. Names, types and features are JSON in the schema's metadata.
+the first row. Names, types, features and what may change are JSON in the schema's metadata.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def task_to_bytes(task: Task) -> bytes:
             {key: _to_json(value) for key, value in asdict(feature).items()}
             for feature in task.features
         ],
+        "actions": {name: a.model_dump() for name, a in task.declared.items()},
+        "most_changes": task.most_changes,
     }
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
     sink = pa.BufferOutputStream()
@@ -112,6 +114,8 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
             for feature in described["features"]
         ],
         ids,
+        described["actions"],
+        described["most_changes"],
     )
 
 

@@ -3,56 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.model_selection import train_test_split
 
+from changeproof.datasets.action import Action, checked_actions, checked_most
+from changeproof.datasets.actions import Actions, Scales
+from changeproof.datasets.decimals import unscaled
 from changeproof.datasets.feature import Feature, checked_features, numeric_features
+from changeproof.datasets.split import PARTS as PARTS
+from changeproof.datasets.split import Part as Part
+from changeproof.datasets.split import Split as Split
 from changeproof.errors import InputError
+from changeproof.model import Booleans, Integers
 from changeproof.model import Floats as Floats
-from changeproof.model import Integers
 
-Part = Literal["train", "update", "validation", "test"]
-PARTS: tuple[Part, ...] = ("train", "update", "validation", "test")
-SPLIT_SEED = 2026
 SMALLEST_SCALE = 1e-8
-
-
-@dataclass(frozen=True)
-class Split:
-    """Positions of the rows in the four parts of a task."""
-
-    train: Integers
-    update: Integers
-    validation: Integers
-    test: Integers
-
-    @classmethod
-    def stratified(cls, labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED) -> Self:
-        """Cut into 50 % train, 10 % update pool, 10 % validation and 30 % test."""
-        counts = np.bincount(labels, minlength=2)
-        if len(labels) < 20 or counts.min() < 10:
-            raise InputError(
-                f"the protocol's split needs at least 20 rows and 10 of each label; "
-                f"got {len(labels)} rows, {counts[0]} adverse and {counts[1]} favourable"
-            )
-
-        def cut(positions: Integers, share: float) -> tuple[Integers, Integers]:
-            first, second = train_test_split(
-                positions, train_size=share, stratify=labels[positions], random_state=seed
-            )
-            return first, second
-
-        train, rest = cut(np.arange(len(labels)), 0.5)
-        update, remainder = cut(rest, 0.2)
-        validation, test = cut(remainder, 0.25)
-        return cls(train, update, validation, test)
 
 
 class Task:
@@ -73,6 +43,10 @@ class Task:
         numeric feature of its own.
     ids
         What people call the rows, one per row; by default the row ids.
+    actions
+        What may change about features, by name: an `Action`, or its settings as a mapping.
+    most_changes
+        The most features that may change at once; any number by default.
     """
 
     def __init__(
@@ -83,6 +57,8 @@ class Task:
         split: Split | None = None,
         features: Sequence[Feature] | None = None,
         ids: Sequence[Any] | None = None,
+        actions: Mapping[str, Action | Mapping[str, Any]] | None = None,
+        most_changes: int | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
@@ -92,6 +68,16 @@ class Task:
         given = numeric_features(frame) if features is None else features
         self.features = checked_features(name, given, self.n_features)
         self.given_ids = _checked_ids(name, ids, len(frame))
+        self.declared = checked_actions(self.features, actions)
+        self.most_changes = checked_most(most_changes)
+        if self.declared and not any(self.actions.changeable):
+            raise InputError(f"task {name!r}: no feature may change; expected at least one")
+
+    @cached_property
+    def actions(self) -> Actions:
+        """What may change about people, and which rows they may be told."""
+        scales = Scales(self.mean, self.scale, self.distance_scale)
+        return Actions(self.features, self._raw, scales, self.declared, self.most_changes)
 
     def __repr__(self) -> str:
         rows, features = self.frame.shape
@@ -171,6 +157,21 @@ class Task:
             {feature.name: feature.decode(raw[:, feature.columns]) for feature in self.features}
         )
 
+    def told(self, rows: Floats) -> pd.DataFrame:
+        """Return standardised rows as people are told them: the original features, exactly.
+
+        Numbers are the shortest decimals that `encoded` turns into these very rows again, whole
+        ones as integers. Of a realisable row, categories are whole as well, so nothing is lost.
+        """
+        frame = self.decoded(rows)
+        for feature in self.features:
+            column = feature.columns[0]
+            if not feature.categories:
+                exact = unscaled(rows[:, column], self.mean[column], self.scale[column])
+                whole = bool((np.isfinite(exact) & (exact == np.rint(exact))).all())
+                frame[feature.name] = exact.astype(np.int64) if whole else exact
+        return frame
+
     @cached_property
     def _standardised(self) -> Floats:
         return self.standardise(self._raw)
@@ -202,15 +203,33 @@ class Task:
         """What one unit of distance is, per standardised feature.
 
         The training median absolute deviation; the standard deviation where that vanishes;
-        one where both do.
+        one where both do. A stated cost replaces it.
         """
         train = self.rows("train")
         mad = np.median(np.abs(train - np.median(train, axis=0)), axis=0)
-        return np.where(mad < SMALLEST_SCALE, _deviation(train), mad)
+        scale = np.where(mad < SMALLEST_SCALE, _deviation(train), mad)
+        for feature in self.features:
+            action = self.declared.get(feature.name)
+            if action is not None and action.cost is not None:
+                columns = list(feature.columns)
+                # Another category is a change of two columns.
+                columns_moved = 2.0 if feature.kind == "categorical" else 1.0
+                scale[columns] = columns_moved / (action.cost * self.scale[columns])
+        return scale
+
+    @cached_property
+    def _varying(self) -> Booleans | slice:
+        """The columns that distances are about: those with more than one value."""
+        varying = np.asarray((self._raw != self._raw[0]).any(axis=0))
+        return slice(None) if varying.all() or not varying.any() else varying
 
     def distances(self, rows: Floats, others: Floats) -> Floats:
-        """Return the mean change per feature, in units of its typical deviation, row by row."""
-        return np.asarray((np.abs(others - rows) / self.distance_scale).mean(axis=1))
+        """Return the mean change per feature, in units of its typical deviation, row by row.
+
+        Columns with one value only do not count.
+        """
+        changes = np.abs(others - rows) / self.distance_scale
+        return np.asarray(changes[:, self._varying].mean(axis=1))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -225,6 +244,8 @@ class Task:
             digest.update(repr(self.features).encode())
         if self.given_ids is not None:
             digest.update(repr(self.given_ids).encode())
+        if self.declared or self.most_changes is not None:
+            digest.update(repr((self.declared, self.most_changes)).encode())
         return digest.hexdigest()
 
 

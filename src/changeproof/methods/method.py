@@ -1,7 +1,7 @@
 """The contract of a method: fit once per base model, then answer a batch of people.
 
 An author writes `_search` and, where something is to be prepared, `_prepare`. Everything that is
-reported about the answers (found, changed, base-valid, time) is measured here.
+reported about the answers (found, changed, realisable, base-valid, time) is measured here.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.methods.answers import ALREADY_FAVOURABLE as ALREADY_FAVOURABLE
+from changeproof.methods.answers import BUDGET as BUDGET
+from changeproof.methods.answers import FACTUAL_NOT_FINITE as FACTUAL_NOT_FINITE
+from changeproof.methods.answers import FOUND, NOTHING_LEFT, Realisation, shared_out
+from changeproof.methods.answers import NOT_FINITE as NOT_FINITE
+from changeproof.methods.answers import NOT_FOUND as NOT_FOUND
+from changeproof.methods.answers import UNCHANGED as UNCHANGED
+from changeproof.methods.answers import Counterfactuals as Counterfactuals
+from changeproof.methods.realising import realised
 from changeproof.model import Access, Booleans, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.references import Configurable
-
-FOUND = "found"
-NOT_FOUND = "nothing found"
-UNCHANGED = "candidate equals the factual"
-NOT_FINITE = "candidate is not finite"
-FACTUAL_NOT_FINITE = "factual has missing or infinite values"
-ALREADY_FAVOURABLE = "factual is already favourable"
-BUDGET = "work budget used up"
-# Whoever has these outcomes was not searched for.
-NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +38,15 @@ class Context:
     """What a method may see: a task, the base model on it, the base seed and the kind of model.
 
     `learner` trains models of the method's own. In a run it refuses the recipes of the changed
-    models that the method is evaluated on.
+    models that the method is evaluated on. `actions` says what people may be told; it is None
+    where answers are tested as published, whatever they are.
     """
 
     task: Task
     model: Model
     base_seed: int
     learner: PrivateLearner = field(default_factory=lambda: PrivateLearner(NetworkLearner()))
+    actions: Actions | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,82 +86,6 @@ class Candidates:
     diagnostics: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Counterfactuals:
-    """A method's checked answers, one per factual.
-
-    Attributes
-    ----------
-    row_ids, factuals
-        Who asked.
-    rows
-        The counterfactuals, standardised; NaN where there is none.
-    outcomes
-        "found", or why there is none.
-    base_valid
-        Whether the base model calls the counterfactual favourable.
-    seconds
-        Time per request: that of the batch, shared out evenly; NaN where it is not known.
-    diagnostics
-        The method's own columns.
-    """
-
-    row_ids: Integers
-    factuals: Floats
-    rows: Floats
-    outcomes: npt.NDArray[np.str_]
-    base_valid: Booleans
-    seconds: Floats
-    diagnostics: dict[str, npt.NDArray[Any]]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def found(self) -> Booleans:
-        """Which requests were answered with a finite, changed candidate."""
-        return np.asarray(self.outcomes == FOUND)
-
-    def to_frame(self, feature_names: Sequence[str]) -> pd.DataFrame:
-        """Return a tidy table: row id, outcome, validity, diagnostics, features.
-
-        Times are left out, so that equal answers give equal tables.
-        """
-        columns: dict[str, npt.NDArray[Any]] = {
-            "row_id": self.row_ids,
-            "outcome": self.outcomes.astype(object),
-            "base_valid": self.base_valid,
-        }
-        columns |= {f"diagnostic:{name}": values for name, values in self.diagnostics.items()}
-        for prefix, rows in (("factual", self.factuals), ("counterfactual", self.rows)):
-            columns |= {f"{prefix}:{name}": rows[:, i] for i, name in enumerate(feature_names)}
-        return pd.DataFrame(columns)
-
-    @classmethod
-    def from_frame(
-        cls, frame: pd.DataFrame, feature_names: Sequence[str], search_seconds: float = np.nan
-    ) -> Self:
-        """Undo `to_frame`; the time of the whole search comes from elsewhere, if it is known."""
-
-        def rows(prefix: str) -> Floats:
-            return frame[[f"{prefix}:{name}" for name in feature_names]].to_numpy(np.float64)
-
-        outcomes = np.asarray(frame["outcome"].to_list(), dtype=np.str_)
-        return cls(
-            frame["row_id"].to_numpy(np.int64),
-            rows("factual"),
-            rows("counterfactual"),
-            outcomes,
-            frame["base_valid"].to_numpy(np.bool_),
-            _shared_out(search_seconds, ~np.isin(outcomes, NOT_ASKED)),
-            {
-                str(name).removeprefix("diagnostic:"): frame[name].to_numpy()
-                for name in frame.columns
-                if str(name).startswith("diagnostic:")
-            },
-        )
-
-
 class Method(Configurable, ABC):
     """A way to give recourse on a fixed model.
 
@@ -171,6 +96,9 @@ class Method(Configurable, ABC):
 
     summary: ClassVar[str]
     needs: ClassVar[Access] = Access.PREDICTIONS
+    # Whether answers that people may not be told are mended; counterfactuals that were told by
+    # somebody else are not.
+    realises: ClassVar[bool] = True
 
     context: Context
 
@@ -197,13 +125,9 @@ class Method(Configurable, ABC):
                 f"method {self.name!r}: expected factuals of shape (n, {task.n_features}); "
                 f"got {factuals.rows.shape}"
             )
-        outcomes = np.full(len(factuals), FOUND, dtype=object)
-        finite = np.asarray(np.isfinite(factuals.rows).all(axis=1))
-        outcomes[~finite] = FACTUAL_NOT_FINITE
-        adverse = finite.copy()
-        adverse[finite] = ~self.context.model.favourable(factuals.rows[finite])
-        outcomes[finite & ~adverse] = ALREADY_FAVOURABLE
-        asked = factuals[adverse]
+        outcomes = self._need_not_ask(factuals)
+        asking = np.asarray(outcomes == FOUND, dtype=np.bool_)
+        asked = factuals[asking]
         before = asked.rows.copy()
         started = time.perf_counter()
         if len(asked):
@@ -213,9 +137,18 @@ class Method(Configurable, ABC):
         elapsed = time.perf_counter() - started
         self._check(candidates, asked, before)
         rows = np.full(factuals.rows.shape, np.nan)
-        rows[adverse] = candidates.rows
-        outcomes[adverse] = _outcomes(candidates, asked.rows)
+        rows[asking] = candidates.rows
+        outcomes[asking] = _outcomes(candidates, asked.rows)
         rows[outcomes != FOUND] = np.nan
+        diagnostics = {name: _spread(v, asking) for name, v in candidates.diagnostics.items()}
+        realisation = None
+        if self.context.actions is not None:
+            raw = rows.copy()
+            realisation = self._realise(self.context.actions, factuals.rows, rows, outcomes)
+            if "certified" in diagnostics:
+                # What was certified is the method's own row, to the byte.
+                same = np.asarray((rows == raw).all(axis=1))
+                diagnostics["certified"] = diagnostics["certified"].astype(bool) & same
         found = np.asarray(outcomes == FOUND, dtype=np.bool_)
         base_valid = np.zeros(len(factuals), dtype=np.bool_)
         base_valid[found] = self.context.model.favourable(rows[found])
@@ -225,9 +158,50 @@ class Method(Configurable, ABC):
             rows,
             outcomes.astype(np.str_),
             base_valid,
-            _shared_out(elapsed, adverse),
-            {name: _spread(v, adverse) for name, v in candidates.diagnostics.items()},
+            shared_out(elapsed, asking),
+            diagnostics,
+            realisation,
         )
+
+    def _need_not_ask(self, factuals: Factuals) -> npt.NDArray[np.object_]:
+        """Return for everybody why nothing is searched for them, or "found", to begin with."""
+        outcomes = np.full(len(factuals), FOUND, dtype=object)
+        finite = np.asarray(np.isfinite(factuals.rows).all(axis=1))
+        outcomes[~finite] = FACTUAL_NOT_FINITE
+        adverse = finite.copy()
+        adverse[finite] = ~self.context.model.favourable(factuals.rows[finite])
+        outcomes[finite & ~adverse] = ALREADY_FAVOURABLE
+        if self.context.actions is not None:
+            reasons = self.context.actions.refusals(factuals.rows[adverse])
+            outcomes[adverse] = [reason or FOUND for reason in reasons]
+        return outcomes
+
+    def _realise(
+        self,
+        actions: Actions,
+        factuals: Floats,
+        rows: Floats,
+        outcomes: npt.NDArray[np.object_],
+    ) -> Realisation:
+        """Make rows realisable, in place, or say in their outcomes why they are not."""
+        found = np.flatnonzero(outcomes == FOUND)
+        own, people = rows[found], factuals[found]
+        told, broken, valid = realised(actions, self.context.model, people, own)
+        if not self.realises:
+            told = own
+        for i, place in enumerate(found.tolist()):
+            if (told[i] == people[i]).all():
+                outcomes[place] = NOTHING_LEFT
+        still = actions.breaches(people, told)
+        for i in np.flatnonzero(still.any).tolist():
+            outcomes[found[i]] = still.words[i]
+        rows[found] = told
+        rows[outcomes != FOUND] = np.nan
+        how = np.full(len(rows), "", dtype=object)
+        raw_valid, distance = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), np.nan)
+        how[found], raw_valid[found] = broken.first, valid
+        distance[found] = self.context.task.distances(people, own)
+        return Realisation(how, raw_valid, distance)
 
     def _prepare(self) -> None:
         """Do what is done once per base model."""
@@ -263,11 +237,6 @@ class Method(Configurable, ABC):
                     f"method {self.name!r} returned {len(values)} values of {name!r} "
                     f"for {len(asked)} factuals"
                 )
-
-
-def _shared_out(seconds: float, asked: Booleans) -> Floats:
-    """Return the time per request: none for whom nothing was searched, NaN if it is not known."""
-    return np.asarray(asked * (seconds / max(1, int(asked.sum()))), dtype=np.float64)
 
 
 def _outcomes(candidates: Candidates, factuals: Floats) -> npt.NDArray[np.object_]:

@@ -26,9 +26,10 @@ class Piece:
     """One finished or unfinished bit of a run.
 
     `method` and `family` say whose it is, where it is somebody's. `factuals` limits the requests,
-    `rows` names them. `wave` says with which others it can be computed side by side, after those
-    of earlier waves. `cost` is a rough guess of the seconds that it takes, for progress bars and
-    for starting long pieces first.
+    `rows` names them, and `realisable` says that people are only told what they can do. `wave`
+    says with which others it can be computed side by side, after those of earlier waves. `cost`
+    is a rough guess of the seconds that it takes, for progress bars and for starting long pieces
+    first.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Piece:
     inputs: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
     factuals: int = field(default=0, compare=False)
     rows: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
+    realisable: bool = field(default=False, compare=False, repr=False)
     wave: int = field(default=0, compare=False, repr=False)
     cost: float = field(default=0.01, compare=False)
 

@@ -84,6 +84,9 @@ class Plan(BaseModel):
         Training configurations of a scikit-learn model: parameters and the values they take.
     replacements
         Models that may take its place, as further values of the architecture family.
+    realisable
+        Whether people are only told what they can do: one category, whole steps, inside the
+        range, and no change that the dataset forbids. If not, answers are tested as published.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
     left_out
@@ -101,6 +104,7 @@ class Plan(BaseModel):
     model: str = DEFAULT_MODEL
     grid: dict[str, tuple[Any, ...]] | None = None
     replacements: tuple[str, ...] | None = None
+    realisable: bool = False
     counterfactuals: dict[str, str] = Field(default_factory=dict)
     left_out: dict[str, str] = Field(default_factory=dict)
 

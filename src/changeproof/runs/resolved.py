@@ -213,7 +213,15 @@ def _bank(run: ResolvedRun, base: Piece, family: str) -> Piece:
 
 def _tuning(run: ResolvedRun, base: Piece, method: str) -> Piece:
     """Return the piece of a method's tuning table."""
-    tuning = replace(base, kind=Kind.TUNING, method=method, inputs=(base,), wave=1, cost=1.0)
+    tuning = replace(
+        base,
+        kind=Kind.TUNING,
+        method=method,
+        inputs=(base,),
+        realisable=run.plan.realisable,
+        wave=1,
+        cost=1.0,
+    )
     maker = run.methods[method].fingerprint
     return _marked(tuning, maker, "methods.tuning", "evaluation.factuals")
 
@@ -229,6 +237,7 @@ def _answers(run: ResolvedRun, base: Piece, method: str, tuning: Piece | None) -
         inputs=(base,) if tuning is None else (base, tuning),
         factuals=plan.factuals,
         rows=plan.rows,
+        realisable=plan.realisable,
         wave=2,
         cost=answering_cost(task, run.learner, method, asked),
     )
@@ -245,6 +254,7 @@ def _survival(answers: Piece, bank: Piece) -> Piece:
         inputs=(answers, bank),
         factuals=0,
         rows=None,
+        realisable=False,
         wave=3,
         cost=0.02,
     )
@@ -256,7 +266,10 @@ def _marked(piece: Piece, maker: str, *modules: str) -> Piece:
 
     `maker` is the fingerprint of its method or family, `modules` is the code of ours beside it.
     """
+    # Answers as published need not know that there are others.
+    realisable = {"realisable": True} if piece.realisable else {}
     mark = fingerprint(
+        **realisable,
         kind=piece.kind,
         inputs=[part.fingerprint for part in piece.inputs],
         method=piece.method,

@@ -130,11 +130,12 @@ def _bank(base: _Base, family: Family) -> Bank:
     return build_bank(base.task, BaseModel(base.seed, _model(base)), [family], base.learner)
 
 
-def _context(base: _Base, using: Ingredients) -> Context:
+def _context(piece: Piece, base: _Base, using: Ingredients) -> Context:
     model = _model(base)
     reserved = partial(_reserved, base, using.families)
     learner = PrivateLearner(using.learner, reserved)
-    return Context(using.task, model, base.seed, learner)
+    actions = using.task.actions if piece.realisable else None
+    return Context(using.task, model, base.seed, learner, actions)
 
 
 @lru_cache(maxsize=2)
@@ -145,7 +146,7 @@ def _reserved(base: _Base, families: tuple[Family, ...]) -> frozenset[str]:
 
 def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Score a method's candidate settings on validation rows."""
-    context = _context(_base(piece.inputs[0], using, inputs), using)
+    context = _context(piece, _base(piece.inputs[0], using, inputs), using)
     factuals = tuning_factuals(context.task, context.model, piece.base_seed)
     return Made(table_to_bytes(tune(candidates(_method(using)), context, factuals)))
 
@@ -153,7 +154,7 @@ def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) 
 def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Have a method answer the people of a base model."""
     base, *tuned = piece.inputs
-    context = _context(_base(base, using, inputs), using)
+    context = _context(piece, _base(base, using, inputs), using)
     method = candidates(_method(using))[0]
     for tuning in tuned:
         method = chosen(method, table_from_bytes(inputs[tuning.fingerprint]))

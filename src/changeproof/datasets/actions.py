@@ -1,0 +1,248 @@
+"""What people may be told on a task: which rows are realisable for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from changeproof.datasets.action import Action
+from changeproof.datasets.breaches import Breaches, find_breaches
+from changeproof.datasets.decimals import written_decimals
+from changeproof.datasets.feature import Feature
+from changeproof.datasets.rules import Rules, as_rules
+from changeproof.model import Booleans, Floats, Integers
+
+# A number within this share of its size (and of its deviation) of another is that number.
+SAME = 1e-9
+OUTSIDE = "outside the allowed range"
+
+
+class Scales(NamedTuple):
+    """Per encoded column: training mean and deviation, and what is one unit of distance."""
+
+    mean: Floats
+    scale: Floats
+    distance: Floats
+
+
+class Actions:
+    """What may change about the people of a task.
+
+    A row is realisable for a person if it has exactly one of each feature's categories, whole
+    steps, nothing outside of the range, and no change that is not allowed. What a person has now
+    may always stay.
+
+    Parameters
+    ----------
+    features
+        The features of the task.
+    raw
+        All its rows, encoded, in the units of the data.
+    scales
+        How its columns are standardised.
+    declared
+        What was said of features, by name. Others may change freely, in the data's range.
+    most_changes
+        The most features that may change at once.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        raw: Floats,
+        scales: Scales,
+        declared: Mapping[str, Action],
+        most_changes: int | None = None,
+    ) -> None:
+        self.features = tuple(features)
+        self.declared = dict(declared)
+        self.most_changes = most_changes
+        self.scales = scales
+        self.of = [self.declared.get(feature.name, Action()) for feature in features]
+        self.data_range = raw.min(axis=0), raw.max(axis=0)
+        self.decimals = written_decimals(features, raw, scales.scale)
+
+    @cached_property
+    def changeable(self) -> tuple[bool, ...]:
+        """Which features may change at all; a constant one may not."""
+        low, high = self.rules.low, self.rules.high
+        return tuple(
+            action.change != "none"
+            and (
+                bool(feature.categories) or bool(low[feature.columns[0]] < high[feature.columns[0]])
+            )
+            for feature, action in zip(self.features, self.of, strict=True)
+        )
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The same as arrays, for kernels."""
+        return as_rules(self)
+
+    def refusals(self, factuals: Floats) -> list[str]:
+        """Return for every person why no row is allowed: who is outside a stated range now."""
+        reasons = [""] * len(factuals)
+        raw = self.raw(factuals)
+        for feature, action in zip(self.features, self.of, strict=True):
+            if action.low is None and action.high is None:
+                continue
+            column = feature.columns[0]
+            own, slack = raw[:, column], self.slack(raw, column)
+            low, high = self.rules.low[column], self.rules.high[column]
+            for i in np.flatnonzero((own < low - slack) | (own > high + slack)):
+                shown = f"{own[i]:.{self.decimals[self.features.index(feature)]}f}"
+                reasons[i] = reasons[i] or (
+                    f"{feature.name} is {shown}, {OUTSIDE} {low:g} to {high:g}"
+                )
+        return reasons
+
+    def bounds(self, factuals: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the most that every column may be for every person.
+
+        Standardised. Whole steps, and that there is one category, are left out.
+        """
+        rules = self.rules
+        low, high = self.scaled(rules.low), self.scaled(rules.high)
+        lows, highs = np.minimum(low, factuals), np.maximum(high, factuals)
+        raw = self.raw(factuals)
+        for feature, action in zip(self.features, self.of, strict=True):
+            columns = list(feature.columns)
+            if feature.kind == "categorical":
+                allowed = self.categories(factuals, feature)
+                mean, scale = self.scales.mean[columns], self.scales.scale[columns]
+                none, all_of_it = -mean / scale, (1.0 - mean) / scale
+                own = raw[:, columns] >= 0.5
+                alone = allowed.sum(axis=1) == 1
+                lows[:, columns] = np.where(own & alone[:, None], all_of_it, none)
+                highs[:, columns] = np.where(allowed, all_of_it, none)
+                continue
+            column = columns[0]
+            stays_low = action.change in ("none", "increase")
+            stays_high = action.change in ("none", "decrease")
+            if feature.kind == "binary" and action.change in ("increase", "decrease"):
+                upwards = (rules.ranks[column] == 0) == (action.change == "increase")
+                stays_low, stays_high = upwards, not upwards
+            if stays_low:
+                lows[:, column] = factuals[:, column]
+            if stays_high:
+                highs[:, column] = factuals[:, column]
+        return lows, highs
+
+    def categories(self, factuals: Floats, feature: Feature) -> Booleans:
+        """Return which categories [people, categories] of a feature people may have."""
+        columns = list(feature.columns)
+        own = self.raw(factuals)[:, columns].argmax(axis=1)
+        change = self.of[self.features.index(feature)].change
+        order = self.rules.ranks[columns]
+        allowed = np.ones((len(factuals), len(columns)), dtype=np.bool_)
+        if change == "none":
+            allowed[:] = False
+        elif change == "increase":
+            allowed = order[None, :] > order[own][:, None]
+        elif change == "decrease":
+            allowed = order[None, :] < order[own][:, None]
+        allowed[np.arange(len(own)), own] = True
+        return allowed
+
+    def project(self, factuals: Floats, rows: Floats) -> Floats:
+        """Return the nearest realisable rows, in the distance of the task.
+
+        Parameters
+        ----------
+        factuals
+            People [people, columns], standardised.
+        rows
+            One row per person [people, columns], or several [people, rows, columns].
+        """
+        from changeproof.datasets.realising import project_rows
+
+        several = np.array(rows if rows.ndim == 3 else rows[:, None], dtype=np.float64)
+        project_rows(several, np.ascontiguousarray(factuals), self.rules)
+        return several if rows.ndim == 3 else several[:, 0]
+
+    def sample(
+        self,
+        factuals: Floats,
+        centres: Floats,
+        radii: Floats,
+        generator: np.random.Generator,
+        norm: int = 2,
+    ) -> Floats:
+        """Return realisable rows [people, samples, columns] near every person's centre.
+
+        A few features change at a time. The same numbers are drawn for everybody.
+
+        Parameters
+        ----------
+        factuals, centres
+            People, and a row of each, standardised.
+        radii
+            How far to go, one per sample. What is returned may be nearer or farther: it is a
+            whole step and inside of the range.
+        generator
+            Where numbers are drawn from.
+        norm
+            1 or 2: how `radii` are measured.
+        """
+        from changeproof.datasets.realising import near_rows
+
+        order, counts, draws = self._drawn(len(radii), generator)
+        rows = np.repeat(centres[:, None, :], len(radii), axis=1)
+        near_rows(
+            rows, np.ascontiguousarray(factuals), draws, order, counts, radii, norm, self.rules
+        )
+        return rows
+
+    def _drawn(
+        self, samples: int, generator: np.random.Generator
+    ) -> tuple[Integers, Integers, Floats]:
+        """Draw which features move, fewer of them more often, and how."""
+        free = np.flatnonzero(self.changeable)
+        most = min(len(free), self.rules.most)
+        order = free[generator.random((samples, len(free))).argsort(axis=1, kind="stable")]
+        shares = np.cumsum(1.0 / np.arange(1, most + 1))
+        counts = 1 + np.searchsorted(shares / shares[-1], generator.random(samples))
+        draws = generator.standard_normal((samples, len(self.features)))
+        return order, np.minimum(counts, most), draws
+
+    def breaches(self, factuals: Floats, rows: Floats) -> Breaches:
+        """Return what is not realisable about rows, one per person."""
+        return find_breaches(self, factuals, rows)
+
+    def realisable(self, factuals: Floats, rows: Floats) -> Booleans:
+        """Return which rows, one per person, are realisable."""
+        return ~self.breaches(factuals, rows).any
+
+    def changed(self, factuals: Floats, rows: Floats) -> Booleans:
+        """Return which features [people, features] differ between people and their rows."""
+        before, after = self.raw(factuals), self.raw(rows)
+        result = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
+        for place, feature in enumerate(self.features):
+            columns = list(feature.columns)
+            if feature.kind == "categorical":
+                old, new = before[:, columns].argmax(axis=1), after[:, columns].argmax(axis=1)
+                result[:, place] = old != new
+                continue
+            old, new = before[:, columns[0]], after[:, columns[0]]
+            if feature.kind == "binary":
+                result[:, place] = (old >= 0.5) != (new >= 0.5)
+            else:
+                same = rows[:, columns[0]] == factuals[:, columns[0]]
+                slack = self.slack(before, columns[0])
+                result[:, place] = ~same & (np.abs(new - old) > slack)
+        return result
+
+    def slack(self, raw: Floats, column: int) -> Floats:
+        """Return how far from a number of this column another is still the same."""
+        return np.asarray(SAME * (np.abs(raw[:, column]) + self.scales.scale[column]))
+
+    def raw(self, rows: Floats) -> Floats:
+        """Return standardised rows in the units of the data."""
+        return np.asarray(rows * self.scales.scale + self.scales.mean)
+
+    def scaled(self, raw: Floats) -> Floats:
+        """Return rows in the units of the data as standardised ones."""
+        return np.asarray((raw - self.scales.mean) / self.scales.scale)

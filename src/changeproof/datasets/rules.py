@@ -1,0 +1,74 @@
+"""What may change, as arrays that kernels can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from changeproof.datasets.action import ranks
+from changeproof.datasets.decimals import decimals_of
+from changeproof.model import Floats, Integers
+
+if TYPE_CHECKING:
+    from changeproof.datasets.actions import Actions
+
+NUMBER, BINARY, CATEGORIES = 0, 1, 2
+ANY, NONE, INCREASE, DECREASE = 0, 1, 2, 3
+KINDS = {"numeric": NUMBER, "integer": NUMBER, "binary": BINARY, "categorical": CATEGORIES}
+CHANGES = {"any": ANY, "none": NONE, "increase": INCREASE, "decrease": DECREASE}
+
+
+class Rules(NamedTuple):
+    """What may change, per feature and per encoded column.
+
+    `features` has one row per feature: its first column, how many columns, its kind and how it
+    may change. Columns: `mean`, `scale` and `weight` (distance per unit), the range, and where
+    steps begin, their size and 10 to the power of their decimals; `ranks` of
+    categories (of two values: which is the lower one). `most` features may change at once.
+    """
+
+    features: Integers
+    mean: Floats
+    scale: Floats
+    weight: Floats
+    low: Floats
+    high: Floats
+    base: Floats
+    step: Floats
+    power: Floats
+    ranks: Integers
+    most: int
+
+
+def as_rules(actions: Actions) -> Rules:
+    """Return actions as arrays."""
+    mean, scale, distance = actions.scales
+    low, high = (limit.copy() for limit in actions.data_range)
+    base, step, power = np.zeros(len(mean)), np.ones(len(mean)), np.ones(len(mean))
+    order = np.zeros(len(mean), dtype=np.int64)
+    table = []
+    for place, (feature, action) in enumerate(zip(actions.features, actions.of, strict=True)):
+        first, columns = feature.columns[0], list(feature.columns)
+        change = CHANGES[action.change]
+        table.append((first, len(columns), KINDS[feature.kind], change))
+        known = ranks(feature, action) if feature.categories else None
+        if feature.kind == "binary":
+            # The code of the lower of the two.
+            order[first] = 0 if known is None else known.index(0)
+        elif known is not None:
+            order[columns] = known
+        if feature.categories:
+            continue
+        low[first] = low[first] if action.low is None else action.low
+        high[first] = high[first] if action.high is None else action.high
+        base[first] = 0.0 if action.low is None or action.step is None else action.low
+        digits = actions.decimals[place]
+        step[first] = 10.0**-digits if action.step is None else action.step
+        if action.step is not None:
+            digits = max(decimals_of(action.step), decimals_of(base[first]))
+        power[first] = 10.0**digits
+    most = len(actions.features) if actions.most_changes is None else actions.most_changes
+    weight = 1.0 / (scale * distance)
+    features = np.array(table, dtype=np.int64)
+    return Rules(features, mean, scale, weight, low, high, base, step, power, order, most)

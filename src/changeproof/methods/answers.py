@@ -1,0 +1,146 @@
+"""Checked answers: who asked, what they are told, and what was measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from changeproof.datasets.actions import OUTSIDE
+from changeproof.model import Booleans, Floats, Integers
+
+FOUND = "found"
+NOT_FOUND = "nothing found"
+UNCHANGED = "candidate equals the factual"
+NOT_FINITE = "candidate is not finite"
+FACTUAL_NOT_FINITE = "factual has missing or infinite values"
+ALREADY_FAVOURABLE = "factual is already favourable"
+BUDGET = "work budget used up"
+# Whoever has these outcomes was not searched for.
+NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
+NOTHING_LEFT = "nothing realisable is left of the candidate"
+# Columns of what became of a method's own answers.
+REALISED = "realised:"
+
+
+@dataclass(frozen=True, eq=False)
+class Realisation:
+    """A method's own answers, before they were made realisable; one per factual.
+
+    Attributes
+    ----------
+    raw_breach
+        How the answer was not realisable ("" where it was, or where there was none).
+    raw_base_valid, raw_distance
+        Whether the base model called it favourable, and how far it was.
+    """
+
+    raw_breach: npt.NDArray[np.object_]
+    raw_base_valid: Booleans
+    raw_distance: Floats
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of a table."""
+        return {f"{REALISED}{name}": values for name, values in vars(self).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Counterfactuals:
+    """A method's checked answers, one per factual.
+
+    Attributes
+    ----------
+    row_ids, factuals
+        Who asked.
+    rows
+        The counterfactuals, standardised; NaN where there is none.
+    outcomes
+        "found", or why there is none.
+    base_valid
+        Whether the base model calls the counterfactual favourable.
+    seconds
+        Time per request: that of the batch, shared out evenly; NaN where it is not known.
+    diagnostics
+        The method's own columns.
+    realisation
+        What became of the method's own answers; None where answers are tested as published.
+    """
+
+    row_ids: Integers
+    factuals: Floats
+    rows: Floats
+    outcomes: npt.NDArray[np.str_]
+    base_valid: Booleans
+    seconds: Floats
+    diagnostics: dict[str, npt.NDArray[Any]]
+    realisation: Realisation | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def found(self) -> Booleans:
+        """Which requests were answered with a finite, changed candidate."""
+        return np.asarray(self.outcomes == FOUND)
+
+    def to_frame(self, feature_names: Sequence[str]) -> pd.DataFrame:
+        """Return a tidy table: row id, outcome, validity, diagnostics, features.
+
+        Times are left out, so that equal answers give equal tables.
+        """
+        columns: dict[str, npt.NDArray[Any]] = {
+            "row_id": self.row_ids,
+            "outcome": self.outcomes.astype(object),
+            "base_valid": self.base_valid,
+        }
+        columns |= {f"diagnostic:{name}": values for name, values in self.diagnostics.items()}
+        if self.realisation is not None:
+            columns |= self.realisation.columns()
+        for prefix, rows in (("factual", self.factuals), ("counterfactual", self.rows)):
+            columns |= {f"{prefix}:{name}": rows[:, i] for i, name in enumerate(feature_names)}
+        return pd.DataFrame(columns)
+
+    @classmethod
+    def from_frame(
+        cls, frame: pd.DataFrame, feature_names: Sequence[str], search_seconds: float = np.nan
+    ) -> Self:
+        """Undo `to_frame`; the time of the whole search comes from elsewhere, if it is known."""
+
+        def rows(prefix: str) -> Floats:
+            return frame[[f"{prefix}:{name}" for name in feature_names]].to_numpy(np.float64)
+
+        outcomes = np.asarray(frame["outcome"].to_list(), dtype=np.str_)
+        realised = {
+            str(name).removeprefix(REALISED): frame[name].to_numpy()
+            for name in frame.columns
+            if str(name).startswith(REALISED)
+        }
+        return cls(
+            frame["row_id"].to_numpy(np.int64),
+            rows("factual"),
+            rows("counterfactual"),
+            outcomes,
+            frame["base_valid"].to_numpy(np.bool_),
+            shared_out(search_seconds, _asked(outcomes)),
+            {
+                str(name).removeprefix("diagnostic:"): frame[name].to_numpy()
+                for name in frame.columns
+                if str(name).startswith("diagnostic:")
+            },
+            Realisation(**realised) if realised else None,
+        )
+
+
+def shared_out(seconds: float, asked: Booleans) -> Floats:
+    """Return the time per request: none for whom nothing was searched, NaN if it is not known."""
+    return np.asarray(asked * (seconds / max(1, int(asked.sum()))), dtype=np.float64)
+
+
+def _asked(outcomes: npt.NDArray[np.str_]) -> Booleans:
+    """Return for whom something was searched."""
+    outside = np.char.find(outcomes, OUTSIDE) >= 0
+    return np.asarray(~np.isin(outcomes, NOT_ASKED) & ~outside)
