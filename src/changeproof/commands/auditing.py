@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from changeproof.commands import audit_options as ask
+from changeproof.commands import constraints as may
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
@@ -39,6 +40,12 @@ def audit(
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
     split: ask.SplitColumn = None,
+    immutable: may.Immutable = None,
+    only_increase: may.OnlyIncrease = None,
+    only_decrease: may.OnlyDecrease = None,
+    ranges: may.Range = None,
+    most_changes: may.MostChanges = None,
+    realisable: may.Realisable = True,
     grid: ask.Grid = None,
     replacements: ask.Replacements = None,
     methods: Annotated[
@@ -72,6 +79,10 @@ def audit(
     With --counterfactuals, explanations of another tool are tested beside them, on
     the people in its table.
 
+    People are only told what they can do: one category of each feature, whole steps,
+    inside the range of the data, and no change that you forbid with --immutable,
+    --only-increase, --only-decrease, --range and --most-changes.
+
     The run directory gets tables, a report and a copy of the data. Run the same
     command again to continue after an interruption. Other options or other data
     need another directory.
@@ -81,6 +92,10 @@ def audit(
 
     changeproof audit --data loans.csv --target approved --favourable yes
     --methods "kdtree,robx-balanced(quantile=0.7)" --out audit-robx
+
+    changeproof audit --data loans.csv --target approved --favourable yes
+    --immutable sex,purpose --only-increase age --range income=0:9000
+    --most-changes 3 --out audit-realisable
     """
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
@@ -102,6 +117,9 @@ def audit(
             drop=split_names(drop) or (),
             missing=missing,
             split=split,
+            actions=may.constraints(immutable, only_increase, only_decrease, ranges),
+            most_changes=most_changes,
+            realisable=realisable,
             jobs=jobs,
             observer=observer,
             methods=split_names(methods),
@@ -136,6 +154,12 @@ def explain(
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
     split: ask.SplitColumn = None,
+    immutable: may.Immutable = None,
+    only_increase: may.OnlyIncrease = None,
+    only_decrease: may.OnlyDecrease = None,
+    ranges: may.Range = None,
+    most_changes: may.MostChanges = None,
+    realisable: may.Realisable = True,
     grid: ask.Grid = None,
     replacements: ask.Replacements = None,
     families: ask.Families = None,
@@ -166,6 +190,8 @@ def explain(
         "drop": split_names(drop) or (),
         "missing": missing,
         "split": split,
+        "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
+        "most_changes": most_changes,
     }
     task = own_task(data, **options)
     folder = out if out is not None else Path("runs") / f"explain-{task.name}"
@@ -181,6 +207,7 @@ def explain(
             methods=[method],
             families=split_names(families),
             rows=(row_of(task.ids, row),),
+            realisable=realisable,
             publish=False,
             same_plan=False,
             **options,

@@ -20,13 +20,15 @@ class Preset(StrEnum):
 
     quick = "quick"
     paper = "paper"
+    recourse = "recourse"
 
 
 def run(
     preset: Annotated[
         Preset | None,
         typer.Option(
-            help="quick: two small datasets, one base model each. paper: the whole paper.",
+            help="quick: two small datasets, one base model each. paper: the whole paper. "
+            "recourse: three datasets that say what people can change.",
             show_default="quick",
         ),
     ] = None,
@@ -34,7 +36,7 @@ def run(
         Path | None,
         typer.Option(
             help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
-            "factuals and model.",
+            "factuals, model and realisable.",
             show_default=False,
             metavar="FILE",
         ),
@@ -64,6 +66,15 @@ def run(
         int | None,
         typer.Option(
             help="The most people to explain, per base model.", show_default=False, metavar="N"
+        ),
+    ] = None,
+    realisable: Annotated[
+        bool | None,
+        typer.Option(
+            "--realisable/--as-published",
+            help="Tell people only what they can do (one category, whole steps, what the dataset "
+            "says may change), or test answers just as the methods give them.",
+            show_default="as the preset or plan says",
         ),
     ] = None,
     jobs: Annotated[
@@ -97,6 +108,7 @@ def run(
         "families": split(families),
         "base_seeds": whole_numbers("base seed", split(base_seeds)),
         "factuals": factuals,
+        "realisable": realisable,
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})

@@ -17,7 +17,7 @@ from pydantic import (
 
 from changeproof import changes, methods
 from changeproof.changes import builtin_family_names
-from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
@@ -33,7 +33,7 @@ LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
 
-Preset = Literal["quick", "paper"]
+Preset = Literal["quick", "paper", "recourse"]
 Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
 
 
@@ -95,7 +95,7 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    datasets: tuple[str, ...] = Field(default_factory=dataset_names, min_length=1)
+    datasets: tuple[str, ...] = Field(default_factory=paper_datasets, min_length=1)
     methods: tuple[str, ...] = Field(default_factory=builtin_method_names)
     families: tuple[str, ...] = Field(default_factory=builtin_family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
@@ -178,6 +178,10 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
         "factuals": 25,
     },
     "paper": dict,
+    "recourse": lambda: {
+        "datasets": tuple(name for name in dataset_names() if name not in paper_datasets()),
+        "realisable": True,
+    },
 }
 
 
