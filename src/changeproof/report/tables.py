@@ -224,6 +224,26 @@ KINDS = {
             (Heading("Budget used up"), lambda row: int(row["timeouts"])),
         ),
     ),
+    "advice": Kind(
+        "What people are told ({over})",
+        "What people are told: {over}. Features that an answer changes; answers inside the range "
+        "of the training rows (%); distance to the nearest favourable training rows, where 1 is "
+        "usual among them (plausibility); requests without an answer that a person can be told "
+        "(%); the method's own answers that could not be told as they were (%), and what telling "
+        "others cost: accepted answers (points) and distance.",
+        (
+            METHOD,
+            (Heading("Features changed", "↓", short="Changed"), _measured("features_changed", 1)),
+            (Heading("Inside the data (%)", "↑", short="Inside"), _measured("inside_data", 1)),
+            (Heading("Plausibility", "↓", short="Plausib."), _measured("plausibility", 2)),
+            (Heading("No answer (%)", "↓", short="None"), _measured("without_answer", 1)),
+            (Heading("Not tellable (%)", "↓", short="Broken"), _measured("raw_broken", 1)),
+            (Heading("Validity lost", "↓", short="Lost"), _measured("validity_lost", 1)),
+            (Heading("Distance added", "↓", short="Added"), _measured("distance_added", 3)),
+        ),
+        by_dataset=True,
+        sd="features_changed_std",
+    ),
     "certified": Kind(
         "Certified by the method itself (%)",
         "Requests whose counterfactual the method itself certifies (%): {over}. A certificate is "
@@ -234,5 +254,6 @@ KINDS = {
     ),
 }
 ON_SCREEN = (
-    "full_results", "family_results", "change_magnitude", "dataset_summary", "generation_seconds",
+    "full_results", "family_results", "advice", "change_magnitude", "dataset_summary",
+    "generation_seconds",
 )  # fmt: skip

@@ -14,6 +14,7 @@ from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
+from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
@@ -50,6 +51,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "variants": variants,
         "generation_seconds": _generation_seconds(results),
         "certified": _certified(results),
+        **advice_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,

@@ -1,0 +1,167 @@
+"""What else people ask of advice: few changes, inside the data, plausible, and realisable."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from changeproof.datasets.breaches import WAYS
+from changeproof.datasets.task import Task
+from changeproof.methods.answers import Counterfactuals
+from changeproof.model import Booleans, Floats
+
+NEIGHBOURS = 5
+ROWS_AT_ONCE = 256
+# How far outside the range of the training rows counts as rounding.
+SLACK = 1e-9
+QUALITIES = (
+    "features_changed",
+    "inside_data",
+    "plausibility",
+    "without_answer",
+    "raw_broken",
+    "raw_base_validity",
+    "validity_lost",
+    "distance_added",
+)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a method's answers ask of people under one base model; rates in percent.
+
+    The first three are of answers that the base model accepts, and undefined (NaN) without any.
+
+    Attributes
+    ----------
+    features_changed
+        How many features change.
+    inside_data
+        Answers with every value inside the range of the training rows.
+    plausibility
+        Distance to the nearest favourable training rows, where 1 is what is usual among them.
+    without_answer
+        Requests without an answer that the person can be told.
+    raw_broken
+        Of the method's own answers, those that people could not be told as they were.
+    raw_base_validity
+        Of the method's own answers, those that the base model accepts.
+    validity_lost
+        By how many points fewer are accepted as told; NaN where answers are as published.
+    distance_added
+        By how much answers are farther as told, where the base model accepts both.
+    """
+
+    features_changed: float
+    inside_data: float
+    plausibility: float
+    without_answer: float
+    raw_broken: float
+    raw_base_validity: float
+    validity_lost: float
+    distance_added: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the values by name."""
+        return asdict(self)
+
+
+class Plausibility:
+    """How near rows are to the favourable training rows of a task.
+
+    The mean distance to the five nearest rows that really had the favourable outcome, over the
+    median of the same among those rows themselves.
+
+    Parameters
+    ----------
+    task
+        The task that rows belong to.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        favourable = task.rows("train")[task.labels_of("train") == 1]
+        self._rows = favourable / task.distance_scale
+        self._nearest = min(NEIGHBOURS, max(1, len(favourable) - 1))
+        among = self._distances(self._rows, skipped=1)
+        self.usual = float(np.median(among)) if len(among) else np.nan
+
+    def of(self, rows: Floats) -> Floats:
+        """Return how far rows are; 1 is usual, and more is less plausible."""
+        distances = self._distances(rows / self._task.distance_scale, skipped=0)
+        return distances / self.usual if self.usual > 0.0 else np.full(len(rows), np.nan)
+
+    def _distances(self, rows: Floats, skipped: int) -> Floats:
+        """Return the mean distance to the nearest rows, without the first ones of them."""
+        if len(self._rows) <= skipped:
+            return np.full(len(rows), np.nan)
+        result = np.empty(len(rows))
+        wanted = slice(skipped, skipped + self._nearest)
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            some = cdist(rows[first : first + ROWS_AT_ONCE], self._rows, "cityblock")
+            last = min(wanted.stop, some.shape[1]) - 1
+            nearest = np.sort(np.partition(some, last, axis=1)[:, : last + 1], axis=1)
+            result[first : first + ROWS_AT_ONCE] = nearest[:, wanted].mean(axis=1)
+        return result
+
+
+def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibility) -> Advice:
+    """Measure what a method's answers ask of people."""
+    valid, found = answers.base_valid, answers.found
+    people, rows = answers.factuals[valid], answers.rows[valid]
+    changed = task.actions.changed(people, rows).sum(axis=1)
+    own, broken, accepted, distance = _own(task, answers)
+    told = found & ~broken if answers.realisation is None else found
+    lost = added = np.nan
+    if answers.realisation is not None:
+        lost = 100.0 * (_mean(accepted[own]) - _mean(valid[own]))
+        both = own & accepted & valid
+        as_told = task.distances(answers.factuals[both], answers.rows[both])
+        added = _mean(as_told - distance[both])
+    return Advice(
+        features_changed=_mean(changed),
+        inside_data=100.0 * _mean(inside_data(task, rows)),
+        plausibility=_mean(plausibility.of(rows)),
+        without_answer=100.0 * _mean(~told),
+        raw_broken=100.0 * _mean(broken[own]),
+        raw_base_validity=100.0 * _mean(accepted[own]),
+        validity_lost=lost,
+        distance_added=added,
+    )
+
+
+def inside_data(task: Task, rows: Floats) -> Booleans:
+    """Return which rows have every value inside the range of the training rows."""
+    low, high = task.training_range
+    return np.asarray(((rows >= low - SLACK) & (rows <= high + SLACK)).all(axis=1))
+
+
+def breach_shares(task: Task, answers: Counterfactuals) -> dict[str, float]:
+    """Return the share (%) of a method's own answers that break a rule, by the gravest one."""
+    if answers.realisation is None:
+        found = answers.found
+        first = task.actions.breaches(answers.factuals[found], answers.rows[found]).first
+    else:
+        own = np.isfinite(answers.realisation.raw_distance)
+        first = answers.realisation.raw_breach[own].tolist()
+    return {way: 100.0 * _mean([each == way for each in first]) for way in WAYS}
+
+
+def _own(task: Task, answers: Counterfactuals) -> tuple[Booleans, Booleans, Booleans, Floats]:
+    """Return which answers a method gave itself; which are broken, accepted, and how far."""
+    if answers.realisation is not None:
+        raw = answers.realisation
+        own = np.isfinite(raw.raw_distance)
+        return own, np.asarray(raw.raw_breach != ""), raw.raw_base_valid, raw.raw_distance
+    found = answers.found
+    broken = np.zeros(len(answers), dtype=np.bool_)
+    people, rows = answers.factuals[found], answers.rows[found]
+    broken[found] = task.actions.breaches(people, rows).any
+    return found, broken, answers.base_valid, task.distances(answers.factuals, answers.rows)
+
+
+def _mean(values: object) -> float:
+    numbers = np.asarray(values, dtype=np.float64)
+    return float(numbers.mean()) if len(numbers) else np.nan
