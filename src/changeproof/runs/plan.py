@@ -17,7 +17,7 @@ from pydantic import (
 
 from changeproof import changes, methods
 from changeproof.changes import builtin_family_names
-from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
@@ -92,7 +92,7 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    datasets: tuple[str, ...] = Field(default_factory=dataset_names, min_length=1)
+    datasets: tuple[str, ...] = Field(default_factory=paper_datasets, min_length=1)
     methods: tuple[str, ...] = Field(default_factory=builtin_method_names)
     families: tuple[str, ...] = Field(default_factory=builtin_family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)

@@ -22,7 +22,14 @@ MOST_MISSING = 10
 DESCRIBED = ("rows", "features", "favourable", "licence")
 # What plans can name: the heading of the names, and what is told of each.
 NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
-    "datasets": ("dataset", lambda found: {each: getattr(found, each) for each in DESCRIBED}),
+    "datasets": (
+        "dataset",
+        lambda found: {
+            **{each: getattr(found, each) for each in DESCRIBED},
+            "of the paper": "yes" if found.paper else "no",
+            "what may change": "is stated" if found.dataset_file else "anything",
+        },
+    ),
     "families": ("family", lambda found: {"changed models": found.summary}),
     "methods": (
         "method",
