@@ -26,8 +26,7 @@ NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
         "dataset",
         lambda found: {
             **{each: getattr(found, each) for each in DESCRIBED},
-            "of the paper": "yes" if found.paper else "no",
-            "what may change": "is stated" if found.dataset_file else "anything",
+            "may change": "as stated" if found.dataset_file else "anything",
         },
     ),
     "families": ("family", lambda found: {"changed models": found.summary}),
