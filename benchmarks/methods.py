@@ -32,11 +32,11 @@ from changeproof import (
     Method,
     TrainingData,
     TrainingRecipe,
-    dataset_names,
     evaluation_factuals,
     get_method,
     load_task,
     method_names,
+    paper_datasets,
     train,
     tune,
 )
@@ -206,7 +206,7 @@ def misses(table: pd.DataFrame) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", nargs="*", default=list(dataset_names()))
+    parser.add_argument("datasets", nargs="*", default=list(paper_datasets()))
     parser.add_argument("--methods", nargs="+", default=list(method_names()))
     options = parser.parse_args()
     rows, tunings = [], []

@@ -22,9 +22,9 @@ from benchmarks.machine import save
 from changeproof import (
     TrainingData,
     TrainingRecipe,
-    dataset_names,
     evaluation_factuals,
     load_task,
+    paper_datasets,
     train,
 )
 from changeproof.methods.search.minimal import MinimalSearch
@@ -93,7 +93,7 @@ def summary(name: str, table: pd.DataFrame) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", nargs="*", default=list(dataset_names()))
+    parser.add_argument("datasets", nargs="*", default=list(paper_datasets()))
     parser.add_argument("--instances", type=int, default=200)
     parser.add_argument("--nodes", type=int, default=500)
     options = parser.parse_args()

@@ -6,7 +6,7 @@ on one core, as the published code was measured, though on another machine (`pub
 every fourth of them is trained by the plain loop as well, for the ratio. All is processor time,
 so that others on the machine do not count. The arithmetic limit is that of a large matrix product.
 
-    python -m benchmarks.training [DATASET ...] [--every N]     (all four datasets by default)
+    python -m benchmarks.training [DATASET ...] [--every N]     (the paper's by default)
 
 writes benchmarks/results/training.csv and prints it.
 """
@@ -31,10 +31,10 @@ from changeproof import (
     NetworkLearner,
     TrainingData,
     TrainingRecipe,
-    dataset_names,
     family_names,
     get_family,
     load_task,
+    paper_datasets,
     train,
 )
 from changeproof.methods.betarce import ensemble_recipes
@@ -140,7 +140,7 @@ def compare(name: str, every: int, peak: float) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", nargs="*", default=list(dataset_names()))
+    parser.add_argument("datasets", nargs="*", default=list(paper_datasets()))
     parser.add_argument("--every", type=int, default=4)
     options = parser.parse_args()
     peak = peak_gflops()

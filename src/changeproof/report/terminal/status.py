@@ -22,7 +22,13 @@ MOST_MISSING = 10
 DESCRIBED = ("rows", "features", "favourable", "licence")
 # What plans can name: the heading of the names, and what is told of each.
 NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
-    "datasets": ("dataset", lambda found: {each: getattr(found, each) for each in DESCRIBED}),
+    "datasets": (
+        "dataset",
+        lambda found: {
+            **{each: getattr(found, each) for each in DESCRIBED},
+            "may change": "as stated" if found.dataset_file else "anything",
+        },
+    ),
     "families": ("family", lambda found: {"changed models": found.summary}),
     "methods": (
         "method",
