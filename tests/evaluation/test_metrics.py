@@ -20,6 +20,7 @@ class FakeTask(Task):
 
     def __init__(self) -> None:
         self.distance_scale = SCALE  # type: ignore[misc]
+        self._varying = slice(None)  # type: ignore[misc]
 
 
 def measured(case: Answered, task: Task | None = None) -> Metrics:

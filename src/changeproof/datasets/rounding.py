@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from changeproof.datasets.actions import Actions
+from changeproof.datasets.breaches import PART
 from changeproof.datasets.realising import project_rows
 from changeproof.model import Floats
 
@@ -13,7 +14,7 @@ def other_sides(actions: Actions, factuals: Floats, raw: Floats, told: Floats) -
     """Return, column by column, what rounding a row the other way would have given.
 
     A number becomes the whole step on the other side of the raw row, a category the next
-    best that is allowed; where there is none, it stays as told.
+    best that is allowed; where there is none, or nothing was rounded, it stays as told.
     """
     low, high = actions.bounds(factuals)
     other = told.copy()
@@ -24,13 +25,15 @@ def other_sides(actions: Actions, factuals: Floats, raw: Floats, told: Floats) -
             own, here = actions.raw(raw)[:, columns], actions.raw(told)[:, columns]
             extra = rules.weight[columns] * (np.abs(1.0 - own) - np.abs(own))
             extra[(here >= 0.5) | ~actions.categories(factuals, feature)] = np.inf
-            there = np.isfinite(extra).any(axis=1)
+            differs = (np.abs(own - here) > PART).any(axis=1)
+            there = differs & np.isfinite(extra).any(axis=1)
             block = np.eye(len(columns))[extra.argmin(axis=1)]
             scaled = (block - actions.scales.mean[columns]) / actions.scales.scale[columns]
             other[np.ix_(there, columns)] = scaled[there]
             continue
         column = columns[0]
-        side = np.where(raw[:, column] > told[:, column], 1.0, -1.0)
+        gap = actions.raw(raw)[:, column] - actions.raw(told)[:, column]
+        side = np.where(np.abs(gap) > actions.slack(actions.raw(raw), column), np.sign(gap), 0.0)
         moved = told[:, column] + side * rules.step[column] / actions.scales.scale[column]
         other[:, column] = np.clip(moved, low[:, column], high[:, column])
     # Features are independent of each other, but for how many may change.
