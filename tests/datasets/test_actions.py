@@ -251,7 +251,7 @@ def test_people_outside_a_stated_range_get_a_reason() -> None:
         ({"purpose": {"order": ["car", "house"]}}, None, "expected each of its categories once"),
         ({}, 0, "most_changes is 0; expected a whole number of 1 or more"),
         (
-            dict.fromkeys(["income", "debts", "purpose", "owner", "member"], {"change": "none"}),
+            {key: {"change": "none"} for key in ["income", "debts", "purpose", "owner", "member"]},
             None,
             "no feature may change",
         ),

@@ -189,8 +189,10 @@ class Actions:
         """
         from changeproof.datasets.realising import near_rows
 
-        order, counts, draws = self._drawn(len(radii), generator)
         rows = np.repeat(centres[:, None, :], len(radii), axis=1)
+        if not any(self.changeable):
+            return rows
+        order, counts, draws = self._drawn(len(radii), generator)
         near_rows(
             rows, np.ascontiguousarray(factuals), draws, order, counts, radii, norm, self.rules
         )
