@@ -15,6 +15,7 @@ import pandas as pd
 
 from changeproof.checks.bench import Bench
 from changeproof.checks.findings import Check, demand
+from changeproof.datasets.task import Task
 from changeproof.methods.kdtree import KDTree
 from changeproof.methods.method import (
     ALREADY_FAVOURABLE,
@@ -99,6 +100,7 @@ class MethodBench(Bench):
             Check("nothing to find", self.nothing_to_find, _HONEST),
             Check("who need not ask", self.need_not_ask, _BATCH),
             Check("far away", self.far_away, _HONEST),
+            Check("what may change", self.may_change, _MAY_CHANGE),
             Check("needs", self.needs, _NEEDS),
             Check("storage", self.storage, _STORAGE),
             Check("speed", self.speed, "", judged=False),
@@ -176,6 +178,32 @@ class MethodBench(Bench):
         outcomes = pd.Series(answers.outcomes).value_counts()
         return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
 
+    def may_change(self) -> str:
+        """Where not everything may change: no exception, one by one as together."""
+        task = self._constrained()
+        context = replace(self.context, task=task, actions=task.actions)
+        together = self._fresh().fit(context).generate(self.people)
+        each = (self.people[i : i + 1] for i in range(len(self.people)))
+        alone = [self._fresh().fit(context).generate(one).rows for one in each]
+        difference = _difference(np.concatenate(alone), together.rows)
+        demand(difference <= TOLERANCE, f"one by one, answers differ by up to {difference:.2g}")
+        assert together.realisation is not None
+        mended = int((together.realisation.raw_breach != "").sum())
+        own = int(np.isfinite(together.realisation.raw_distance).sum())
+        return (
+            f"{together.found.sum()} of {len(together)} found, {together.base_valid.sum()} "
+            f"base-valid; {mended} of its own {own} answers were mended"
+        )
+
+    def _constrained(self) -> Task:
+        """Return the task with something that may not change, and something only one way."""
+        task = self.task
+        fixed, rising, *_ = (feature.name for feature in task.features)
+        actions = {fixed: {"change": "none"}, rising: {"change": "increase"}}
+        ids = task.given_ids
+        parts = (task.name, task.frame, task.labels, task.split, task.features, ids)
+        return Task(*parts, actions=actions, most_changes=max(2, len(task.features) // 2))
+
     def needs(self) -> str:
         """Works with a model that offers what it needs and not more."""
         needs = self.tried.needs
@@ -246,6 +274,11 @@ _LEFT_ALONE = (
 _HONEST = (
     "where nothing is found, return a row of NaN and say why in Candidates(rows, reasons=[...]); "
     "do not raise, do not return the factual"
+)
+_MAY_CHANGE = (
+    "context.actions says what people may be told (None where answers are tested as published): "
+    "keep to actions.bounds(rows), or return actions.project(rows, candidates); what is not "
+    "realisable is mended afterwards, which may cost the answer its validity"
 )
 _NEEDS = (
     "set needs to what is used of the model: Access.PREDICTIONS (probabilities, favourable), "

@@ -11,6 +11,7 @@ from changeproof.changes import get_family
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report import names, words
+from changeproof.report.page.advice import advice
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import DIRECTIONS, people
@@ -56,6 +57,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         },
         "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
         "guarantees": guarantees(tables, plan, results),
+        "advice": advice(tables, plan),
         "rankings": rankings(tables["family_results"], plan),
         "recourse": [TEMPLATES[direction] for direction in DIRECTIONS],
         "generation": generation(tables["generation_seconds"]),
