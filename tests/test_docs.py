@@ -23,6 +23,12 @@ EXPECTED = {
         "column 'income' has 2 of 600 values missing (first at row 'A0003')",
         "Task('diabetes', 768 rows, 8 features)",
     ],
+    "what-may-change.md": [
+        "Report: runs/loans/report/index.html",
+        "end_to_end_robustness_mean",
+        "features_changed_mean",
+        "halfway             0.0",
+    ],
     "own-counterfactuals.md": [
         "rows have no counterfactual']",
         "our-tool",

@@ -25,6 +25,8 @@ from .changes.parameter_perturbation import ParameterPerturbation as ParameterPe
 from .changes.training_configuration import TrainingConfiguration as TrainingConfiguration
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
+from .datasets.action import Action as Action
+from .datasets.actions import Actions as Actions
 from .datasets.builtin import dataset_names as dataset_names
 from .datasets.builtin import load_task as load_task
 from .datasets.builtin import paper_datasets as paper_datasets
