@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,8 +17,8 @@ METHODS = ["kdtree", "rbr", "robx-robust", "younger", "unkind-tool"]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return advised(tmp_path_factory.mktemp("advised") / "run", publish=False)
+def results(advised_run: Results) -> Results:
+    return advised_run
 
 
 @pytest.fixture(scope="module")

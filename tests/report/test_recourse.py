@@ -77,7 +77,7 @@ PERSON = {
         ({"rate": 5.25}, "Raise rate from 5.20 to 5.25"),
         ({"savings": "much"}, "Raise savings from some to much"),
         ({"savings": "none"}, "Lower savings from some to none"),
-        ({"purpose": "house, old"}, "Change purpose from car to house, old"),
+        ({"purpose": "house, old"}, "Change purpose from “car” to “house, old”"),
         ({"owner": "yes"}, "Change owner from no to yes"),
         ({"member": False}, "Change member from True to False"),
     ],

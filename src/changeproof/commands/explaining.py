@@ -150,7 +150,7 @@ def _one(answer: Explanation, task: Task) -> Iterator[str]:
 def _several(answers: Sequence[Explanation], choice: Recommendation, task: Task) -> Iterator[str]:
     """Yield what several methods told a person, and which advice to follow."""
     first = answers[0]
-    yield f"For {first.person} on {first.dataset}:"
+    yield f"For {first.person} on {first.dataset} (distances in typical deviations per feature):"
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
         return answer.method != choice.method, not answer.base_valid, -answer.overall.held
@@ -164,7 +164,8 @@ def _several(answers: Sequence[Explanation], choice: Recommendation, task: Task)
         accepts = "" if answer.base_valid else "Today's model does not accept this. "
         yield (
             f"    {accepts}Holds in {overall.held} of {overall.models} changed models "
-            f"({overall.low:.0%} to {overall.high:.0%}). Distance: {answer.distance:.2f}."
+            f"(95 % interval: {100 * overall.low:.0f} % to {100 * overall.high:.0f} %). "
+            f"Distance: {answer.distance:.2f}."
         )
     yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
     yield from _rules(task, answers)

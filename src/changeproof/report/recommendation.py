@@ -26,7 +26,7 @@ TEMPLATES = {
     "{models} changed models.",
     NONE_HOLDS: f"No advice holds in at least {LEAST_PERCENT} % of the {{models}} changed models. "
     "{method} holds most often, in {percent} %.",
-    NOTHING: "No advice is accepted by today's model and can be followed.",
+    NOTHING: "There is no advice that today's model accepts and that this person can follow.",
     FAVOURABLE: "Today's model already decides in this person's favour.",
     BUT: " {other} is shorter ({other_distance} against {distance}) but holds in "
     "{other_percent} %.",

@@ -14,11 +14,13 @@ from changeproof.datasets.decimals import decimals_of
 from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
-# The only place where the words are: the page fills the same templates.
+PLAIN, QUOTED = "{feature} from {before} to {after}", "{feature} from “{before}” to “{after}”"
+# The only place where the words are: the page fills the same templates. Values of several words
+# are quoted: from “1 to 4 years” to “4 to 7 years”.
 TEMPLATES = {
-    RAISE: "Raise {feature} from {before} to {after}",
-    LOWER: "Lower {feature} from {before} to {after}",
-    CHANGE: "Change {feature} from {before} to {after}",
+    (direction, quoted): f"{direction.capitalize()} {QUOTED if quoted else PLAIN}"
+    for quoted in (False, True)
+    for direction in (RAISE, LOWER, CHANGE)
 }
 MOST_DECIMALS = 12
 # So many zeros are written for both numbers of a change to have the same digits: 20.05 to 31.00.
@@ -54,14 +56,17 @@ class Change(NamedTuple):
     size: float
 
     def __str__(self) -> str:
-        return TEMPLATES[self.direction].format(
-            feature=self.feature, before=self.before, after=self.after
-        )
+        return TEMPLATES[self.template].format(**self._asdict())
+
+    @property
+    def template(self) -> tuple[str, bool]:
+        """Which template says it."""
+        return self.direction, " " in self.before or " " in self.after
 
     @property
     def short(self) -> str:
         """The same in fewer words."""
-        return f"{self.feature} from {self.before} to {self.after}"
+        return (QUOTED if self.template[1] else PLAIN).format(**self._asdict())
 
 
 class Wording:

@@ -12,19 +12,10 @@ from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report.recommendation import Option, Recommendation, choose, different
-from changeproof.report.recourse import (
-    CHANGE,
-    LOWER,
-    MOST_CHANGES,
-    NOTHING_ELSE,
-    RAISE,
-    TEMPLATES,
-    Change,
-    Wording,
-)
+from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, TEMPLATES, Change, Wording
 from changeproof.runs.results import Answered, StoredResults
 
-DIRECTIONS = (RAISE, LOWER, CHANGE)
+SENTENCES = tuple(TEMPLATES)
 KINDS = tuple(advising.TEMPLATES)
 
 
@@ -39,7 +30,7 @@ class Told(NamedTuple):
 def templates() -> dict[str, Any]:
     """Return the words that the page fills in."""
     return {
-        "changes": [TEMPLATES[direction] for direction in DIRECTIONS],
+        "changes": list(TEMPLATES.values()),
         "most_changes": MOST_CHANGES,
         "nothing_else": NOTHING_ELSE,
         "only_parts": ONLY_PARTS,
@@ -87,7 +78,7 @@ def _answers(
     """Return per person: why there is nothing, or what to change and what became of it.
 
     An answer is [base-valid, distance, survivals per family, changes]; a change is
-    [feature, direction, after, size] and, where it needs more digits than the factual is shown
+    [feature, template, after, size] and, where it needs more digits than the factual is shown
     with, before. Where an answer as published breaks a constraint or has categories in part,
     words for the one and the features of the other follow.
     """
@@ -125,7 +116,7 @@ def _answers(
 
 
 def _entry(change: Change, feature: int, shown: list[str]) -> list[Any]:
-    entry = [feature, DIRECTIONS.index(change.direction), change.after, round(change.size, 2)]
+    entry = [feature, SENTENCES.index(change.template), change.after, round(change.size, 2)]
     return entry if change.before == shown[feature] else [*entry, change.before]
 
 

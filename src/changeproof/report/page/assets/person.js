@@ -62,8 +62,7 @@ page.personView = (parent, chosen, people, network) => {
   const factual = network.factuals[chosen.person];
   const facts = page.make("details", {},
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
-    page.table("This person", ["feature", "value"],
-      features.map((feature, place) => [feature, factual[place]])));
+    page.facts(features.map((feature, place) => [feature, factual[place]])));
   const advice = network.recommended?.[chosen.person] ?? null;
   const best = advice !== null && page.RECOMMENDS.includes(advice[0]) ? advice[1] : -1;
   const rank = ([method, answer]) => (method === best ? Infinity
@@ -106,7 +105,7 @@ page.rules = (parent, { rules, reasons }, told, broken) => {
   parent.append(page.make("p", { class: "rules" }, `${begin}: ${rules}.`));
   if (reasons.length) {
     parent.append(page.make("details", {}, page.make("summary", {}, "Why"),
-      page.table("Why", ["feature", "reason"], reasons, { texts: 2 })));
+      page.facts(reasons)));
   }
 };
 
@@ -140,8 +139,8 @@ page.answerCard = (method, answer, features, factual, models, recommended) => {
 page.advice = (changes, features, factual, parts) => {
   const words = page.data.recourse;
   if (changes.length === 0) return [page.make("p", {}, words.only_parts)];
-  const item = ([feature, direction, after, size, before]) => page.make("li", {},
-    page.filled(words.changes[direction],
+  const item = ([feature, template, after, size, before]) => page.make("li", {},
+    page.filled(words.changes[template],
       { feature: features[feature], before: before ?? factual[feature], after }),
     page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, words.most_changes);
