@@ -33,7 +33,9 @@ EXPECTED = {
     "own-model.md": [
         "Report: audit/report/index.html",
         "Still holds after the model changes",
+        "in at least 95 % of the 50 changed models",
         "('Raise income from ",
+        "in at least 95 % of the 25 changed models",
         "needs gradients of a model",
         "wachter",
     ],

@@ -112,7 +112,7 @@ def explain(
     if as_json:
         typer.echo(json.dumps(_plain(answers, None if one else choice), indent=2, default=str))
         return
-    for line in _one(answers[0], task) if one else _several(answers, choice, task):
+    for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
         typer.echo(line)
     say_what_was_left_out(results)
 
@@ -126,7 +126,7 @@ def _plain(answers: Sequence[Explanation], choice: Recommendation | None) -> dic
     }
 
 
-def _one(answer: Explanation, task: Task) -> Iterator[str]:
+def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, line by line."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
     for line in _advice(answer):
@@ -147,10 +147,18 @@ def _one(answer: Explanation, task: Task) -> Iterator[str]:
         yield f"  {holding.family:<24}{counts:>11}  {holding.share:>4.0%}  ({interval})"
 
 
-def _several(answers: Sequence[Explanation], choice: Recommendation, task: Task) -> Iterator[str]:
+def told_by_several(
+    answers: Sequence[Explanation], choice: Recommendation, task: Task
+) -> Iterator[str]:
     """Yield what several methods told a person, and which advice to follow."""
-    first = answers[0]
-    yield f"For {first.person} on {first.dataset} (distances in typical deviations per feature):"
+    who = f"For {answers[0].person} on {answers[0].dataset}"
+    nothing = {answer.why_not for answer in answers}
+    if len(nothing) == 1 and "" not in nothing:
+        yield f"{who}:"
+        yield f"  No advice: {nothing.pop()}."
+        yield from _rules(task, answers)
+        return
+    yield f"{who} (distances in typical deviations per feature):"
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
         return answer.method != choice.method, not answer.base_valid, -answer.overall.held
