@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from advised import RULES, applicants
 from changeproof import Results, Task, explain, explain_all, own_task
 from changeproof.cli import app
-from changeproof.commands.explaining import told_by_one, told_by_several
+from changeproof.commands.explaining import folder_of, told_by_one, told_by_several
 from changeproof.explanation import recommendation
 from changeproof.report.constraints import reasons
 from changeproof.report.outcomes import ONLY_PARTS
@@ -115,6 +115,19 @@ def test_many_reasons_are_left_to_json(advised_run: Results) -> None:
     assert len(reasons(many)) == 6
     answer = explain(advised_run, people(advised_run)[0], "kdtree")
     assert not any("Why: " in line for line in told_by_one(answer, many))
+
+
+def test_other_constraints_are_another_run() -> None:
+    known = {"target": "approved", "favourable": "yes", "id_column": "applicant", "name": "loans"}
+    tasks = [
+        own_task(applicants(), **known),
+        own_task(applicants(), actions={"age": {"change": "none"}}, **known),
+        own_task(applicants(), actions={"age": {"change": "increase"}}, **known),
+        own_task(applicants(), most_changes=3, **known),
+    ]
+    folders = [folder_of(task) for task in tasks]
+    assert folders[0] == Path("runs/explain-loans")
+    assert len(set(folders)) == 4
 
 
 def command(data: Path, folder: Path, *more: str) -> Any:

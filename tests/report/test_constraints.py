@@ -103,6 +103,18 @@ def test_what_is_broken_is_named(after: dict[str, Any], words: str) -> None:
     assert broken(given, rows[:1], rows[1:]) == [words]
 
 
+def test_a_category_may_not_change_in_part_either() -> None:
+    given = task()
+    person = {"age": 40, "sex": "f", "purpose": "car", "income": 3000.0, "debts": 2}
+    person |= {"ratio": 0.5, "savings": "none", "other": 3}
+    others = [person, person | {"purpose": "study"}, person | {"savings": "much"}]
+    rows = given.encoded(pd.DataFrame(others))
+    partly = 0.7 * rows[:1] + 0.3 * rows[1:]
+    # Savings are not constrained.
+    expected = ["purpose may not change in part", ""]
+    assert broken(given, rows[[0, 0]], partly) == expected
+
+
 def test_whether_it_was_respected() -> None:
     assert respected("a may not change") == "Respected: a may not change."
     assert respected("a may not change", told=False) == "To respect: a may not change."

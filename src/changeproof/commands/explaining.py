@@ -88,7 +88,7 @@ def explain(
         "split": split,
     }
     task = own_task(data, **options)
-    folder = out if out is not None else Path("runs") / f"explain-{task.name}"
+    folder = out if out is not None else folder_of(task)
     asked = split_names(method)
     with ConsoleObserver() as observer, failures_told(folder):
         results = run_audit(
@@ -115,6 +115,13 @@ def explain(
     for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
         typer.echo(line)
     say_what_was_left_out(results)
+
+
+def folder_of(task: Task) -> Path:
+    """Return where the run is kept; other constraints make it another run."""
+    constrained = task.declared or task.most_changes is not None
+    mark = f"-{task.fingerprint[:8]}" if constrained else ""
+    return Path("runs") / f"explain-{task.name}{mark}"
 
 
 def _plain(answers: Sequence[Explanation], choice: Recommendation | None) -> dict[str, Any]:

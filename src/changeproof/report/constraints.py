@@ -11,6 +11,7 @@ import numpy as np
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.breaches import CATEGORY, WAYS
 from changeproof.datasets.task import Floats, Task
+from changeproof.report.recourse import Wording
 from changeproof.report.words import listed
 
 MAY = {
@@ -72,7 +73,10 @@ def reasons(task: Task) -> list[tuple[str, str]]:
 
 
 def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
-    """Return for every person which stated constraint the row breaks; "" where it breaks none."""
+    """Return for every person which stated constraint the row breaks; "" where it breaks none.
+
+    Of a constrained category, to change in part is not allowed either.
+    """
     if not task.declared and task.most_changes is None:
         return [""] * len(rows)
     # What nobody stated cannot be broken: the data's range, and that integers are whole.
@@ -87,10 +91,13 @@ def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
     stated = Actions(features, wide, scales, task.declared, task.most_changes)
     breaches = stated.breaches(factuals, rows)
     counted = [way for way in range(len(WAYS)) if WAYS[way] != CATEGORY]
-    return [
-        words if way[counted].any() else ""
-        for words, way in zip(breaches.words, breaches.ways, strict=True)
-    ]
+    wording, firm = Wording(task), {each.feature for each in constraints(task)}
+    found = []
+    for words, ways, row in zip(breaches.words, breaches.ways, rows, strict=True):
+        parts = [name for name in wording.parts(row) if name in firm]
+        whole = words if ways[counted].any() else ""
+        found.append(whole or (f"{listed(parts)} may not change in part" if parts else ""))
+    return found
 
 
 def respected(text: str, told: bool = True, breach: str = "") -> str:
