@@ -10,6 +10,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from advised import advised
 from changeproof import (
     Context,
     Factuals,
@@ -102,6 +103,12 @@ def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Plan]
 def quick_run(shared_run: Callable[[str, Plan], Results]) -> Results:
     """The quick preset, in one process."""
     return shared_run("quick", Plan.preset("quick"))
+
+
+@pytest.fixture(scope="session")
+def advised_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Advice to 12 people of a mixed table, under constraints."""
+    return advised(tmp_path_factory.mktemp("advised") / "run", publish=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

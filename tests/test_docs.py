@@ -27,7 +27,7 @@ EXPECTED = {
         "Report: runs/loans/report/index.html",
         "end_to_end_robustness_mean",
         "features_changed_mean",
-        "halfway             0.0",
+        "halfway              0.0",
     ],
     "own-counterfactuals.md": [
         "rows have no counterfactual']",
@@ -39,7 +39,9 @@ EXPECTED = {
     "own-model.md": [
         "Report: audit/report/index.html",
         "Still holds after the model changes",
+        "in at least 95 % of the 50 changed models",
         "('Raise income from ",
+        "in at least 95 % of the 25 changed models",
         "needs gradients of a model",
         "wachter",
     ],

@@ -45,6 +45,8 @@ from .evaluation.uncertainty import share_interval as share_interval
 from .evaluation.uncertainty import summarise as summarise
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .explanation import explain_all as explain_all
+from .explanation import recommend as recommend
 from .front_door import audit as audit
 from .front_door import evaluate as evaluate
 from .methods import builtin_method_names as builtin_method_names
@@ -82,6 +84,7 @@ from .networks.training import TrainingData as TrainingData
 from .networks.training import TrainingRecipe as TrainingRecipe
 from .networks.training import train as train
 from .paper.comparison import compare_with_paper as compare_with_paper
+from .report.recommendation import Recommendation as Recommendation
 from .runs.plan import Plan as Plan
 from .runs.runner import Observer as Observer
 from .runs.runner import PieceFailedError as PieceFailedError

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from changeproof import __version__
-from changeproof.commands import auditing, extending, reading, running
+from changeproof.commands import auditing, explaining, extending, reading, running
 from changeproof.errors import InputError
 
 app = typer.Typer(
@@ -24,7 +24,7 @@ diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper
 # In the order in which --help lists them.
 app.command()(running.run)
 app.command()(auditing.audit)
-app.command()(auditing.explain)
+app.command()(explaining.explain)
 app.command()(running.status)
 app.command()(reading.report)
 app.command()(reading.show)

@@ -1,16 +1,21 @@
-"""One person, one answer: what to change, and under how many changed models it still holds."""
+"""One person: what to change, what must not change, and under how many changed models it holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.uncertainty import share_interval
-from changeproof.report.recourse import Wording
+from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals
+from changeproof.report.constraints import Constraint, broken, constraints
+from changeproof.report.outcomes import why_not
+from changeproof.report.recommendation import Option, Recommendation, choose
+from changeproof.report.recourse import Change, Wording
 from changeproof.runs.results import StoredResults
 
 
@@ -28,24 +33,70 @@ class Holding:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a method tells a person, in original units, and how often that still holds."""
+    """What a method tells a person, in original units, and how often that still holds.
+
+    Attributes
+    ----------
+    outcome, why_not
+        "found", or why there is no advice: as stored, and in plain words ("" where there is some).
+    changes
+        What to change, the largest first; `advice` says it in sentences.
+    factual, counterfactual
+        The person and the tested row. Of a realisable row, `Task.encoded` gives the very row that
+        was tested.
+    realisable
+        Whether the person can be told exactly the row that was tested, and it is inside the range
+        of the data or the stated one.
+    constraints, most_changes
+        What must not change, and how many features may change at once.
+    respected
+        Whether the advice keeps to that.
+    breach
+        Which constraint it breaks, in words.
+    partly
+        The features that have a category in part in the tested row: nobody can be told those.
+    families, overall
+        In how many changed models the advice holds, by family and in all.
+    """
 
     dataset: str
     model: str
     method: str
     person: Any
     outcome: str
+    why_not: str
     base_valid: bool
     distance: float | None
-    advice: tuple[str, ...]
+    changes: tuple[Change, ...]
     factual: Mapping[str, Any]
     counterfactual: Mapping[str, Any] | None
+    realisable: bool
+    constraints: tuple[Constraint, ...]
+    most_changes: int | None
+    respected: bool
+    breach: str
+    partly: tuple[str, ...]
     families: tuple[Holding, ...]
     overall: Holding
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to change, in sentences, the largest change first."""
+        return tuple(map(str, self.changes))
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
-        return asdict(self)
+        plain = asdict(self) | {"advice": self.advice}
+        for name in ("changes", "constraints"):
+            plain[name] = [each._asdict() for each in getattr(self, name)]
+        return plain
+
+    @property
+    def option(self) -> Option:
+        """What a recommendation depends on."""
+        usable = self.outcome == FOUND and self.base_valid and self.realisable
+        distance = np.inf if self.distance is None else self.distance
+        return Option(self.method, usable, distance, self.overall.held, self.overall.models)
 
 
 def explain(
@@ -73,22 +124,68 @@ def explain(
     place = int(places[0])
     survived = results.survived(dataset, seed, method)[place]
     family_of = results.variants(dataset, seed)["family"].to_numpy()
-    found = bool(answers.found[place])
-    factual, row = answers.factuals[place], answers.rows[place]
     return Explanation(
-        dataset,
-        shown.model,
-        method,
-        task.ids.loc[row_id],
-        str(answers.outcomes[place]),
-        bool(answers.base_valid[place]),
-        float(task.distances(factual[None], row[None])[0]) if found else None,
-        tuple(map(str, Wording(task).changes(factual, row))) if found else (),
-        _values(task.decoded(factual[None])),
-        _values(task.decoded(row[None])) if found else None,
-        tuple(_holding(name, survived[family_of == name]) for name in shown.families),
-        _holding("all", survived),
+        dataset=dataset,
+        model=shown.model,
+        method=method,
+        person=task.ids.loc[row_id],
+        base_valid=bool(answers.base_valid[place]),
+        factual=_values(task, answers.factuals[place]),
+        constraints=tuple(constraints(task)),
+        most_changes=task.most_changes,
+        families=tuple(_holding(name, survived[family_of == name]) for name in shown.families),
+        overall=_holding("all", survived),
+        **_told(Wording(task, shown.realisable), answers, place),
     )
+
+
+def explain_all(
+    results: StoredResults,
+    person: Any,
+    methods: Sequence[str] | None = None,
+    dataset: str | None = None,
+) -> list[Explanation]:
+    """Read from a run what several methods told one person, for the first base model.
+
+    Parameters
+    ----------
+    results, person, dataset
+        See `explain`.
+    methods
+        Some of the run's methods; all of them by default.
+    """
+    asked = results.shown.methods if methods is None else methods
+    return [explain(results, person, method, dataset) for method in asked]
+
+
+def recommend(
+    results: StoredResults,
+    person: Any,
+    methods: Sequence[str] | None = None,
+    dataset: str | None = None,
+) -> Recommendation:
+    """Choose among what several methods told one person.
+
+    Recommended is the shortest advice that today's model accepts, that the person can follow, and
+    that holds in at least 95 % of the changed models.
+
+    Parameters
+    ----------
+    results, person, methods, dataset
+        See `explain_all`.
+
+    Examples
+    --------
+    >>> cp.recommend(results, "A007").reason
+    'robx-robust, the only advice that holds in at least 95 % of the 200 changed models.'
+    """
+    return recommendation(explain_all(results, person, methods, dataset))
+
+
+def recommendation(answers: Sequence[Explanation]) -> Recommendation:
+    """Choose among what one person was told."""
+    favourable = all(answer.outcome == ALREADY_FAVOURABLE for answer in answers)
+    return choose([answer.option for answer in answers], favourable)
 
 
 def row_of(ids: Any, person: Any) -> int:
@@ -99,13 +196,36 @@ def row_of(ids: Any, person: Any) -> int:
     raise InputError(f"no row has the id {person!r}; ids are {', '.join(map(str, ids[:3]))}, …")
 
 
+def _told(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, Any]:
+    """Return what depends on whether there is an answer."""
+    outcome, how = str(answers.outcomes[place]), answers.realisation
+    if outcome != FOUND:
+        raw = "" if how is None else str(how.raw_breach[place])
+        nothing = {"distance": None, "counterfactual": None, "realisable": False, "breach": ""}
+        more = {"changes": (), "respected": True, "partly": ()}
+        return {"outcome": outcome, "why_not": why_not(outcome, raw), **nothing, **more}
+    task, factual, row = wording.task, answers.factuals[place], answers.rows[place]
+    (breach,) = broken(task, factual[None], row[None])
+    return {
+        "outcome": outcome,
+        "why_not": "",
+        "distance": float(task.distances(factual[None], row[None])[0]),
+        "changes": tuple(wording.changes(factual, row)),
+        "counterfactual": _values(task, row),
+        "realisable": bool(task.actions.realisable(factual[None], row[None])[0]),
+        "respected": not breach,
+        "breach": breach,
+        "partly": tuple(wording.parts(row)),
+    }
+
+
 def _holding(family: str, survived: Any) -> Holding:
     held, models = int(survived.sum()), len(survived)
     low, high = share_interval(held, models)
     return Holding(family, held, models, held / models if models else np.nan, low, high)
 
 
-def _values(frame: Any) -> dict[str, Any]:
-    """Return the only row of a frame as plain values."""
-    record: dict[str, Any] = frame.iloc[0].to_dict()
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in record.items()}
+def _values(task: Task, row: Any) -> dict[str, Any]:
+    """Return a row as plain values, exactly."""
+    frame = task.told(row[None])
+    return {str(name): frame[name].tolist()[0] for name in frame.columns}

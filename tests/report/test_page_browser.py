@@ -16,12 +16,13 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from changeproof import Plan, Results, load_task
+from advised import RULES, advised
+from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.names import method_name
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.report.recourse import Wording
+from changeproof.report.recourse import MOST_CHANGES, Wording
 from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
 
@@ -230,6 +231,63 @@ def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: R
         f"document.querySelector('#person-shown').textContent.includes('{following}')"
     )
     assert page.evaluate("document.activeElement.id") == "person-next"
+
+
+def page_of(results: Results, folder: Path) -> Path:
+    path = folder / "index.html"
+    path.write_text(render(build_payload(results, build_tables(results)), build_bulk(results)))
+    return path
+
+
+def test_people_read_what_explain_says(show: Open, advised_run: Results, tmp_path: Path) -> None:
+    page = show(page_of(advised_run, tmp_path), width=400)
+    page.locator("#person").scroll_into_view_if_needed()
+    page.wait_for_selector("#person-row")
+    names = {method: method_name(method) for method in advised_run.shown.methods}
+    seen = set()
+    for place, row in enumerate(page.locator("#person-row option").all_inner_texts()):
+        page.select_option("#person-row", index=place)
+        person = row.removeprefix("row ")
+        known = page.locator("#person-shown summary").first
+        expect(known).to_have_text(f"What is known of row {person}")
+        expect(page.locator(".rules")).to_have_text(f"Respected: {RULES}.")
+        chosen = recommend(advised_run, person)
+        reason = re.sub("|".join(names), lambda found: names[found[0]], chosen.reason)
+        lead = "Recommended: " if chosen.method else ""
+        expect(page.locator("#recommended")).to_have_text(lead + reason)
+        marked = page.locator(".card.recommended")
+        expect(marked).to_have_count(1 if chosen.method else 0)
+        if chosen.method:
+            assert marked.get_attribute("data-method") == chosen.method
+            assert page.locator(".card").first.get_attribute("data-method") == chosen.method
+        for answer in explain_all(advised_run, person):
+            card = page.locator(f".card[data-method='{answer.method}']")
+            if answer.counterfactual is None:
+                expect(card).to_contain_text(f"No advice: {answer.why_not}.")
+                seen.add("nothing")
+                continue
+            expect(card).to_contain_text("Nothing else changes.")
+            few = answer.advice[:MOST_CHANGES]
+            expect(card.locator("li")).to_have_count(len(few))
+            if len(answer.advice) > MOST_CHANGES:
+                card.locator("summary").click()
+                expect(card.locator("li")).to_have_count(len(answer.advice))
+                seen.add("folded")
+            texts = card.locator("li").all_inner_texts()
+            assert [re.sub(r" \([^)]*\)$", "", text) for text in texts] == list(answer.advice)
+    assert seen == {"nothing", "folded"}
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_answers_as_published_do_not_pass_for_advice(show: Open, tmp_path: Path) -> None:
+    results = advised(tmp_path / "run", realisable=False, publish=False)
+    page = show(page_of(results, tmp_path))
+    page.locator("#person").scroll_into_view_if_needed()
+    page.wait_for_selector(".card[data-method='younger']")
+    expect(page.locator(".rules")).to_contain_text("not always respected")
+    card = page.locator(".card[data-method='younger']")
+    expect(card).to_contain_text("between categories, which nobody can be told: ")
+    assert "Nothing else changes" not in card.inner_text()
 
 
 def test_rankings_and_survival_follow_the_choices(show: Open, written: Path) -> None:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from changeproof import Results, Task, load_task
-from changeproof.report.recourse import TEMPLATES, Change, Wording
+from changeproof import Results, Task, load_task, own_task
+from changeproof.report.outcomes import PLAIN, in_parts, why_not
+from changeproof.report.recourse import MOST_CHANGES, TEMPLATES, Change, Wording, folded
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +27,131 @@ def applicants() -> Task:
     return Task("applicants", frame, np.arange(60) % 2)
 
 
-def between(task: Task, before: list[float], after: list[float]) -> list[Change]:
+@pytest.fixture(scope="module")
+def mixed() -> Task:
+    """All kinds of features; savings have an order, purposes have none."""
+    generator = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "debts": generator.integers(0, 6, 80),
+            "rate": np.round(generator.uniform(0, 10, 80), 1),
+            "savings": generator.choice(["none", "some", "much"], 80),
+            "purpose": generator.choice(["car", "house, old", "study"], 80),
+            "owner": generator.choice(["no", "yes"], 80),
+            "member": generator.random(80) < 0.5,
+            "approved": np.arange(80) % 2,
+        }
+    )
+    actions = {"savings": {"order": ["none", "some", "much"]}}
+    return own_task(frame, target="approved", favourable=1, actions=actions)
+
+
+def between(
+    task: Task, before: list[float], after: list[float], realisable: bool = False
+) -> list[Change]:
     factual, counterfactual = task.standardise([before, after])
-    return Wording(task).changes(factual, counterfactual)
+    return Wording(task, realisable).changes(factual, counterfactual)
+
+
+def told(task: Task, before: dict[str, Any], **after: Any) -> dict[str, str]:
+    rows = task.encoded(pd.DataFrame([before, before | after]))
+    changes = Wording(task, realisable=True).changes(rows[0], rows[1])
+    return {change.feature: str(change) for change in changes}
+
+
+PERSON = {
+    "debts": 3,
+    "rate": 5.2,
+    "savings": "some",
+    "purpose": "car",
+    "owner": "no",
+    "member": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("after", "sentence"),
+    [
+        ({"debts": 2}, "Lower debts from 3 to 2"),
+        ({"rate": 6.0}, "Raise rate from 5.2 to 6.0"),
+        ({"rate": 5.25}, "Raise rate from 5.20 to 5.25"),
+        ({"savings": "much"}, "Raise savings from some to much"),
+        ({"savings": "none"}, "Lower savings from some to none"),
+        ({"purpose": "house, old"}, "Change purpose from “car” to “house, old”"),
+        ({"owner": "yes"}, "Change owner from no to yes"),
+        ({"member": False}, "Change member from True to False"),
+    ],
+)
+def test_sentences_of_every_kind(mixed: Task, after: dict[str, Any], sentence: str) -> None:
+    assert list(told(mixed, PERSON, **after).values()) == [sentence]
+    assert told(mixed, PERSON) == {}
+
+
+def test_what_is_told_is_exactly_what_was_tested(applicants: Task) -> None:
+    person = [655.0, 5.2, 0.4967141530112327, 250000.25]
+    said = {c.feature: c for c in between(applicants, person, [671.0, 5.25, 1.5, 3e5], True)}
+    assert str(said["score"]) == "Raise score from 655 to 671"
+    # Both numbers have the same digits, if that takes few zeros.
+    assert str(said["rate"]) == "Raise rate from 5.20 to 5.25"
+    assert str(said["amount"]) == "Raise amount from 250000.25 to 300000.00"
+    assert said["noise"].before == "0.4967141530112327"
+    assert said["noise"].after in ("1.50", "1.500")
+
+
+@given(
+    st.integers(300, 850),
+    st.decimals(0, 10, places=3),
+    st.floats(-3, 3),
+    st.decimals(100_000, 900_000, places=2),
+)
+def test_texts_lead_back_to_the_stored_row(
+    applicants: Task, score: int, rate: Any, noise: float, amount: Any
+) -> None:
+    before = applicants.standardise([[655.0, 5.2, 0.25, 250000.0]])[0]
+    row = applicants.standardise([[score, float(rate), noise, float(amount)]])[0]
+    wording = Wording(applicants, realisable=True)
+    values = dict(zip(wording.names, wording.values(before[None])[0], strict=True))
+    values |= {change.feature: change.after for change in wording.changes(before, row)}
+    read = applicants.standardise([[float(values[name]) for name in wording.names]])[0]
+    assert read.tobytes() == (row + 0.0).tobytes()
+
+
+def test_words_do_not_depend_on_who_is_beside(mixed: Task) -> None:
+    rows = mixed.encoded(
+        pd.DataFrame([PERSON, PERSON | {"rate": 7.0, "debts": 5}, PERSON | {"rate": 5.123}])
+    )
+    wording = Wording(mixed, realisable=True)
+    together = wording.all_changes(rows[[0, 0, 1]], rows[[1, 2, 2]])
+    assert together[0] == wording.changes(rows[0], rows[1])
+    assert together[1] == wording.changes(rows[0], rows[2])
+    assert wording.values(rows)[1] == wording.values(rows[1:2])[0]
+
+
+def test_five_changes_are_told_and_the_others_folded() -> None:
+    changes = [Change(f"f{n}", "raise", str(n), str(n + 1), 9.0 - n) for n in range(7)]
+    assert MOST_CHANGES == 5
+    assert folded(changes) == "And 2 smaller changes: f5 from 5 to 6; f6 from 6 to 7."
+    assert folded(changes[:6]) == "And 1 smaller change: f5 from 5 to 6."
+    assert folded(changes[:5]) == ""
+
+
+def test_categories_in_part_are_named(mixed: Task) -> None:
+    row, other = mixed.encoded(pd.DataFrame([PERSON, PERSON | {"purpose": "study"}]))
+    between_both = 0.6 * row + 0.4 * other
+    wording = Wording(mixed)
+    assert wording.changes(row, between_both) == []
+    assert wording.parts(between_both) == ["purpose"]
+    assert wording.parts(other) == []
+    assert "purpose" in in_parts(["purpose"])
+
+
+def test_reasons_are_in_plain_words() -> None:
+    assert why_not("nothing found") == "the method found nothing"
+    assert all(why_not(outcome) == words for outcome, words in PLAIN.items())
+    assert why_not("not in the table") == "not in the table"
+    assert why_not("age may only increase", "changes in the wrong direction") == (
+        "the answer breaks a rule: age may only increase"
+    )
 
 
 def test_whole_numbers_stay_whole_and_fractions_are_shown(applicants: Task) -> None:

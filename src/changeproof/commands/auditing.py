@@ -1,9 +1,8 @@
-"""The commands for one's own data and model: audit and explain."""
+"""The command for one's own data and model: audit."""
 
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
-    from changeproof.explanation import Explanation
     from changeproof.workflow import Results
 
 
@@ -107,9 +105,9 @@ def audit(
             out,
             target=target,
             favourable=favourable,
-            model=_model(model, unpickle),
+            model=model_of(model, unpickle),
             counterfactuals=_tables(counterfactuals),
-            grid=_grid(grid),
+            grid=grid_of(grid),
             replacements=replacements,
             name=name,
             id_column=id_column,
@@ -127,124 +125,18 @@ def audit(
             base_seeds=whole_numbers("base seed", split_names(base_seeds)),
             factuals=factuals,
         )
-    _say_what_was_left_out(results)
+    say_what_was_left_out(results)
     typer.echo(f"Tables: {results.folder / 'tables'}")
     typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
 
 
-def explain(
-    data: ask.Data,
-    target: ask.Target,
-    favourable: ask.Favourable,
-    row: Annotated[str, ask.option(ask.RUN, "The id of the person.", metavar="ID")],
-    method: Annotated[
-        str, ask.option(ask.RUN, "The method, with or without settings.", metavar="NAME")
-    ],
-    model: ask.ModelName = "mlp",
-    out: Annotated[
-        Path | None,
-        ask.option(ask.RUN, "The run directory.", "runs/explain-NAME", metavar="DIR"),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=ask.RUN)
-    ] = False,
-    name: ask.Name = None,
-    id_column: ask.IdColumn = None,
-    categorical: ask.Categorical = None,
-    drop: ask.Drop = None,
-    missing: ask.Missing = "refuse",
-    split: ask.SplitColumn = None,
-    immutable: may.Immutable = None,
-    only_increase: may.OnlyIncrease = None,
-    only_decrease: may.OnlyDecrease = None,
-    ranges: may.Range = None,
-    most_changes: may.MostChanges = None,
-    realisable: may.Realisable = True,
-    grid: ask.Grid = None,
-    replacements: ask.Replacements = None,
-    families: ask.Families = None,
-    jobs: ask.Jobs = None,
-    unpickle: ask.Unpickle = False,
-) -> None:
-    """Show what one person is told to change, and whether that will hold.
-
-    Prints the advice in the units of your data. For each family of change, it says
-    under how many changed models the advice still holds, with a 95 % interval.
-
-    changeproof explain --data loans.csv --target approved --favourable yes
-    --model mlp --method robx-balanced --row 17
-    """
-    from changeproof.commands.failures import failures_told
-    from changeproof.commands.progress import ConsoleObserver
-    from changeproof.datasets.custom import own_task
-    from changeproof.explanation import explain as explain_person
-    from changeproof.explanation import row_of
-    from changeproof.front_door import audit as run_audit
-
-    options: dict[str, Any] = {
-        "target": target,
-        "favourable": favourable,
-        "name": name,
-        "id_column": id_column,
-        "categorical": split_names(categorical) or (),
-        "drop": split_names(drop) or (),
-        "missing": missing,
-        "split": split,
-        "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
-        "most_changes": most_changes,
-    }
-    task = own_task(data, **options)
-    folder = out if out is not None else Path("runs") / f"explain-{task.name}"
-    with ConsoleObserver() as observer, failures_told(folder):
-        results = run_audit(
-            data,
-            folder,
-            model=_model(model, unpickle),
-            grid=_grid(grid),
-            replacements=replacements,
-            jobs=jobs,
-            observer=observer,
-            methods=[method],
-            families=split_names(families),
-            rows=(row_of(task.ids, row),),
-            realisable=realisable,
-            publish=False,
-            same_plan=False,
-            **options,
-        )
-    answer = explain_person(results, row, method)
-    if as_json:
-        typer.echo(json.dumps(answer.as_dict(), indent=2, default=str))
-    else:
-        _print(answer)
-        _say_what_was_left_out(results)
-
-
-def _print(answer: Explanation) -> None:
-    typer.echo(f"{answer.method} on {answer.dataset}, for {answer.person}:")
-    if not answer.advice:
-        typer.echo(f"  no advice: {answer.outcome}")
-        return
-    for sentence in answer.advice:
-        typer.echo(f"  {sentence}.")
-    accepts = "accepts" if answer.base_valid else "does not accept"
-    typer.echo(
-        f"  Today's model {accepts} this. "
-        f"Distance: {answer.distance:.2f} typical deviations per feature."
-    )
-    typer.echo("Still holds after the model changes (95 % interval):")
-    for holding in (*answer.families, answer.overall):
-        interval = f"{holding.low:.0%} to {holding.high:.0%}"
-        counts = f"{holding.held} of {holding.models}"
-        typer.echo(f"  {holding.family:<24}{counts:>11}  {holding.share:>4.0%}  ({interval})")
-
-
-def _say_what_was_left_out(results: Results) -> None:
+def say_what_was_left_out(results: Results) -> None:
+    """Print what does not fit the model, with the reason."""
     for name, reason in results.plan.left_out.items():
         typer.echo(f"Left out: {name} ({reason})")
 
 
-def _model(reference: str, unpickle: bool) -> Any:
+def model_of(reference: str, unpickle: bool) -> Any:
     """Return a reference unchanged; a pickle is loaded here, once, if that is allowed."""
     from changeproof.models.find import find_learner
 
@@ -264,7 +156,8 @@ def _tables(given: list[str] | None) -> dict[str, Path] | None:
     return tables or None
 
 
-def _grid(given: list[str] | None) -> dict[str, list[Any]] | None:
+def grid_of(given: list[str] | None) -> dict[str, list[Any]] | None:
+    """Return parameters and their values from repeated options."""
     if given is None:
         return None
     grid = {}

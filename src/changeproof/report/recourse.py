@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from changeproof.datasets.action import ranks
+from changeproof.datasets.breaches import PART
+from changeproof.datasets.decimals import decimals_of
 from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
-# The only place where the words are: the page fills the same templates.
+PLAIN, QUOTED = "{feature} from {before} to {after}", "{feature} from “{before}” to “{after}”"
+# The only place where the words are: the page fills the same templates. Values of several words
+# are quoted: from “1 to 4 years” to “4 to 7 years”.
 TEMPLATES = {
-    RAISE: "Raise {feature} from {before} to {after}",
-    LOWER: "Lower {feature} from {before} to {after}",
-    CHANGE: "Change {feature} from {before} to {after}",
+    (direction, quoted): f"{direction.capitalize()} {QUOTED if quoted else PLAIN}"
+    for quoted in (False, True)
+    for direction in (RAISE, LOWER, CHANGE)
 }
-SIGNIFICANT_DIGITS = 3
 MOST_DECIMALS = 12
+# So many zeros are written for both numbers of a change to have the same digits: 20.05 to 31.00.
+MOST_ZEROS = 2
+# So many changes are told at length; the others are folded.
+MOST_CHANGES = 5
+NOTHING_ELSE = "Nothing else changes."
 
 
 class Change(NamedTuple):
@@ -28,11 +38,12 @@ class Change(NamedTuple):
     feature
         Its name.
     direction
-        "raise" or "lower"; "change" where the values are categories.
+        "raise" or "lower"; "change" where the values are categories without a stated order.
     before, after
-        Its values in original units, with as many digits as the feature has in the data, and
-        more where the method said something finer. An integer feature that is to become 70.6
-        is shown as 70.6.
+        Its values in original units. Of a row that is realisable they are exactly what was
+        tested, with as many digits as the feature has in the data. Of a row as published they are
+        rounded to those, or more where the method said something finer: an integer feature that
+        is to become 70.6 is shown as 70.6.
     size
         The change in typical deviations of the feature, as in the distance; of a category the
         sum over its columns.
@@ -45,9 +56,17 @@ class Change(NamedTuple):
     size: float
 
     def __str__(self) -> str:
-        return TEMPLATES[self.direction].format(
-            feature=self.feature, before=self.before, after=self.after
-        )
+        return TEMPLATES[self.template].format(**self._asdict())
+
+    @property
+    def template(self) -> tuple[str, bool]:
+        """Which template says it."""
+        return self.direction, " " in self.before or " " in self.after
+
+    @property
+    def short(self) -> str:
+        """The same in fewer words."""
+        return (QUOTED if self.template[1] else PLAIN).format(**self._asdict())
 
 
 class Wording:
@@ -57,50 +76,110 @@ class Wording:
     ----------
     task
         The task that rows belong to.
+    realisable
+        Whether rows are realisable, so that words can be exact; if not, they are as published.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, realisable: bool = False) -> None:
         self.task = task
+        self.realisable = realisable
         self.names = [feature.name for feature in task.features]
-        raw = task.frame.to_numpy(dtype=np.float64)
-        self.decimals = [
-            0 if f.categories else _decimals(raw[:, f.columns[0]], float(task.scale[f.columns[0]]))
-            for f in task.features
+        self.decimals = task.actions.decimals
+        self._ranks = [
+            ranks(feature, action) if action.order is not None else None
+            for feature, action in zip(task.features, task.actions.of, strict=True)
         ]
 
-    def values(self, row: Floats) -> list[str]:
-        """Return a standardised row as text, in original units."""
-        each = zip(self._original(row), self.task.features, self.decimals, strict=True)
-        return [str(value) if f.categories else _text(value, digits) for value, f, digits in each]
+    def values(self, rows: Floats) -> list[list[str]]:
+        """Return standardised rows as text, in original units."""
+        return [self._texts(values) for values in self._original(rows)]
 
     def changes(self, factual: Floats, counterfactual: Floats) -> list[Change]:
         """Return what changes between two standardised rows, the largest change first."""
-        task = self.task
-        moves = np.abs(counterfactual - factual)
-        move, sizes = moves.tolist(), (moves / task.distance_scale).tolist()
-        before, after = self._original(factual), self._original(counterfactual)
-        changes = []
-        for place, feature in enumerate(task.features):
-            first, old, new = feature.columns[0], before[place], after[place]
-            if feature.categories and old != new:
-                size = math.fsum(sizes[column] for column in feature.columns)
-                changes.append(Change(feature.name, CHANGE, str(old), str(new), size))
-            elif not feature.categories and move[first] > SMALLEST_SCALE:
-                changes.append(self._change(place, old, new, sizes[first]))
-        return sorted(changes, key=lambda change: -change.size)
+        return self.all_changes(factual[None], counterfactual[None])[0]
 
-    def _original(self, row: Floats) -> list[Any]:
-        """Return a standardised row as values of the original features."""
+    def all_changes(self, factuals: Floats, counterfactuals: Floats) -> list[list[Change]]:
+        """Return the changes of every person; both as rows."""
+        moves = np.abs(counterfactuals - factuals)
+        sizes = (moves / self.task.distance_scale).tolist()
+        told = zip(self._original(factuals), self._original(counterfactuals), strict=True)
+        each = zip(told, moves.tolist(), sizes, strict=True)
+        return [self._person(before, after, move, size) for (before, after), move, size in each]
+
+    def parts(self, row: Floats) -> list[str]:
+        """Return the features that have a category in part in a row: nobody can be told those."""
+        if self.realisable or not any(feature.categories for feature in self.task.features):
+            return []
         raw = row * self.task.scale + self.task.mean
-        values = raw.tolist()
+        whole = np.rint(raw)
+        partly = (np.abs(raw - whole) > PART) | ((whole != 0.0) & (whole != 1.0))
         return [
-            feature.decode(raw[None, list(feature.columns)])[0]
-            if feature.categories
-            else values[feature.columns[0]]
+            feature.name
             for feature in self.task.features
+            if feature.categories and partly[list(feature.columns)].any()
         ]
 
-    def _change(self, feature: int, before: float, after: float, size: float) -> Change:
+    def _person(
+        self, before: list[Any], after: list[Any], move: list[float], sizes: list[float]
+    ) -> list[Change]:
+        changes = []
+        for place, feature in enumerate(self.task.features):
+            old, new = before[place], after[place]
+            size = math.fsum(sizes[column] for column in feature.columns)
+            if feature.categories:
+                if old != new:
+                    direction = self._direction(place, old, new)
+                    changes.append(Change(feature.name, direction, str(old), str(new), size))
+            elif self.realisable:
+                if old != new:
+                    changes.append(self._told(place, old, new, size))
+            elif move[feature.columns[0]] > SMALLEST_SCALE:
+                changes.append(self._rounded(place, old, new, size))
+        return sorted(changes, key=lambda change: -change.size)
+
+    def _direction(self, place: int, old: Any, new: Any) -> str:
+        order, feature = self._ranks[place], self.task.features[place]
+        if order is None:
+            return CHANGE
+        return RAISE if order[feature.code_of(new)] > order[feature.code_of(old)] else LOWER
+
+    def _original(self, rows: Floats) -> list[list[Any]]:
+        """Return standardised rows as values of the original features."""
+        frame = self.task.told(rows) if self.realisable else self.task.decoded(rows)
+        raw = rows * self.task.scale + self.task.mean
+        columns: list[list[Any]] = []
+        for feature in self.task.features:
+            if not feature.categories:
+                columns.append(frame[feature.name].tolist())
+                continue
+            block = raw[:, list(feature.columns)]
+            codes = block[:, 0] >= 0.5 if feature.kind == "binary" else block.argmax(axis=1)
+            columns.append([feature.categories[int(code)] for code in codes])
+        return [list(values) for values in zip(*columns, strict=True)]
+
+    def _texts(self, values: list[Any]) -> list[str]:
+        written = self._exact if self.realisable else self._plain
+        return [
+            str(value) if feature.categories else written(place, value)
+            for place, (value, feature) in enumerate(zip(values, self.task.features, strict=True))
+        ]
+
+    def _exact(self, feature: int, value: float) -> str:
+        """Return a number with the digits of the data, and more if it has more."""
+        return _text(value, max(self.decimals[feature], decimals_of(value)))
+
+    def _plain(self, feature: int, value: float) -> str:
+        return _text(value, self.decimals[feature])
+
+    def _told(self, feature: int, before: float, after: float, size: float) -> Change:
+        own = self.decimals[feature]
+        digits = [max(own, decimals_of(value)) for value in (before, after)]
+        if max(digits) <= own + MOST_ZEROS:
+            digits = [max(digits)] * 2
+        texts = _text(before, digits[0]), _text(after, digits[1])
+        return Change(self.names[feature], RAISE if after > before else LOWER, *texts, size)
+
+    def _rounded(self, feature: int, before: float, after: float, size: float) -> Change:
         own = self.decimals[feature]
         decimals = 1 if own == 0 and not _is_whole(after) else own
         while _text(before, decimals) == _text(after, decimals) and decimals < MOST_DECIMALS:
@@ -112,14 +191,12 @@ class Wording:
         return Change(self.names[feature], direction, start, _text(after, decimals), size)
 
 
-def _decimals(values: Floats, scale: float) -> int:
-    """Return the decimals that a feature is written with: its own, if they say something."""
-    useful = max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(scale)))
-    tolerance = 1e-9 * max(1.0, float(np.abs(values).max()))
-    for decimals in range(useful):
-        if np.abs(values - np.round(values, decimals)).max() <= tolerance:
-            return decimals
-    return useful
+def folded(changes: Sequence[Change]) -> str:
+    """Return the smaller changes of advice in one sentence; nothing where there are few."""
+    rest = changes[MOST_CHANGES:]
+    what = "change" if len(rest) == 1 else "changes"
+    listed = "; ".join(change.short for change in rest)
+    return f"And {len(rest)} smaller {what}: {listed}." if rest else ""
 
 
 def _is_whole(value: float) -> bool:

@@ -10,12 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof import Plan, Results, build_tables, load_task
+from advised import RULES, advised
+from changeproof import Plan, Results, build_tables, explain, explain_all, load_task, recommend
 from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.payload import build_bulk, build_payload
+from changeproof.report.page.people import templates
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
+from changeproof.report.recommendation import TEMPLATES
 from changeproof.report.recourse import Wording
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.results import StoredResults
@@ -75,6 +78,55 @@ def test_people_are_told_what_the_methods_said(
             assert distance == pytest.approx(
                 sum(e.size for e in expected) / task.n_features, abs=1e-3
             )
+
+
+def test_people_get_the_advice_and_the_recommendation_of_explain(advised_run: Results) -> None:
+    (part,) = build_bulk(advised_run)
+    people, words = part["people"], templates()
+    assert people["rules"] == RULES
+    assert ("age", "Nobody gets younger.") in people["reasons"]
+    network, methods = people["networks"][0], advised_run.shown.methods
+    reasons = set()
+    for i, person in enumerate(network["ids"]):
+        answers = {each.method: each for each in explain_all(advised_run, person)}
+        for m, method in enumerate(methods):
+            answer = network["methods"][m][i]
+            if isinstance(answer, str):
+                assert answer == answers[method].why_not
+                continue
+            said = [
+                words["changes"][template].format(
+                    feature=people["features"][feature],
+                    before=(*more, network["factuals"][i][feature])[0],
+                    after=after,
+                )
+                for feature, template, after, _, *more in answer[3]
+            ]
+            assert said == list(answers[method].advice)
+            assert len(answer) == 4
+        chosen = recommend(advised_run, person)
+        kind, *numbers = network["recommended"][i]
+        assert words["recommendations"][kind] == TEMPLATES[chosen.kind]
+        assert methods[numbers[0]] == (chosen.method or chosen.most_often)
+        assert numbers[1] == chosen.holding
+        if chosen.shorter is not None:
+            assert methods[numbers[2]] == chosen.shorter
+            assert f"({numbers[3]} against {numbers[4]})" in chosen.reason
+        reasons.add(kind)
+    assert len(reasons) > 1
+
+
+def test_what_was_tested_as_published_says_what_it_breaks(tmp_path: Path) -> None:
+    results = advised(tmp_path / "run", realisable=False, publish=False)
+    (part,) = build_bulk(results)
+    network, features = part["people"]["networks"][0], part["people"]["features"]
+    for m, method in enumerate(results.shown.methods):
+        for i, person in enumerate(network["ids"]):
+            answer, expected = network["methods"][m][i], explain(results, person, method)
+            if not isinstance(answer, str):
+                breach, parts = answer[4:] or ["", []]
+                assert breach == expected.breach
+                assert tuple(features[place] for place in parts) == expected.partly
 
 
 def test_variants_leave_what_survival_says(bulk: list[dict[str, Any]], quick_run: Results) -> None:

@@ -14,11 +14,10 @@ from changeproof.report import names, words
 from changeproof.report.page.advice import advice
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
-from changeproof.report.page.people import DIRECTIONS, people
+from changeproof.report.page.people import people, templates
 from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
-from changeproof.report.recourse import TEMPLATES
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
@@ -59,7 +58,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "guarantees": guarantees(tables, plan, results),
         "advice": advice(tables, plan),
         "rankings": rankings(tables["family_results"], plan),
-        "recourse": [TEMPLATES[direction] for direction in DIRECTIONS],
+        "recourse": templates(),
         "generation": generation(tables["generation_seconds"]),
         "stages": stages(tables),
         "fragile": fragile_picks(tables.get("tuning", pd.DataFrame())),

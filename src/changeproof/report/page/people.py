@@ -1,15 +1,42 @@
-"""A person: who asked, what each method told them, and what became of it."""
+"""A person: who asked, what each method told them, what became of it, and what to follow."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from changeproof.report.recourse import CHANGE, LOWER, RAISE, Change, Wording
+from changeproof.methods.answers import ALREADY_FAVOURABLE
+from changeproof.report import recommendation as advising
+from changeproof.report.constraints import broken, reasons, rules
+from changeproof.report.outcomes import IN_PARTS, ONLY_PARTS, why_not
+from changeproof.report.recommendation import Option, Recommendation, choose, different
+from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, TEMPLATES, Change, Wording
 from changeproof.runs.results import Answered, StoredResults
 
-DIRECTIONS = (RAISE, LOWER, CHANGE)
+SENTENCES = tuple(TEMPLATES)
+KINDS = tuple(advising.TEMPLATES)
+
+
+class Told(NamedTuple):
+    """A method's answers as the page shows them, and what a recommendation hangs on."""
+
+    shown: list[Any]
+    options: list[Option]
+    favourable: list[bool]
+
+
+def templates() -> dict[str, Any]:
+    """Return the words that the page fills in."""
+    return {
+        "changes": list(TEMPLATES.values()),
+        "most_changes": MOST_CHANGES,
+        "nothing_else": NOTHING_ELSE,
+        "only_parts": ONLY_PARTS,
+        "in_parts": IN_PARTS,
+        "recommendations": list(advising.TEMPLATES.values()),
+    }
 
 
 def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
@@ -17,9 +44,12 @@ def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
     seeds = dict.fromkeys(key.base_seed for key in results.answered if key.dataset == dataset)
     if not seeds:
         return None
-    wording = Wording(results.task(dataset))
+    task = results.task(dataset)
+    wording = Wording(task, results.plan.realisable)
     return {
         "features": wording.names,
+        "rules": rules(task),
+        "reasons": reasons(task),
         "networks": [_network(results, wording, dataset, seed) for seed in seeds],
     }
 
@@ -29,51 +59,90 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
     finished = set(results.answered)
     keys = [Answered(dataset, seed, method) for method in plan.methods]
     first = results.counterfactuals(*next(key for key in keys if key in finished))
-    shown = [wording.values(row) for row in first.factuals]
+    shown = wording.values(first.factuals)
     family_of = results.variants(dataset, seed)["family"]
+    told = {key.method: _answers(results, wording, key, shown) for key in keys if key in finished}
     return {
         "seed": seed,
         "ids": wording.task.ids.loc[first.row_ids.tolist()].tolist(),
         "factuals": shown,
         "models": [int((family_of == family).sum()) for family in plan.families],
-        "methods": [
-            _answers(results, wording, key, shown) if key in finished else None for key in keys
-        ],
+        "methods": [told[name].shown if name in told else None for name in plan.methods],
+        "recommended": _recommended(told, plan.methods) if len(told) > 1 else None,
     }
 
 
 def _answers(
     results: StoredResults, wording: Wording, key: Answered, shown: list[list[str]]
-) -> list[Any]:
-    """Return per person: the reason why there is nothing, or what to change and what became of it.
+) -> Told:
+    """Return per person: why there is nothing, or what to change and what became of it.
 
     An answer is [base-valid, distance, survivals per family, changes]; a change is
-    [feature, direction, after, size] and, where it needs more digits than the factual is shown
-    with, before.
+    [feature, template, after, size] and, where it needs more digits than the factual is shown
+    with, before. Where an answer as published breaks a constraint or has categories in part,
+    words for the one and the features of the other follow.
     """
     answers, survived = results.counterfactuals(*key), results.survived(*key)
+    task, found, how = wording.task, np.flatnonzero(answers.found), answers.realisation
     family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
     families = results.shown.families
     counts = np.stack([survived[:, family_of == f].sum(axis=1) for f in families], axis=1)
-    distances = wording.task.distances(answers.factuals, answers.rows)
+    distances = task.distances(answers.factuals, answers.rows).tolist()
     place = {name: number for number, name in enumerate(wording.names)}
-    found = answers.found
-    return [
-        [
-            int(answers.base_valid[i]),
-            round(float(distances[i]), 3),
-            counts[i].tolist(),
-            [
-                _entry(change, place[change.feature], shown[i])
-                for change in wording.changes(answers.factuals[i], answers.rows[i])
-            ],
-        ]
-        if found[i]
-        else str(answers.outcomes[i])
-        for i in range(len(answers))
+    factuals, rows = answers.factuals[found], answers.rows[found]
+    usable = answers.base_valid.copy()
+    usable[found] &= task.actions.realisable(factuals, rows)
+    breaches = broken(task, factuals, rows)
+    said: list[Any] = [
+        why_not(str(outcome), "" if how is None else str(how.raw_breach[i]))
+        for i, outcome in enumerate(answers.outcomes)
     ]
+    for n, changes in enumerate(wording.all_changes(factuals, rows)):
+        i = int(found[n])
+        said[i] = [
+            int(answers.base_valid[i]),
+            round(distances[i], 3),
+            counts[i].tolist(),
+            [_entry(change, place[change.feature], shown[i]) for change in changes],
+        ]
+        parts = wording.parts(rows[n])
+        if parts or breaches[n]:
+            said[i] += [breaches[n], [place[name] for name in parts]]
+    held, models = survived.sum(axis=1).tolist(), survived.shape[1]
+    options = [
+        Option(key.method, bool(usable[i]), distances[i], held[i], models) for i in range(len(said))
+    ]
+    return Told(said, options, (answers.outcomes == ALREADY_FAVOURABLE).tolist())
 
 
 def _entry(change: Change, feature: int, shown: list[str]) -> list[Any]:
-    entry = [feature, DIRECTIONS.index(change.direction), change.after, round(change.size, 2)]
+    entry = [feature, SENTENCES.index(change.template), change.after, round(change.size, 2)]
     return entry if change.before == shown[feature] else [*entry, change.before]
+
+
+def _recommended(told: Mapping[str, Told], methods: tuple[str, ...]) -> list[Any]:
+    """Return for every person what to follow, as numbers that fill a template.
+
+    [template, method, how many hold often enough] and, where another is shorter, that one and
+    both distances.
+    """
+    options = zip(*(each.options for each in told.values()), strict=True)
+    favourable = zip(*(each.favourable for each in told.values()), strict=True)
+    return [
+        _numbers(choose(given, all(already)), given, methods)
+        for given, already in zip(options, favourable, strict=True)
+    ]
+
+
+def _numbers(
+    chosen: Recommendation, options: tuple[Option, ...], methods: tuple[str, ...]
+) -> list[Any]:
+    kind, name = KINDS.index(chosen.kind), chosen.method or chosen.most_often
+    if name is None:
+        return [kind]
+    numbers = [kind, methods.index(name), chosen.holding]
+    if chosen.shorter is None:
+        return numbers
+    far = {option.method: option.distance for option in options}
+    texts = different(far[chosen.shorter], far[name])
+    return [*numbers, methods.index(chosen.shorter), *texts]

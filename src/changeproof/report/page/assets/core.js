@@ -87,6 +87,10 @@ page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) 
   }, table);
 };
 
+// Names with what there is to say of each.
+page.facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
+  [page.make("dt", {}, name), page.make("dd", {}, text)]));
+
 // Details whose inside is built when they are opened; `fill` builds it anew.
 page.lazily = (summary, build, attributes = {}) => {
   const inside = page.make("div");

@@ -1,8 +1,6 @@
 "use strict";
 
 // A person: what each method tells them to change, and how often it would still hold.
-page.MOST_CHANGES = 5;
-
 page.sum = (counts) => counts.reduce((sum, count) => sum + count, 0);
 
 page.section("person", (body) => {
@@ -23,7 +21,7 @@ page.section("person", (body) => {
     }
     const network = people.networks[chosen.network];
     if (network.ids.length === 0) page.say(shown, "This base model decides against nobody.");
-    else page.personView(shown, chosen, people.features, network);
+    else page.personView(shown, chosen, people, network);
   };
   // Unpacked when the reader comes near, not when the page opens.
   page.whenNear(body, show);
@@ -56,50 +54,103 @@ page.personControls = (chosen, people, show) => {
   return controls;
 };
 
-page.personView = (parent, chosen, features, network) => {
+page.filled = (template, values) =>
+  template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+
+page.personView = (parent, chosen, people, network) => {
+  const { features } = people;
   const factual = network.factuals[chosen.person];
   const facts = page.make("details", {},
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
-    page.table("This person", ["feature", "value"],
-      features.map((feature, place) => [feature, factual[place]])));
-  const rank = ([, answer]) => (Array.isArray(answer) && answer[0] ? page.sum(answer[2]) : -1);
+    page.facts(features.map((feature, place) => [feature, factual[place]])));
+  const advice = network.recommended?.[chosen.person] ?? null;
+  const best = advice !== null && page.RECOMMENDS.includes(advice[0]) ? advice[1] : -1;
+  const rank = ([method, answer]) => (method === best ? Infinity
+    : Array.isArray(answer) && answer[0] ? page.sum(answer[2]) : -1);
   const given = network.methods.map((answers, method) => [method, answers?.[chosen.person]])
     .filter(([, answer]) => answer !== undefined).sort((a, b) => rank(b) - rank(a));
   const left = page.methods.length - given.length;
-  parent.append(facts, page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
-    page.answerCard(method, answer, features, factual, network.models))));
+  const told = given.map(([, answer]) => answer).filter(Array.isArray);
+  parent.append(facts);
+  if (advice !== null) {
+    parent.append(page.make("p", { class: "sentence", id: "recommended" },
+      page.recommendation(advice, chosen.person, network)));
+  }
+  page.rules(parent, people, told.length > 0, told.some(([, , , , breach]) => breach));
+  parent.append(page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
+    page.answerCard(method, answer, features, factual, network.models, method === best))));
   const unfinished = `${left} of ${page.methods.length} methods are not finished`;
   if (left) page.say(parent, `${unfinished} for this base model.`);
 };
 
-page.answerCard = (method, answer, features, factual, models) => {
-  const { data } = page;
-  const title = page.make("h3", {}, page.marker(method), page.methods[method]);
-  const attributes = { class: "card", "data-method": data.methods[method] };
-  if (!Array.isArray(answer)) {
-    return page.make("div", attributes, title,
-      page.make("p", {}, `No counterfactual: ${answer}.`));
+// The kinds of recommendation that name a method to follow: the first two.
+page.RECOMMENDS = [0, 1];
+
+page.recommendation = ([kind, method, holding, other, near, far], person, network) => {
+  const templates = page.data.recourse.recommendations;
+  const models = page.sum(network.models);
+  const percent = (place) =>
+    Math.floor(100 * page.sum(network.methods[place][person][2]) / Math.max(1, models));
+  const reason = page.filled(templates[kind], { method: page.methods[method], holding, models,
+    percent: method === undefined ? 0 : percent(method) });
+  const but = other === undefined ? "" : page.filled(templates.at(-1), {
+    other: page.methods[other], other_distance: near, distance: far, other_percent: percent(other) });
+  return (page.RECOMMENDS.includes(kind) ? "Recommended: " : "") + reason + but;
+};
+
+// What must not change, and why.
+page.rules = (parent, { rules, reasons }, told, broken) => {
+  if (!rules) return;
+  const begin = !told ? "To respect" : broken ? "Asked for, and not always respected" : "Respected";
+  parent.append(page.make("p", { class: "rules" }, `${begin}: ${rules}.`));
+  if (reasons.length) {
+    parent.append(page.make("details", {}, page.make("summary", {}, "Why"),
+      page.facts(reasons)));
   }
-  const [valid, distance, counts, changes] = answer;
+};
+
+page.answerCard = (method, answer, features, factual, models, recommended) => {
+  const { data } = page;
+  const title = page.make("h3", {}, page.marker(method), page.methods[method],
+    recommended ? page.make("span", { class: "badge" }, "recommended") : null);
+  const attributes = { class: recommended ? "card recommended" : "card",
+    "data-method": data.methods[method] };
+  if (!Array.isArray(answer)) {
+    return page.make("div", attributes, title, page.make("p", {}, `No advice: ${answer}.`));
+  }
+  const [valid, distance, counts, changes, breach, parts] = answer;
   const [total, held] = [page.sum(models), page.sum(counts)];
-  const item = ([feature, direction, after, size, before]) => page.make("li", {},
-    data.recourse[direction].replace(/\{(\w+)\}/g, (_, name) =>
-      ({ feature: features[feature], before: before ?? factual[feature], after }[name])),
-    page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
-  const few = changes.slice(0, page.MOST_CHANGES);
-  const rest = changes.slice(page.MOST_CHANGES);
   return page.make("div", attributes, title,
     page.make("p", {}, valid
       ? `Still holds in ${held} of ${total} changed models.`
       : `Today's model does not accept it; ${held} of ${total} changed models would.`),
-    page.make("p", { class: "muted" },
-      `Distance ${distance.toFixed(2)}; ${changes.length} of ${features.length} features change.`),
-    page.make("ul", {}, ...few.map(item)),
-    rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
-      () => page.make("ul", {}, ...rest.map(item))).details : null,
+    ...page.advice(changes, features, factual, parts ?? []),
+    breach ? page.make("p", {}, `Not respected: ${breach}.`) : null,
+    page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}` +
+      (changes.length ? `; ${changes.length} of ${features.length} features change.` : ".")),
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
         page.make("dt", {}, data.short_families[place]),
         page.make("dd", {}, `${counts[place]} of ${models[place]}`)))));
+};
+
+// What to change: the largest changes, the others folded, and that there is nothing else.
+page.advice = (changes, features, factual, parts) => {
+  const words = page.data.recourse;
+  if (changes.length === 0) return [page.make("p", {}, words.only_parts)];
+  const item = ([feature, template, after, size, before]) => page.make("li", {},
+    page.filled(words.changes[template],
+      { feature: features[feature], before: before ?? factual[feature], after }),
+    page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
+  const few = changes.slice(0, words.most_changes);
+  const rest = changes.slice(words.most_changes);
+  const partly = parts.map((feature) => features[feature]).join(", ");
+  return [
+    page.make("ul", {}, ...few.map(item)),
+    rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
+      () => page.make("ul", {}, ...rest.map(item))).details : null,
+    page.make("p", {}, parts.length ? page.filled(words.in_parts, { features: partly })
+      : words.nothing_else),
+  ];
 };

@@ -101,10 +101,9 @@ page.section("run", (body) => {
         "row, or on none. Other rows may lead to other picks:"),
       page.make("ul", { id: "fragile" }, ...fragile.map((text) => page.make("li", {}, text)))] : []),
     page.make("h3", {}, "Versions and machine"),
-    page.make("dl", { class: "facts" }, ...[["versions", joined(run.versions)],
+    page.facts([["versions", joined(run.versions)],
       ["this page was written on", joined(run.machine)], ["and at", run.written],
-      ["fingerprint of the run", run.fingerprint]].flatMap(([name, text]) =>
-      [page.make("dt", {}, name), page.make("dd", {}, text)])),
+      ["fingerprint of the run", run.fingerprint]]),
     page.make("p", { class: "muted" },
       "Fingerprints are hashes of data, settings, code and library versions. Equal fingerprints " +
       "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +

@@ -1,0 +1,146 @@
+"""What must not change, in words, and whether advice keeps to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from changeproof.datasets.actions import Actions
+from changeproof.datasets.breaches import CATEGORY, WAYS
+from changeproof.datasets.task import Floats, Task
+from changeproof.report.recourse import Wording
+from changeproof.report.words import listed
+
+MAY = {
+    "none": "may not change",
+    "increase": "may only increase",
+    "decrease": "may only decrease",
+}
+
+
+class Constraint(NamedTuple):
+    """What a dataset, or whoever asked, said of a feature; None where nothing was said."""
+
+    feature: str
+    change: str
+    low: float | int | None
+    high: float | int | None
+    step: float | int | None
+    reason: str
+
+
+def constraints(task: Task) -> list[Constraint]:
+    """Return what must not change, feature by feature."""
+    found = [
+        Constraint(
+            name, action.change, _short(action.low), _short(action.high), _short(action.step),
+            action.reason,
+        )
+        for name, action in task.declared.items()
+    ]  # fmt: skip
+    return [each for each in found if each.change != "any" or _numbers(each)]
+
+
+def rules(task: Task) -> str:
+    """Return the constraints as one part of a sentence; nothing where there are none."""
+    given = constraints(task)
+    parts = []
+    for change, words in MAY.items():
+        features = [each.feature for each in given if each.change == change]
+        if features:
+            parts.append(f"{listed(features)} {words}")
+    parts += [
+        f"{each.feature} {_numbers(each)}"
+        for each in given
+        if each.change != "none" and _numbers(each)
+    ]
+    most = task.most_changes
+    if most is not None:
+        parts.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}")
+    return "; ".join(parts)
+
+
+def reasons(task: Task) -> list[tuple[str, str]]:
+    """Return why, each reason once: the features that it is about, and the reason."""
+    found: dict[str, list[str]] = {}
+    for each in constraints(task):
+        if each.reason:
+            found.setdefault(each.reason, []).append(each.feature)
+    return [(listed(features), reason) for reason, features in found.items()]
+
+
+def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
+    """Return for every person which stated constraint the row breaks; "" where it breaks none.
+
+    Of a constrained category, to change in part is not allowed either.
+    """
+    if not task.declared and task.most_changes is None:
+        return [""] * len(rows)
+    # What nobody stated cannot be broken: the data's range, and that integers are whole.
+    wide = np.vstack([task.frame.to_numpy(np.float64), task.actions.raw(rows)])
+    features = [
+        replace(feature, kind="numeric")
+        if feature.kind == "integer" and action.step is None
+        else feature
+        for feature, action in zip(task.features, task.actions.of, strict=True)
+    ]
+    scales = task.actions.scales
+    stated = Actions(features, wide, scales, task.declared, task.most_changes)
+    breaches = stated.breaches(factuals, rows)
+    counted = [way for way in range(len(WAYS)) if WAYS[way] != CATEGORY]
+    wording, firm = Wording(task), {each.feature for each in constraints(task)}
+    found = []
+    for words, ways, row in zip(breaches.words, breaches.ways, rows, strict=True):
+        parts = [name for name in wording.parts(row) if name in firm]
+        whole = words if ways[counted].any() else ""
+        found.append(whole or (f"{listed(parts)} may not change in part" if parts else ""))
+    return found
+
+
+def respected(text: str, told: bool = True, breach: str = "") -> str:
+    """Return a sentence that says what must not change, and whether advice keeps to it.
+
+    Parameters
+    ----------
+    text
+        The rules; see `rules`.
+    told
+        Whether there is advice at all.
+    breach
+        What the advice breaks.
+    """
+    if not text:
+        return ""
+    if not told:
+        return f"To respect: {text}."
+    return f"Not respected: {breach}. Asked for: {text}." if breach else f"Respected: {text}."
+
+
+def why(given: Sequence[tuple[str, str]]) -> str:
+    """Return reasons as one line."""
+    return " ".join(f"{features}: {_sentence(reason)}" for features, reason in given)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _numbers(each: Constraint) -> str:
+    """Return range and step in words; nothing where neither is stated."""
+    low, high, step = each.low, each.high, each.step
+    steps = "" if step is None else f"in whole steps of {step}"
+    if low is None and high is None:
+        return steps and f"moves {steps}"
+    if low is not None and high is not None:
+        words = f"stays between {low} and {high}"
+    else:
+        words = f"stays at {low} or more" if high is None else f"stays at {high} or less"
+    return f"{words}, {steps}" if steps else words
+
+
+def _short(value: float | None) -> float | int | None:
+    """Return whole numbers as whole numbers."""
+    return int(value) if value is not None and value == int(value) else value

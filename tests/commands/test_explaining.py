@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from advised import RULES, applicants
+from changeproof import Results, Task, explain, explain_all, own_task
+from changeproof.cli import app
+from changeproof.commands.explaining import folder_of, told_by_one, told_by_several
+from changeproof.explanation import recommendation
+from changeproof.report.constraints import reasons
+from changeproof.report.outcomes import ONLY_PARTS
+from changeproof.report.recourse import MOST_CHANGES, Change
+
+WHY = "Why: age: Nobody gets younger. purpose: It is what the loan is for."
+
+
+@pytest.fixture(scope="module")
+def task(advised_run: Results) -> Task:
+    return advised_run.task("data")
+
+
+def people(results: Results) -> list[str]:
+    return [str(person) for person in results.survival()["id"].unique()]
+
+
+def test_one_method_line_by_line(advised_run: Results, task: Task) -> None:
+    answer = explain(advised_run, people(advised_run)[0], "kdtree")
+    lines = list(told_by_one(answer, task))
+    assert lines[0] == f"kdtree on data, for {answer.person}:"
+    few = [f"  {sentence}." for sentence in answer.advice[:MOST_CHANGES]]
+    assert lines[1 : 1 + len(few)] == few
+    assert "  Nothing else changes." in lines
+    assert f"  Respected: {RULES}." in lines
+    assert f"  {WHY}" in lines
+    assert "  Today's model accepts this. " in lines[lines.index(f"  {WHY}") + 1]
+    assert lines[-1].lstrip().startswith("all ")
+    assert f"{answer.overall.held} of 50" in lines[-1]
+
+
+def test_smaller_changes_are_on_one_line(advised_run: Results, task: Task) -> None:
+    changes = tuple(Change(f"f{n}", "raise", "1", "2", 9.0 - n) for n in range(7))
+    known = explain(advised_run, people(advised_run)[0], "kdtree")
+    lines = list(told_by_one(replace(known, changes=changes), task))
+    assert lines[5:8] == [
+        "  Raise f4 from 1 to 2.",
+        "  And 2 smaller changes: f5 from 1 to 2; f6 from 1 to 2.",
+        "  Nothing else changes.",
+    ]
+
+
+def test_nothing_to_tell(advised_run: Results, task: Task) -> None:
+    answers = [explain(advised_run, person, "unkind-tool") for person in people(advised_run)]
+    without = next(answer for answer in answers if answer.counterfactual is None)
+    assert list(told_by_one(without, task))[1:] == [
+        f"  No advice: {without.why_not}.",
+        f"  To respect: {RULES}.",
+        f"  {WHY}",
+    ]
+    # As published, a row may differ in parts of categories only.
+    found = next(answer for answer in answers if answer.counterfactual is not None)
+    lines = list(told_by_one(replace(found, changes=(), partly=("savings",)), task))
+    assert lines[1] == f"  {ONLY_PARTS}"
+    lines = list(told_by_one(replace(found, partly=("savings",), breach="no"), task))
+    assert "  The tested row is between categories, which nobody can be told: savings." in lines
+    assert f"  Not respected: no. Asked for: {RULES}." in lines
+    assert "  Nothing else changes." not in lines
+
+
+def test_several_methods_and_what_to_follow(advised_run: Results, task: Task) -> None:
+    for person in people(advised_run):
+        answers = explain_all(advised_run, person)
+        choice = recommendation(answers)
+        lines = list(told_by_several(answers, choice, task))
+        marked = [line for line in lines if line.endswith(" (recommended)")]
+        if choice.method is None:
+            assert marked == []
+            assert choice.reason in lines
+        else:
+            assert lines[1] == marked[0] == f"  {choice.method} (recommended)"
+            assert f"Recommended: {choice.reason}" in lines
+        assert {line.split()[0] for line in lines if line[:2] == "  " != line[2:4]} == set(
+            advised_run.shown.methods
+        )
+        assert lines[-2:] == [f"Respected: {RULES}.", WHY]
+
+
+def test_the_same_reason_is_told_once(advised_run: Results, task: Task) -> None:
+    known = explain_all(advised_run, people(advised_run)[0])
+    outcome = "factual is already favourable"
+    why = "today's model already decides in this person's favour"
+    answers = [
+        replace(each, counterfactual=None, base_valid=False, outcome=outcome, why_not=why)
+        for each in known
+    ]
+    lines = list(told_by_several(answers, recommendation(answers), task))
+    assert lines == [
+        f"For {known[0].person} on data:",
+        f"  No advice: {why}.",
+        f"To respect: {RULES}.",
+        WHY,
+    ]
+
+
+def test_many_reasons_are_left_to_json(advised_run: Results) -> None:
+    names = ["age", "savings", "ratio", "debts", "owner", "member"]
+    actions = {name: {"change": "none", "reason": f"So {name}."} for name in names}
+    known = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+    many = own_task(applicants(), actions=actions, **known)
+    assert len(reasons(many)) == 6
+    answer = explain(advised_run, people(advised_run)[0], "kdtree")
+    assert not any("Why: " in line for line in told_by_one(answer, many))
+
+
+def test_other_constraints_are_another_run() -> None:
+    known = {"target": "approved", "favourable": "yes", "id_column": "applicant", "name": "loans"}
+    tasks = [
+        own_task(applicants(), **known),
+        own_task(applicants(), actions={"age": {"change": "none"}}, **known),
+        own_task(applicants(), actions={"age": {"change": "increase"}}, **known),
+        own_task(applicants(), most_changes=3, **known),
+    ]
+    folders = [folder_of(task) for task in tasks]
+    assert folders[0] == Path("runs/explain-loans")
+    assert len(set(folders)) == 4
+
+
+def command(data: Path, folder: Path, *more: str) -> Any:
+    table = applicants()
+    person = str(table[table["approved"] == "no"]["applicant"].iloc[0])
+    given = ["--target", "approved", "--favourable", "yes", "--id-column", "applicant"]
+    given += ["--model", "sklearn:LogisticRegression", "--jobs", "1", "--families", "bootstrap"]
+    done = CliRunner().invoke(
+        app, ["explain", "--data", str(data), *given, "--row", person, "--out", str(folder), *more]
+    )
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_command_takes_several_methods(tmp_path: Path) -> None:
+    data, out = tmp_path / "loans.csv", tmp_path / "out"
+    applicants().to_csv(data, index=False)
+    several = json.loads(command(data, out, "--method", "kdtree,rbr", "--json"))
+    assert [answer["method"] for answer in several["explanations"]] == ["kdtree", "rbr"]
+    assert several["recommended"]["method"] in ("kdtree", "rbr", None)
+    assert several["recommended"]["reason"].endswith(".")
+    text = command(data, out, "--method", "kdtree", "--method", "rbr")
+    assert several["recommended"]["reason"] in text
+    assert "Nothing else changes." in text
+    one = json.loads(command(data, out, "--method", "kdtree", "--json"))
+    assert one == several["explanations"][0]
+    assert one["realisable"] is True
+    # What does not fit the model is left out, with the reason.
+    left = command(data, out, "--method", "kdtree,wachter")
+    assert "Left out: wachter" in left
