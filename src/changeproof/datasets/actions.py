@@ -10,7 +10,7 @@ import numpy as np
 
 from changeproof.datasets.action import Action
 from changeproof.datasets.breaches import Breaches, find_breaches
-from changeproof.datasets.decimals import written_decimals
+from changeproof.datasets.decimals import unscaled, written, written_decimals
 from changeproof.datasets.feature import Feature
 from changeproof.datasets.rules import Rules, as_rules
 from changeproof.model import Booleans, Floats, Integers
@@ -92,11 +92,14 @@ class Actions:
             column = feature.columns[0]
             own, slack = raw[:, column], self.slack(raw, column)
             low, high = self.rules.low[column], self.rules.high[column]
-            for i in np.flatnonzero((own < low - slack) | (own > high + slack)):
-                shown = f"{own[i]:.{self.decimals[self.features.index(feature)]}f}"
-                reasons[i] = reasons[i] or (
-                    f"{feature.name} is {shown}, {OUTSIDE} {low:g} to {high:g}"
-                )
+            below = (action.low is not None) & (own < low - slack)
+            above = (action.high is not None) & (own > high + slack)
+            mean, scale, _ = self.scales
+            exact = unscaled(factuals[:, column], mean[column], scale[column])
+            limits = f"{written(low)} to {written(high)}"
+            for i in np.flatnonzero(below | above):
+                words = f"{feature.name} is {written(exact[i])}, {OUTSIDE} {limits}"
+                reasons[i] = reasons[i] or words
         return reasons
 
     def bounds(self, factuals: Floats) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from changeproof.datasets.decimals import written
 from changeproof.model import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -93,13 +94,15 @@ def _number(
     stated = action.low is not None or action.high is not None
     if not stated:
         outside &= (new < np.minimum(low, old)) | (new > np.maximum(high, old))
-    record.note(RANGE, outside, f"{feature.name} leaves its range, {low:g} to {high:g}")
+    record.note(
+        RANGE, outside, f"{feature.name} leaves its range, {written(low)} to {written(high)}"
+    )
     if action.step is None and feature.kind != "integer":
         return
     step, base = rules.step[column], rules.base[column]
     steps = (new - base) / step
     partly = changed & (np.abs(new - (base + np.rint(steps) * step)) > slack)
-    record.note(STEP, partly, f"{feature.name} is no whole step of {step:g}")
+    record.note(STEP, partly, f"{feature.name} is no whole step of {written(step)}")
 
 
 def _category(

@@ -33,6 +33,11 @@ def _decimals(values: Floats, scale: float) -> int:
     return useful
 
 
+def written(value: float) -> str:
+    """Return a number as short as it can be written."""
+    return f"{value:.0f}" if value == round(value) else repr(float(value))
+
+
 def decimals_of(value: float) -> int:
     """Return how many decimals it takes to write a number."""
     exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent

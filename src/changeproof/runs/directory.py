@@ -133,8 +133,8 @@ def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:
     for name, mark in known.tasks.items():
         if name in run.tasks and run.tasks[name].fingerprint != mark:
             raise InputError(
-                f"{folder} holds a run on other data: {name!r} is not what it was when that run "
-                "began; name another directory"
+                f"{folder} holds a run on other data: {name!r}, or what may change about it, is "
+                "not what it was when that run began; name another directory"
             )
     if plan is None:
         return
