@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.methods.search.realisable_rows import nearest_accepted
+from changeproof.methods.search.realisable_spheres import search_spheres
+from changeproof.methods.search.undoing import shortened
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
@@ -18,6 +22,9 @@ from changeproof.randomness import stream
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
+ANCHORS_AT_ONCE = 32
+NONE_STABLE = "no training row is stable"
+NONE_LEFT = "no stable training row stays stable with only what may change"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,6 +34,9 @@ class RobXBalanced(Method):
     Stability of a point is the mean minus the standard deviation of the model's probability
     over Gaussian draws around it. A point is stable above a threshold: a quantile of the
     stability of the training rows that the model calls favourable.
+
+    Where not everything may change, starts, anchors and the points of the way are rows that the
+    person may be told, and what need not change that much to be stable does not.
 
     Parameters
     ----------
@@ -113,8 +123,9 @@ class RobXBalanced(Method):
     def _search(self, factuals: Factuals) -> Candidates:
         context = self.context
         address = (context.task.name, context.base_seed, "robx start")
-        starts = self._spheres.search(
-            factuals.rows, context.model.favourable, *address, model=context.model
+        own, accept = factuals.rows, context.model.favourable
+        starts = search_spheres(
+            self._spheres, context.actions, own, own, accept, *address, model=context.model
         )
         rows = starts.points.copy()
         reasons = np.full(len(rows), "", dtype=object)
@@ -123,7 +134,11 @@ class RobXBalanced(Method):
         waiting = np.flatnonzero(reasons == "")
         waiting = waiting[~self._stable(rows[waiting])]
         if len(waiting) and not len(self._anchors):
-            rows[waiting], reasons[waiting] = np.nan, "no training row is stable"
+            rows[waiting], reasons[waiting] = np.nan, NONE_STABLE
+        elif len(waiting) and context.actions is not None:
+            walked, steps[waiting] = self._walk(context.actions, own[waiting], rows[waiting])
+            rows[waiting] = walked
+            reasons[waiting[np.isnan(walked).any(axis=1)]] = NONE_LEFT
         elif len(waiting):
             moved, steps[waiting] = self._approach(rows[waiting])
             rows[waiting] = moved
@@ -154,6 +169,47 @@ class RobXBalanced(Method):
             if not len(moving):
                 break
         return results, steps
+
+    def _walk(self, actions: Actions, factuals: Floats, starts: Floats) -> tuple[Floats, Integers]:
+        """Do the same with rows that may be told."""
+        anchors = nearest_accepted(
+            actions,
+            factuals,
+            self._anchors,
+            self._anchoring,
+            centres=starts,
+            weights=np.ones(starts.shape[1]),
+            wanted=self.anchors,
+            at_once=ANCHORS_AT_ONCE,
+        ).rows
+        results = np.full(starts.shape, np.nan)
+        steps = np.zeros(len(starts), dtype=np.int64)
+        there = np.isfinite(anchors).all(axis=2)
+        moving = np.flatnonzero(there.any(axis=1))
+        # Nobody walks where there is no anchor.
+        anchors = np.where(there[:, :, None], anchors, starts[:, None])
+        copies = np.repeat(starts[:, None, :], self.anchors, axis=1)
+        before = copies.copy()
+        for step in range(1, self.max_steps + 1):
+            copies[moving] += self.stride * (anchors[moving] - copies[moving])
+            told = actions.project(factuals[moving], copies[moving])
+            fresh = np.asarray((told != before[moving]).any(axis=2))
+            before[moving] = told
+            stable: Booleans = np.zeros(fresh.shape, dtype=np.bool_)
+            stable[fresh] = self._stable(told[fresh])
+            ended = stable.any(axis=1)
+            results[moving[ended]] = told[ended, stable[ended].argmax(axis=1)]
+            steps[moving] = step
+            moving = moving[~ended]
+            if not len(moving):
+                break
+        return shortened(actions, factuals, results, self._stable), steps
+
+    def _anchoring(self, rows: Floats) -> Booleans:
+        """Return which rows are stable; most that are not are told by their own probability."""
+        stable = self.context.model.probabilities(rows) > self.threshold
+        stable[stable] = self._stable(rows[stable])
+        return stable
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,0 +1,114 @@
+"""Growing spheres among the rows that people may be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from changeproof.certificates.reach import adverse_radii
+from changeproof.datasets.actions import Actions
+from changeproof.methods.search.growing_spheres import Accept, GrowingSpheres, Spheres
+from changeproof.methods.search.undoing import shortened
+from changeproof.model import Booleans, Floats, Integers, Model
+from changeproof.networks.network import Network
+from changeproof.randomness import stream
+
+ROWS_AT_ONCE = 65_536
+
+
+def search_spheres(
+    spheres: GrowingSpheres,
+    actions: Actions | None,
+    factuals: Floats,
+    centres: Floats,
+    accept: Accept,
+    *address: str | int,
+    model: Model,
+) -> Spheres:
+    """Search for what people may be told, or for any point at all where there are no actions."""
+    if actions is None:
+        return spheres.search(centres, accept, *address, model=model)
+    realisable = RealisableSpheres(like=spheres, actions=actions)
+    return realisable.search(factuals, centres, accept, *address, model=model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealisableSpheres:
+    """Growing spheres whose points are realisable rows; what need not change that much does not.
+
+    Shell k holds rows that differ from the centre by about k to k + 1 steps, in a few features
+    each. The draws of a shell have one address and serve everybody in the batch.
+
+    Parameters
+    ----------
+    like
+        How many points, which norm, how wide a shell and how many shells. Its range is not
+        needed: realisable rows have their own.
+    actions
+        What people may be told.
+    """
+
+    like: GrowingSpheres
+    actions: Actions
+
+    def search(
+        self,
+        factuals: Floats,
+        centres: Floats,
+        accept: Accept,
+        *address: str | int,
+        model: Model | None = None,
+    ) -> Spheres:
+        """Return for everybody the closest accepted row of the first shell that has one.
+
+        Then it is shortened towards what the person has, as long as it stays accepted.
+        Rows that are adverse under `model`, if one is given, must not be accepted: where it is a
+        network, shells in which it is proven to be adverse are left out.
+        """
+        points = np.full(centres.shape, np.nan)
+        shells = np.zeros(len(centres), dtype=np.int64)
+        if isinstance(model, Network):
+            radii = adverse_radii(
+                model, centres, self.like.norm, self.like.step * self.like.max_shells
+            )
+            shells = np.floor(radii / self.like.step).astype(np.int64)
+        last = np.minimum(self.like.max_shells, self._last_shells(factuals, centres))
+        searching = np.flatnonzero(shells < last)
+        at_once = max(1, ROWS_AT_ONCE // self.like.samples)
+        while len(searching):
+            shell = int(shells[searching].min())
+            here = searching[shells[searching] == shell]
+            for first in range(0, len(here), at_once):
+                who = here[first : first + at_once]
+                found, hit = self._closest(shell, factuals[who], centres[who], accept, *address)
+                points[who[hit]] = found[hit]
+            shells[here] += 1
+            left = np.isnan(points[searching, 0]) & (shells[searching] < last[searching])
+            searching = searching[left]
+        points = shortened(self.actions, factuals, points, accept)
+        return Spheres(points, np.minimum(shells, self.like.max_shells))
+
+    def _last_shells(self, factuals: Floats, centres: Floats) -> Integers:
+        """Return the first shell of everybody that is wholly beyond what they may be told."""
+        low, high = self.actions.bounds(factuals)
+        farthest = self.like.lengths(np.maximum(high - centres, centres - low))
+        return np.asarray(np.ceil(farthest / self.like.step).astype(np.int64))
+
+    def _closest(
+        self, shell: int, factuals: Floats, centres: Floats, accept: Accept, *address: str | int
+    ) -> tuple[Floats, Booleans]:
+        """Return each person's closest accepted row of a shell, and who has one."""
+        generator = stream(*address, "shell", shell)
+        radii = self.like.step * (shell + generator.random(self.like.samples))
+        rows = self.actions.sample(factuals, centres, radii, generator, self.like.norm)
+        changed = (rows != centres[:, None]).any(axis=2)
+        accepted = np.zeros(changed.shape, dtype=np.bool_)
+        if changed.any():
+            accepted[changed] = accept(rows[changed])
+        lengths = np.full(changed.shape, np.inf)
+        lengths[accepted] = self.like.lengths((rows - centres[:, None])[accepted])
+        # Ties go to the first that was drawn.
+        nearest = rows[np.arange(len(rows)), lengths.argmin(axis=1)]
+        hit = np.asarray(accepted.any(axis=1))
+        return np.where(hit[:, None], nearest, np.nan), hit
