@@ -14,7 +14,7 @@ from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.realisable_spheres import search_spheres
-from changeproof.methods.search.undoing import shortened
+from changeproof.methods.search.undoing import shortened, shortest
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
@@ -22,9 +22,10 @@ from changeproof.randomness import stream
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
-ANCHORS_AT_ONCE = 32
+# How many anchors of a person are looked at at a time, and, where none is stable with only what
+# may change, how many times those that are wanted.
+ANCHORS_AT_ONCE, ANCHORS_LOOKED_AT = 32, 3
 NONE_STABLE = "no training row is stable"
-NONE_LEFT = "no stable training row stays stable with only what may change"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -36,7 +37,8 @@ class RobXBalanced(Method):
     stability of the training rows that the model calls favourable.
 
     Where not everything may change, starts, anchors and the points of the way are rows that the
-    person may be told, and what need not change that much to be stable does not.
+    person may be told, and what need not change that much to be stable does not. Who can be told
+    of no stable row gets the most stable that was looked at.
 
     Parameters
     ----------
@@ -136,9 +138,7 @@ class RobXBalanced(Method):
         if len(waiting) and not len(self._anchors):
             rows[waiting], reasons[waiting] = np.nan, NONE_STABLE
         elif len(waiting) and context.actions is not None:
-            walked, steps[waiting] = self._walk(context.actions, own[waiting], rows[waiting])
-            rows[waiting] = walked
-            reasons[waiting[np.isnan(walked).any(axis=1)]] = NONE_LEFT
+            rows[waiting], steps[waiting] = self._walk(context.actions, own[waiting], rows[waiting])
         elif len(waiting):
             moved, steps[waiting] = self._approach(rows[waiting])
             rows[waiting] = moved
@@ -148,6 +148,10 @@ class RobXBalanced(Method):
             "shells": starts.shells,
             "steps": steps,
         }
+        if context.actions is not None:
+            found = reasons == ""
+            diagnostics["stable"] = np.zeros(len(rows), dtype=np.bool_)
+            diagnostics["stable"][found] = self._stable(rows[found])
         return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
 
     def _approach(self, starts: Floats) -> tuple[Floats, Integers]:
@@ -182,28 +186,43 @@ class RobXBalanced(Method):
             wanted=self.anchors,
             at_once=ANCHORS_AT_ONCE,
         ).rows
-        results = np.full(starts.shape, np.nan)
-        steps = np.zeros(len(starts), dtype=np.int64)
-        there = np.isfinite(anchors).all(axis=2)
-        moving = np.flatnonzero(there.any(axis=1))
-        # Nobody walks where there is no anchor.
-        anchors = np.where(there[:, :, None], anchors, starts[:, None])
         copies = np.repeat(starts[:, None, :], self.anchors, axis=1)
-        before = copies.copy()
+        before, results = copies.copy(), np.full(copies.shape, np.nan)
+        steps = np.zeros(copies.shape[:2], dtype=np.int64)
+        who, which = np.nonzero(np.isfinite(anchors).all(axis=2))
         for step in range(1, self.max_steps + 1):
-            copies[moving] += self.stride * (anchors[moving] - copies[moving])
-            told = actions.project(factuals[moving], copies[moving])
-            fresh = np.asarray((told != before[moving]).any(axis=2))
-            before[moving] = told
-            stable: Booleans = np.zeros(fresh.shape, dtype=np.bool_)
+            copies[who, which] += self.stride * (anchors[who, which] - copies[who, which])
+            told = actions.project(factuals[who], copies[who, which])
+            fresh = np.asarray((told != before[who, which]).any(axis=1))
+            before[who, which] = told
+            stable: Booleans = np.zeros(len(who), dtype=np.bool_)
             stable[fresh] = self._stable(told[fresh])
-            ended = stable.any(axis=1)
-            results[moving[ended]] = told[ended, stable[ended].argmax(axis=1)]
-            steps[moving] = step
-            moving = moving[~ended]
-            if not len(moving):
+            results[who[stable], which[stable]] = told[stable]
+            steps[who, which] = step
+            who, which = who[~stable], which[~stable]
+            if not len(who):
                 break
-        return shortened(actions, factuals, results, self._stable), steps
+        rows = shortest(actions, factuals, results, self._stable)
+        for i in np.flatnonzero(np.isnan(rows).any(axis=1)):
+            rows[i] = self._most_stable(actions, factuals[[i]], starts[[i]])
+        return rows, steps.max(axis=1)
+
+    def _most_stable(self, actions: Actions, factual: Floats, start: Floats) -> Floats:
+        """Return the most stable row for one person who can be told of no stable one.
+
+        Of the training rows that are stable, those most likely favourable are looked at.
+        """
+        told = actions.project(factual, self._anchors[None])[0]
+        likely = np.argsort(-self.context.model.probabilities(told), kind="stable")
+        told = np.concatenate([start, told[likely[: ANCHORS_LOOKED_AT * self.anchors]]])
+        scores = np.where(self.context.model.favourable(told), self.stability(told), -np.inf)
+        most = scores.max()
+
+        def as_stable(rows: Floats) -> Booleans:
+            return np.asarray(self.context.model.favourable(rows) & (self.stability(rows) >= most))
+
+        most_stable = told[[scores.argmax()]]
+        return np.asarray(shortened(actions, factual, most_stable, as_stable)[0])
 
     def _anchoring(self, rows: Floats) -> Booleans:
         """Return which rows are stable; most that are not are told by their own probability."""

@@ -9,12 +9,14 @@ import numpy as np
 from changeproof.certificates.reach import adverse_radii
 from changeproof.datasets.actions import Actions
 from changeproof.methods.search.growing_spheres import Accept, GrowingSpheres, Spheres
-from changeproof.methods.search.undoing import shortened
-from changeproof.model import Booleans, Floats, Integers, Model
+from changeproof.methods.search.undoing import shortest
+from changeproof.model import Floats, Integers, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
 ROWS_AT_ONCE = 65_536
+# So many of the first shell with accepted rows are shortened, to see which ends nearest.
+CLOSEST = 8
 
 
 def search_spheres(
@@ -66,7 +68,7 @@ class RealisableSpheres:
         Rows that are adverse under `model`, if one is given, must not be accepted: where it is a
         network, shells in which it is proven to be adverse are left out.
         """
-        points = np.full(centres.shape, np.nan)
+        several = np.full((len(centres), CLOSEST, centres.shape[1]), np.nan)
         shells = np.zeros(len(centres), dtype=np.int64)
         if isinstance(model, Network):
             radii = adverse_radii(
@@ -81,12 +83,12 @@ class RealisableSpheres:
             here = searching[shells[searching] == shell]
             for first in range(0, len(here), at_once):
                 who = here[first : first + at_once]
-                found, hit = self._closest(shell, factuals[who], centres[who], accept, *address)
-                points[who[hit]] = found[hit]
+                found = self._closest(shell, factuals[who], centres[who], accept, *address)
+                several[who, : found.shape[1]] = found
             shells[here] += 1
-            left = np.isnan(points[searching, 0]) & (shells[searching] < last[searching])
+            left = np.isnan(several[searching, 0, 0]) & (shells[searching] < last[searching])
             searching = searching[left]
-        points = shortened(self.actions, factuals, points, accept)
+        points = shortest(self.actions, factuals, several, accept)
         return Spheres(points, np.minimum(shells, self.like.max_shells))
 
     def _last_shells(self, factuals: Floats, centres: Floats) -> Integers:
@@ -97,8 +99,8 @@ class RealisableSpheres:
 
     def _closest(
         self, shell: int, factuals: Floats, centres: Floats, accept: Accept, *address: str | int
-    ) -> tuple[Floats, Booleans]:
-        """Return each person's closest accepted row of a shell, and who has one."""
+    ) -> Floats:
+        """Return each person's closest accepted rows of a shell; NaN where there are fewer."""
         generator = stream(*address, "shell", shell)
         radii = self.like.step * (shell + generator.random(self.like.samples))
         rows = self.actions.sample(factuals, centres, radii, generator, self.like.norm)
@@ -109,6 +111,7 @@ class RealisableSpheres:
         lengths = np.full(changed.shape, np.inf)
         lengths[accepted] = self.like.lengths((rows - centres[:, None])[accepted])
         # Ties go to the first that was drawn.
-        nearest = rows[np.arange(len(rows)), lengths.argmin(axis=1)]
-        hit = np.asarray(accepted.any(axis=1))
-        return np.where(hit[:, None], nearest, np.nan), hit
+        order = np.argsort(lengths, axis=1, kind="stable")[:, :CLOSEST, None]
+        closest = np.take_along_axis(rows, order, axis=1)
+        hit = np.take_along_axis(accepted[:, :, None], order, axis=1)
+        return np.where(hit, closest, np.nan)

@@ -93,6 +93,21 @@ def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) 
     return result
 
 
+def shortest(actions: Actions, factuals: Floats, several: Floats, accept: Accept) -> Floats:
+    """Shorten several rows of everybody [people, rows, columns] and return the shortest.
+
+    Rows are NaN where a person has fewer; ties go to the first.
+    """
+    result = np.full(factuals.shape, np.nan)
+    who, which = np.nonzero(np.isfinite(several).all(axis=2))
+    short = shortened(actions, factuals[who], several[who, which], accept)
+    lengths = np.full(several.shape[:2], np.inf)
+    lengths[who, which] = changes(actions, factuals[who], short).sum(axis=1)
+    nearest = which == lengths.argmin(axis=1)[who]
+    result[who[nearest]] = short[nearest]
+    return result
+
+
 def changes(actions: Actions, factuals: Floats, rows: Floats) -> Floats:
     """Return how long the change of every feature is [people, features]; 0 where a row is NaN."""
     lengths = np.zeros((len(rows), len(actions.features)))
