@@ -11,7 +11,7 @@ from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.straight_through import walk
-from changeproof.methods.search.undoing import shortened
+from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
@@ -98,17 +98,24 @@ class Wachter(Method):
         n_features = factuals.rows.shape[1]
         target_logit = log(self.target / (1.0 - self.target))
 
-        def judge(told: Floats, here: Floats, start: Floats) -> tuple[Booleans, Floats]:
+        def judge(told: Floats, here: Floats, start: Floats) -> tuple[Floats, Floats]:
             logits, slopes = model.logits_and_gradients(told)
             loss_slope = (-n_features * sigmoids(-logits))[:, None] * slopes
-            return logits >= target_logit, loss_slope + self.penalty * np.sign(here - start)
+            return logits, loss_slope + self.penalty * np.sign(here - start)
 
         def reaches(rows: Floats) -> Booleans:
             return np.asarray(model.logits_and_gradients(rows)[0] >= target_logit)
 
-        own, rate = factuals.rows, self.learning_rate
-        ended = walk(actions, own, judge, learning_rate=rate, max_steps=self.max_steps)
+        own = factuals.rows
+        ended = walk(
+            actions,
+            own,
+            judge,
+            target=target_logit,
+            learning_rate=self.learning_rate,
+            max_steps=self.max_steps,
+        )
         rows, there = ended.rows, ended.arrived
-        rows[there] = shortened(actions, own[there], rows[there], reaches)
+        rows[there] = undone(actions, own[there], rows[there], reaches)
         rows[(rows == own).all(axis=1)] = np.nan
         return Candidates(rows, reasons=[BUDGET] * len(rows), diagnostics={"steps": ended.steps})

@@ -94,8 +94,14 @@ class RealisableSpheres:
     def _last_shells(self, factuals: Floats, centres: Floats) -> Integers:
         """Return the first shell of everybody that is wholly beyond what they may be told."""
         low, high = self.actions.bounds(factuals)
-        farthest = self.like.lengths(np.maximum(high - centres, centres - low))
-        return np.asarray(np.ceil(farthest / self.like.step).astype(np.int64))
+        farthest = np.maximum(high - centres, centres - low)
+        for feature in self.actions.features:
+            if feature.kind == "categorical":
+                # One category goes and another comes: two columns change.
+                columns = list(feature.columns)
+                others = np.argsort(farthest[:, columns], axis=1, kind="stable")[:, :-2]
+                np.put_along_axis(farthest, np.asarray(columns)[others], 0.0, axis=1)
+        return np.asarray(np.ceil(self.like.lengths(farthest) / self.like.step).astype(np.int64))
 
     def _closest(
         self, shell: int, factuals: Floats, centres: Floats, accept: Accept, *address: str | int

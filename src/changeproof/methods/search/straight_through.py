@@ -16,14 +16,14 @@ from changeproof.datasets.actions import Actions
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
-# After so many steps in which the row that is told stays as it is, it is not expected to change.
+# After so many steps without a row that the model likes better, none is expected.
 PATIENCE = 1_000
 
-Judge = Callable[[Floats, Floats, Floats], tuple[Booleans, Floats]]
+Judge = Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]
 
 
 class Walk(NamedTuple):
-    """Where everybody ended: the rows that are told, who arrived, and after how many steps."""
+    """The best rows that may be told, who arrived with them, and after how many steps."""
 
     rows: Floats
     arrived: Booleans
@@ -39,53 +39,62 @@ class _Walking:
     low: Floats
     high: Floats
     here: Floats
-    told: Floats
-    still: Integers
+    best: Floats
+    waited: Integers
     mean: Floats
     square: Floats
     largest: Floats
+
+    @classmethod
+    def from_start(cls, actions: Actions, start: Floats) -> Self:
+        low, high = actions.bounds(start)
+        worst, waited = np.full(len(start), -np.inf), np.zeros(len(start), dtype=np.int64)
+        zeros = np.zeros(start.shape)
+        return cls(
+            np.arange(len(start)), start, low, high, start, worst, waited, zeros, zeros, zeros
+        )
 
     def only(self, going: Booleans) -> Self:
         return type(self)(*(getattr(self, field.name)[going] for field in fields(self)))
 
 
 def walk(
-    actions: Actions, factuals: Floats, judge: Judge, *, learning_rate: float, max_steps: int
+    actions: Actions,
+    factuals: Floats,
+    judge: Judge,
+    *,
+    target: float,
+    learning_rate: float,
+    max_steps: int,
 ) -> Walk:
-    """Walk by Adam with AMSGrad until `judge` is content with the rows that are told.
+    """Walk by Adam with AMSGrad until the row that is told reaches the target.
 
     Parameters
     ----------
     actions, factuals
         What may change, and about whom.
     judge
-        Of (the rows that are told, the points, the factuals): who has arrived, and the slope of
-        the loss at every point.
+        Of (the rows that are told, the points, the factuals): the logits of the rows, and the
+        slope of the loss at every point.
+    target
+        The logit at which the walk ends.
     learning_rate, max_steps
         Step size, and how many steps there are.
     """
-    low, high = actions.bounds(factuals)
-    zeros = np.zeros(factuals.shape)
-    still = np.zeros(len(factuals), dtype=np.int64)
-    state = _Walking(
-        np.arange(len(factuals)),
-        factuals,
-        low,
-        high,
-        factuals.copy(),
-        factuals.copy(),
-        still,
-        zeros,
-        zeros,
-        zeros,
-    )
+    state = _Walking.from_start(actions, factuals)
     rows, arrived = factuals.copy(), np.zeros(len(factuals), dtype=np.bool_)
     steps = np.zeros(len(factuals), dtype=np.int64)
     decay1 = decay2 = 1.0
     for step in range(1, max_steps + 1):
-        there, gradient = judge(state.told, state.here, state.start)
-        ended = there | (state.still >= PATIENCE)
+        told = actions.project(state.start, state.here)
+        logits, gradient = judge(told, state.here, state.start)
+        better = logits > state.best
+        rows[state.who[better]] = told[better]
+        state.best = np.maximum(logits, state.best)
+        state.waited = np.where(better, 0, state.waited + 1)
         steps[state.who] = step
+        there = logits >= target
+        ended = there | (state.waited >= PATIENCE)
         if ended.any():
             arrived[state.who[there]] = True
             state, gradient = state.only(~ended), gradient[~ended]
@@ -99,9 +108,4 @@ def walk(
         spread = np.sqrt(state.largest) / np.sqrt(1.0 - decay2) + ADAM_EPSILON
         moved = state.here - size * state.mean / spread
         state.here = np.minimum(np.maximum(moved, state.low), state.high)
-        told = actions.project(state.start, state.here)
-        same = (told == state.told).all(axis=1)
-        state.still = np.where(same, state.still + 1, 0)
-        state.told = told
-        rows[state.who] = told
     return Walk(rows, arrived, steps)
