@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from changeproof.methods.search.undoing import changes, undone, undone_of_each
+from changeproof.methods.search.undoing import changes, shortened, shortest, undone, undone_of_each
 from realisable import loans_task
 
 
@@ -59,3 +59,31 @@ def test_realisable_rows_stay_realisable() -> None:
     result = undone(task.actions, factuals, rows, lambda tried: (tried > 0).sum(axis=1) % 2 == 0)
     assert (result != rows).any()
     assert task.actions.realisable(factuals, result).all()
+
+
+def test_numbers_change_no_more_than_is_needed_and_the_shortest_row_is_taken() -> None:
+    task = loans_task()
+    factuals, rows = people_and_rows()
+    place = [feature.name for feature in task.features].index("income")
+    income = task.features[place].columns[0]
+    wanted = 3_780.0
+
+    def enough(tried: np.ndarray) -> np.ndarray:
+        return np.asarray(task.actions.raw(tried)[:, income] >= wanted)
+
+    rows[:, income] = (6_000.0 - task.mean[income]) / task.scale[income]
+    poor = ~enough(factuals)
+    short = shortened(task.actions, factuals[poor], rows[poor], enough)
+    assert task.actions.realisable(factuals[poor], short).all()
+    assert enough(short).all()
+    raw = task.actions.raw(short)[:, income]
+    # Six halvings of the way: a 64th of it, and a step of 50.
+    own = task.actions.raw(factuals[poor])[:, income]
+    assert (raw <= wanted + (6_000.0 - own) / 64 + 50).all()
+    several = np.stack([rows[poor], short, np.full_like(short, np.nan)], axis=1)
+    several[0] = np.nan
+    best = shortest(task.actions, factuals[poor], several, enough)
+    assert np.isnan(best[0]).all()
+    lengths = changes(task.actions, factuals[poor], best).sum(axis=1)[1:]
+    assert (lengths <= changes(task.actions, factuals[poor], short).sum(axis=1)[1:]).all()
+    assert enough(best[1:]).all()
