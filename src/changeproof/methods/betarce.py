@@ -35,7 +35,8 @@ class BetaRCE(Method):
     """Growing spheres to a counterfactual, then from it to one that the ensemble agrees on.
 
     The lower bound on the share of admissible models that accept a point is a quantile of the
-    Beta posterior given the votes of the ensemble, with Jeffreys' prior.
+    Beta posterior given the votes of the ensemble, with Jeffreys' prior. Where not everything may
+    change, both searches are among rows that the person may be told.
 
     Parameters
     ----------

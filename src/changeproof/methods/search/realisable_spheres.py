@@ -14,7 +14,7 @@ from changeproof.model import Floats, Integers, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
-ROWS_AT_ONCE = 65_536
+ROWS_AT_ONCE = 16_384
 # So many of the first shell with accepted rows are shortened, to see which ends nearest.
 CLOSEST = 8
 
@@ -62,9 +62,10 @@ class RealisableSpheres:
         *address: str | int,
         model: Model | None = None,
     ) -> Spheres:
-        """Return for everybody the closest accepted row of the first shell that has one.
+        """Return for everybody an accepted row from the first shell that has one.
 
-        Then it is shortened towards what the person has, as long as it stays accepted.
+        The closest of that shell are shortened towards what the person has, as long as they stay
+        accepted; the one that ends nearest, in the distance of the task, is returned.
         Rows that are adverse under `model`, if one is given, must not be accepted: where it is a
         network, shells in which it is proven to be adverse are left out.
         """
