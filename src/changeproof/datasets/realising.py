@@ -18,13 +18,19 @@ STEP_SLACK = 1e-6
 
 
 @compiled
+def follows(change: int, own_rank: int, rank: int) -> bool:
+    """Return whether a category of this rank may follow the person's own."""
+    return bool(
+        change == ANY
+        or (change == INCREASE and rank > own_rank)
+        or (change == DECREASE and rank < own_rank)
+    )
+
+
+@compiled
 def may_be(rules: Any, change: int, own: int, other: int) -> bool:
     """Return whether a category may become another one."""
-    if other == own or change == ANY:
-        return True
-    if change == INCREASE:
-        return bool(rules.ranks[other] > rules.ranks[own])
-    return bool(change == DECREASE and rules.ranks[other] < rules.ranks[own])
+    return bool(other == own or follows(change, rules.ranks[own], rules.ranks[other]))
 
 
 @compiled
@@ -39,9 +45,9 @@ def own_category(factual: Any, first: int, width: int, rules: Any) -> int:
 
 
 @compiled
-def number_limits(rules: Any, j: int, change: int, own: float) -> Any:
-    """Return the least and the most that a number may become for a person who has `own`."""
-    low, high = min(rules.low[j], own), max(rules.high[j], own)
+def limited(change: int, low: float, high: float, own: float) -> Any:
+    """Return the least and the most that a number may become, from its range."""
+    low, high = min(low, own), max(high, own)
     if change in (NONE, INCREASE):
         low = own
     if change in (NONE, DECREASE):
@@ -50,62 +56,84 @@ def number_limits(rules: Any, j: int, change: int, own: float) -> Any:
 
 
 @compiled
-def whole_steps(wanted: float, own: float, low: float, high: float, rules: Any, j: int) -> Any:
+def stepped(
+    wanted: float, own: float, low: float, high: float, base: float, step: float, power: float
+) -> Any:
     """Return the nearest number that is a whole step inside the limits, or the person's own."""
-    base, step = rules.base[j], rules.step[j]
     least = np.ceil((low - base) / step - STEP_SLACK)
     most = np.floor((high - base) / step + STEP_SLACK)
     if least > most:
         return own
     steps = min(max(np.rint((wanted - base) / step), least), most)
-    value = np.rint((base + steps * step) * rules.power[j]) / rules.power[j]
+    value = np.rint((base + steps * step) * power) / power
     if abs(wanted - own) <= abs(wanted - value) or abs(value - own) <= STEP_SLACK * step:
         return own
     return value
 
 
 @compiled
+def number_limits(rules: Any, j: int, change: int, own: float) -> Any:
+    """Return the least and the most that a number may become for a person who has `own`."""
+    return limited(change, rules.low[j], rules.high[j], own)
+
+
+@compiled
+def whole_steps(wanted: float, own: float, low: float, high: float, rules: Any, j: int) -> Any:
+    """Return the nearest whole step of a column inside the limits, or the person's own."""
+    return stepped(wanted, own, low, high, rules.base[j], rules.step[j], rules.power[j])
+
+
+@compiled
 def project_row(row: Any, factual: Any, rules: Any, savings: Any) -> None:
     """Replace a row by the nearest that the person may be told; `savings` is room to work in."""
+    # Handing all the rules on to a function costs more than what most of them do.
+    features, means, scales, weights = rules.features, rules.mean, rules.scale, rules.weight
+    lows, highs, ranks = rules.low, rules.high, rules.ranks
+    bases, steps, powers = rules.base, rules.step, rules.power
     changed = 0
-    for f in range(len(rules.features)):
-        first, width, kind, change = rules.features[f]
+    for f in range(len(features)):
+        first, width = features[f, 0], features[f, 1]
+        kind, change = features[f, 2], features[f, 3]
         savings[f] = -1.0
         if kind == NUMBER:
-            mean, scale = rules.mean[first], rules.scale[first]
+            mean, scale = means[first], scales[first]
             own = factual[first] * scale + mean
-            low, high = number_limits(rules, first, change, own)
             wanted = row[first] * scale + mean
             value = own
             if row[first] != factual[first]:
-                value = whole_steps(wanted, own, low, high, rules, first)
+                low, high = limited(change, lows[first], highs[first], own)
+                value = stepped(wanted, own, low, high, bases[first], steps[first], powers[first])
             if value == own:
                 row[first] = factual[first]
                 continue
             row[first] = (value - mean) / scale
-            savings[f] = rules.weight[first] * (abs(wanted - own) - abs(wanted - value))
+            savings[f] = weights[first] * (abs(wanted - own) - abs(wanted - value))
         elif kind == BINARY:
-            mean, scale = rules.mean[first], rules.scale[first]
+            mean, scale = means[first], scales[first]
             share = row[first] * scale + mean
             old = 1 if factual[first] * scale + mean >= 0.5 else 0
             new = 1 - old
             allowed = change == ANY or (
-                change != NONE and (change == INCREASE) == (rules.ranks[first] == old)
+                change != NONE and (change == INCREASE) == (ranks[first] == old)
             )
             if not allowed or abs(share - old) <= abs(share - new):
                 row[first] = factual[first]
                 continue
             row[first] = (new - mean) / scale
-            savings[f] = rules.weight[first] * (abs(share - old) - abs(share - new))
+            savings[f] = weights[first] * (abs(share - old) - abs(share - new))
         else:
-            own_column = own_category(factual, first, width, rules)
+            largest, own_column = -np.inf, first
+            for j in range(first, first + width):
+                share = factual[j] * scales[j] + means[j]
+                if share > largest:
+                    largest, own_column = share, j
             best, chosen, at_own = np.inf, own_column, 0.0
             for j in range(first, first + width):
-                share = row[j] * rules.scale[j] + rules.mean[j]
-                extra = rules.weight[j] * (abs(1.0 - share) - abs(share))
+                share = row[j] * scales[j] + means[j]
+                extra = weights[j] * (abs(1.0 - share) - abs(share))
                 if j == own_column:
                     at_own = extra
-                if may_be(rules, change, own_column, j) and (
+                if (j == own_column or follows(change, ranks[own_column], ranks[j])) and (
                     extra < best or (extra == best and j == own_column)
                 ):
                     best, chosen = extra, j
@@ -114,7 +142,7 @@ def project_row(row: Any, factual: Any, rules: Any, savings: Any) -> None:
             if chosen == own_column:
                 continue
             for j in range(first, first + width):
-                row[j] = ((1.0 if j == chosen else 0.0) - rules.mean[j]) / rules.scale[j]
+                row[j] = ((1.0 if j == chosen else 0.0) - means[j]) / scales[j]
             savings[f] = at_own - best
         changed += 1
     while changed > rules.most:
@@ -122,7 +150,7 @@ def project_row(row: Any, factual: Any, rules: Any, savings: Any) -> None:
         for f in range(len(savings)):
             if savings[f] >= 0.0 and (least < 0 or savings[f] <= savings[least]):
                 least = f
-        first, width = rules.features[least, 0], rules.features[least, 1]
+        first, width = features[least, 0], features[least, 1]
         for j in range(first, first + width):
             row[j] = factual[j]
         savings[least] = -1.0
@@ -148,70 +176,79 @@ def near_rows(
     `draws` gives the sign and size of each move, or which category is taken. A change of
     category is as long as it is; numbers share what is left of the radius.
     """
-    savings = np.empty(len(rules.features))
+    features, means, scales, ranks = rules.features, rules.mean, rules.scale, rules.ranks
+    savings = np.empty(len(features))
     for i in range(rows.shape[0]):
+        factual = factuals[i]
         for k in range(rows.shape[1]):
             row = rows[i, k]
             left = radii[k] if norm == 1 else radii[k] ** 2
             total = 0.0
             for place in range(counts[k]):
                 f = order[k, place]
-                first, width, kind, change = rules.features[f]
                 draw = draws[k, f]
-                if kind == NUMBER:
+                if features[f, 2] == NUMBER:
                     total += abs(draw) if norm == 1 else draw**2
                     continue
-                length = _switch(row, factuals[i], first, width, kind, change, draw, rules, norm)
-                if length <= left:
-                    left -= length
-                    _switch(row, factuals[i], first, width, kind, change, draw, rules, 0)
+                here, there = switched(row, factual, features[f], draw, means, scales, ranks)
+                length = np.inf
+                if there >= 0:
+                    length = 1.0 / scales[here] if norm == 1 else (1.0 / scales[here]) ** 2
+                    if there != here:
+                        back = 1.0 / scales[there]
+                        length = back + length if norm == 1 else back**2 + length
+                if length > left:
+                    continue
+                left -= length
+                if there == here:
+                    share = row[here] * scales[here] + means[here]
+                    new = 0.0 if share >= 0.5 else 1.0
+                    row[here] = (new - means[here]) / scales[here]
+                else:
+                    first = features[f, 0]
+                    for j in range(first, first + features[f, 1]):
+                        row[j] = ((1.0 if j == there else 0.0) - means[j]) / scales[j]
             if total > 0.0:
                 factor = left / total if norm == 1 else np.sqrt(left / total)
                 for place in range(counts[k]):
-                    first, width, kind, change = rules.features[order[k, place]]
-                    if kind == NUMBER:
-                        row[first] += factor * draws[k, order[k, place]]
-            project_row(row, factuals[i], rules, savings)
+                    f = order[k, place]
+                    if features[f, 2] == NUMBER:
+                        row[features[f, 0]] += factor * draws[k, f]
+            project_row(row, factual, rules, savings)
 
 
 @compiled
-def _switch(
-    row: Any,
-    factual: Any,
-    first: int,
-    width: int,
-    kind: int,
-    change: int,
-    draw: float,
-    rules: Any,
-    norm: int,
+def switched(
+    row: Any, factual: Any, feature: Any, draw: float, means: Any, scales: Any, ranks: Any
 ) -> Any:
-    """Return how long the drawn change of category is; with norm 0, make it."""
+    """Return the columns of a row's category and of the drawn one.
+
+    They are one and the same where the feature has two values; -1 where there is no other.
+    """
+    first, width, kind, change = feature
     if kind == BINARY:
-        length = 1.0 / rules.scale[first]
-        if norm == 0:
-            share = row[first] * rules.scale[first] + rules.mean[first]
-            row[first] = ((0.0 if share >= 0.5 else 1.0) - rules.mean[first]) / rules.scale[first]
-        return length if norm < 2 else length**2
-    own = own_category(factual, first, width, rules)
-    here = own_category(row, first, width, rules)
+        return first, first
+    own, here, most_own, most_here = first, first, -np.inf, -np.inf
+    for j in range(first, first + width):
+        share = factual[j] * scales[j] + means[j]
+        if share > most_own:
+            most_own, own = share, j
+        share = row[j] * scales[j] + means[j]
+        if share > most_here:
+            most_here, here = share, j
     allowed = 0
     for j in range(first, first + width):
-        if j != here and may_be(rules, change, own, j):
+        if j != here and (j == own or follows(change, ranks[own], ranks[j])):
             allowed += 1
     if allowed == 0:
-        return np.inf
+        return here, -1
     # Whatever the draw's distribution, its last digits choose evenly.
     part = abs(draw) * 1e6
     nth = min(int((part - np.floor(part)) * allowed), allowed - 1)
     chosen = here
     for j in range(first, first + width):
-        if j != here and may_be(rules, change, own, j):
+        if j != here and (j == own or follows(change, ranks[own], ranks[j])):
             if nth == 0:
                 chosen = j
             nth -= 1
-    if norm == 0:
-        for j in range(first, first + width):
-            row[j] = ((1.0 if j == chosen else 0.0) - rules.mean[j]) / rules.scale[j]
-    there, back = 1.0 / rules.scale[chosen], 1.0 / rules.scale[here]
-    return there + back if norm < 2 else there**2 + back**2
+    return here, chosen

@@ -10,6 +10,7 @@ from scipy.stats import beta
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.methods.search.realisable_spheres import search_spheres
 from changeproof.model import Booleans
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
@@ -34,7 +35,8 @@ class BetaRCE(Method):
     """Growing spheres to a counterfactual, then from it to one that the ensemble agrees on.
 
     The lower bound on the share of admissible models that accept a point is a quantile of the
-    Beta posterior given the votes of the ensemble, with Jeffreys' prior.
+    Beta posterior given the votes of the ensemble, with Jeffreys' prior. Where not everything may
+    change, both searches are among rows that the person may be told.
 
     Parameters
     ----------
@@ -118,19 +120,18 @@ class BetaRCE(Method):
             )
             return Candidates(np.full_like(factuals.rows, np.nan), reasons=[reason] * n)
         address = (self.context.task.name, self.context.base_seed)
-        first = self._first.search(
-            factuals.rows,
-            self.context.model.favourable,
-            *address,
-            "betarce first",
-            model=self.context.model,
+        actions, model = self.context.actions, self.context.model
+        own, favourable = factuals.rows, model.favourable
+        first = search_spheres(
+            self._first, actions, own, own, favourable, *address, "betarce first", model=model
         )
         rows = first.points.copy()
         second_shells = np.zeros(n, dtype=np.int64)
         waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
         waiting = waiting[~self._robust(rows[waiting])]
-        second = self._second.search(
-            rows[waiting], self._robust, *address, "betarce second", model=self.context.model
+        own, centres, robust = own[waiting], rows[waiting], self._robust
+        second = search_spheres(
+            self._second, actions, own, centres, robust, *address, "betarce second", model=model
         )
         rows[waiting], second_shells[waiting] = second.points, second.shells
         found = np.asarray(np.isfinite(rows).all(axis=1))

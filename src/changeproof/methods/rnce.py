@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import MAX_NODES, certify
-from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.model import Access
+from changeproof.datasets.actions import Actions
+from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.realisable_rows import nearest_accepted
+from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
+
+NONE_LEFT = "no certified training row stays certified with only what may change"
+# Where not everything may change: how many of a person's nearest rows are looked at before that
+# person is told that there is none, and how many at a time.
+MOST_ROWS, ROWS_AT_ONCE = 1_000, 8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -20,6 +29,7 @@ class RNCE(Method):
 
     Training rows count whatever their label; a row is a candidate if every network whose
     parameters differ by at most the radius gives it a positive logit, by an exact certificate.
+    Where not everything may change, candidates are put back to what may, and certified again.
 
     Parameters
     ----------
@@ -41,8 +51,8 @@ class RNCE(Method):
         network = self.context.model
         assert isinstance(network, Network)
         rows = self.context.task.rows("train")
-        box = ParameterBox(network, self.radius)
-        self._candidates = rows[certify(box, rows, max_nodes=self.max_nodes).certified]
+        self._box = ParameterBox(network, self.radius)
+        self._candidates = rows[certify(self._box, rows, max_nodes=self.max_nodes).certified]
         self._tree = SpatialTree(self._candidates) if len(self._candidates) else None
 
     def _search(self, factuals: Factuals) -> Candidates:
@@ -56,6 +66,31 @@ class RNCE(Method):
             reason = f"no training row is certified favourable at radius {self.radius:g}"
             nothing = np.full_like(factuals.rows, np.nan)
             return Candidates(nothing, reasons=[reason] * n_factuals, diagnostics=diagnostics)
+        if self.context.actions is not None:
+            return self._realisable(self.context.actions, factuals, diagnostics)
         distances, nearest = self._tree.query(factuals.rows)
         diagnostics["l2_distance"] = np.asarray(distances)
         return Candidates(self._candidates[nearest], diagnostics=diagnostics)
+
+    def _realisable(
+        self, actions: Actions, factuals: Factuals, diagnostics: dict[str, npt.NDArray[Any]]
+    ) -> Candidates:
+        nearest = nearest_accepted(
+            actions,
+            factuals.rows,
+            self._candidates,
+            self._stays,
+            most_asked=MOST_ROWS,
+            at_once=ROWS_AT_ONCE,
+        )
+        rows = nearest.rows[:, 0]
+        diagnostics["certified"] = np.asarray(np.isfinite(rows).all(axis=1))
+        diagnostics["l2_distance"] = np.sqrt(((rows - factuals.rows) ** 2).sum(axis=1))
+        reasons = np.where(nearest.asked < MOST_ROWS, NONE_LEFT, BUDGET)
+        return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
+
+    def _stays(self, rows: Floats) -> Booleans:
+        """Return which rows are certified; what is not even favourable is told quickly."""
+        stays = self.context.model.favourable(rows)
+        stays[stays] = certify(self._box, rows[stays], max_nodes=self.max_nodes).certified
+        return stays

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.methods.search.realisable_rows import nearest_accepted
+from changeproof.methods.search.realisable_spheres import search_spheres
+from changeproof.methods.search.undoing import shortened, shortest
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
@@ -18,6 +22,10 @@ from changeproof.randomness import stream
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
+# How many anchors of a person are looked at at a time, and, where none is stable with only what
+# may change, how many times those that are wanted.
+ANCHORS_AT_ONCE, ANCHORS_LOOKED_AT = 32, 3
+NONE_STABLE = "no training row is stable"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,6 +35,10 @@ class RobXBalanced(Method):
     Stability of a point is the mean minus the standard deviation of the model's probability
     over Gaussian draws around it. A point is stable above a threshold: a quantile of the
     stability of the training rows that the model calls favourable.
+
+    Where not everything may change, starts, anchors and the points of the way are rows that the
+    person may be told, and what need not change that much to be stable does not. Who can be told
+    of no stable row gets the most stable that was looked at.
 
     Parameters
     ----------
@@ -113,8 +125,9 @@ class RobXBalanced(Method):
     def _search(self, factuals: Factuals) -> Candidates:
         context = self.context
         address = (context.task.name, context.base_seed, "robx start")
-        starts = self._spheres.search(
-            factuals.rows, context.model.favourable, *address, model=context.model
+        own, accept = factuals.rows, context.model.favourable
+        starts = search_spheres(
+            self._spheres, context.actions, own, own, accept, *address, model=context.model
         )
         rows = starts.points.copy()
         reasons = np.full(len(rows), "", dtype=object)
@@ -123,7 +136,9 @@ class RobXBalanced(Method):
         waiting = np.flatnonzero(reasons == "")
         waiting = waiting[~self._stable(rows[waiting])]
         if len(waiting) and not len(self._anchors):
-            rows[waiting], reasons[waiting] = np.nan, "no training row is stable"
+            rows[waiting], reasons[waiting] = np.nan, NONE_STABLE
+        elif len(waiting) and context.actions is not None:
+            rows[waiting], steps[waiting] = self._walk(context.actions, own[waiting], rows[waiting])
         elif len(waiting):
             moved, steps[waiting] = self._approach(rows[waiting])
             rows[waiting] = moved
@@ -133,6 +148,10 @@ class RobXBalanced(Method):
             "shells": starts.shells,
             "steps": steps,
         }
+        if context.actions is not None:
+            found = reasons == ""
+            diagnostics["stable"] = np.zeros(len(rows), dtype=np.bool_)
+            diagnostics["stable"][found] = self._stable(rows[found])
         return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
 
     def _approach(self, starts: Floats) -> tuple[Floats, Integers]:
@@ -154,6 +173,62 @@ class RobXBalanced(Method):
             if not len(moving):
                 break
         return results, steps
+
+    def _walk(self, actions: Actions, factuals: Floats, starts: Floats) -> tuple[Floats, Integers]:
+        """Do the same with rows that may be told."""
+        anchors = nearest_accepted(
+            actions,
+            factuals,
+            self._anchors,
+            self._anchoring,
+            centres=starts,
+            weights=np.ones(starts.shape[1]),
+            wanted=self.anchors,
+            at_once=ANCHORS_AT_ONCE,
+        ).rows
+        copies = np.repeat(starts[:, None, :], self.anchors, axis=1)
+        before, results = copies.copy(), np.full(copies.shape, np.nan)
+        steps = np.zeros(copies.shape[:2], dtype=np.int64)
+        who, which = np.nonzero(np.isfinite(anchors).all(axis=2))
+        for step in range(1, self.max_steps + 1):
+            copies[who, which] += self.stride * (anchors[who, which] - copies[who, which])
+            told = actions.project(factuals[who], copies[who, which])
+            fresh = np.asarray((told != before[who, which]).any(axis=1))
+            before[who, which] = told
+            stable: Booleans = np.zeros(len(who), dtype=np.bool_)
+            stable[fresh] = self._stable(told[fresh])
+            results[who[stable], which[stable]] = told[stable]
+            steps[who, which] = step
+            who, which = who[~stable], which[~stable]
+            if not len(who):
+                break
+        rows = shortest(actions, factuals, results, self._stable)
+        for i in np.flatnonzero(np.isnan(rows).any(axis=1)):
+            rows[i] = self._most_stable(actions, factuals[[i]], starts[[i]])
+        return rows, steps.max(axis=1)
+
+    def _most_stable(self, actions: Actions, factual: Floats, start: Floats) -> Floats:
+        """Return the most stable row for one person who can be told of no stable one.
+
+        Of the training rows that are stable, those most likely favourable are looked at.
+        """
+        told = actions.project(factual, self._anchors[None])[0]
+        likely = np.argsort(-self.context.model.probabilities(told), kind="stable")
+        told = np.concatenate([start, told[likely[: ANCHORS_LOOKED_AT * self.anchors]]])
+        scores = np.where(self.context.model.favourable(told), self.stability(told), -np.inf)
+        most = scores.max()
+
+        def as_stable(rows: Floats) -> Booleans:
+            return np.asarray(self.context.model.favourable(rows) & (self.stability(rows) >= most))
+
+        most_stable = told[[scores.argmax()]]
+        return np.asarray(shortened(actions, factual, most_stable, as_stable)[0])
+
+    def _anchoring(self, rows: Floats) -> Booleans:
+        """Return which rows are stable; most that are not are told by their own probability."""
+        stable = self.context.model.probabilities(rows) > self.threshold
+        stable[stable] = self._stable(rows[stable])
+        return stable
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

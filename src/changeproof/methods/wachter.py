@@ -8,14 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
-from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.model import Access, DifferentiableModel
+from changeproof.datasets.actions import Actions
+from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.straight_through import walk
+from changeproof.methods.search.undoing import undone
+from changeproof.model import Access, Booleans, DifferentiableModel, Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Wachter(Method):
     """Walk down features x BCE(f(x'), 1) + penalty x |x' - x|, until f(x') is favourable.
+
+    Where not everything may change, the point that walks is free inside of its range, and f is
+    asked about the nearest row that the person may be told. That row is the answer, once changes
+    that it does not need are undone.
 
     Parameters
     ----------
@@ -50,6 +57,8 @@ class Wachter(Method):
     def _search(self, factuals: Factuals) -> Candidates:
         model = self.context.model
         assert isinstance(model, DifferentiableModel)
+        if self.context.actions is not None:
+            return self._realisable(self.context.actions, model, factuals)
         n_features = factuals.rows.shape[1]
         target_logit = log(self.target / (1.0 - self.target))
         rows = factuals.rows.copy()
@@ -82,3 +91,31 @@ class Wachter(Method):
                     break
         rows[walking] = here
         return Candidates(rows, diagnostics={"steps": steps})
+
+    def _realisable(
+        self, actions: Actions, model: DifferentiableModel, factuals: Factuals
+    ) -> Candidates:
+        n_features = factuals.rows.shape[1]
+        target_logit = log(self.target / (1.0 - self.target))
+
+        def judge(told: Floats, here: Floats, start: Floats) -> tuple[Floats, Floats]:
+            logits, slopes = model.logits_and_gradients(told)
+            loss_slope = (-n_features * sigmoids(-logits))[:, None] * slopes
+            return logits, loss_slope + self.penalty * np.sign(here - start)
+
+        def reaches(rows: Floats) -> Booleans:
+            return np.asarray(model.logits_and_gradients(rows)[0] >= target_logit)
+
+        own = factuals.rows
+        ended = walk(
+            actions,
+            own,
+            judge,
+            target=target_logit,
+            learning_rate=self.learning_rate,
+            max_steps=self.max_steps,
+        )
+        rows, there = ended.rows, ended.arrived
+        rows[there] = undone(actions, own[there], rows[there], reaches)
+        rows[(rows == own).all(axis=1)] = np.nan
+        return Candidates(rows, reasons=[BUDGET] * len(rows), diagnostics={"steps": ended.steps})

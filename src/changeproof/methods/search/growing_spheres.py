@@ -110,7 +110,7 @@ class GrowingSpheres:
         """Return the first shell of every centre in which anything can be favourable."""
         radii = adverse_radii(network, centres, self.norm, self.step * self.max_shells)
         # A point that is clipped may be as much farther away as its centre is out of range.
-        radii -= self._lengths(np.clip(centres, self.low, self.high) - centres)
+        radii -= self.lengths(np.clip(centres, self.low, self.high) - centres)
         return np.maximum(0, np.floor(radii / self.step).astype(np.int64))
 
     def _draws(self, first: int, n_features: int, *address: str | int) -> Shells:
@@ -129,7 +129,7 @@ class GrowingSpheres:
         generator = stream(*address, "shell", shell)
         directions = generator.standard_normal((self.samples, n_features))
         radii = self.step * (shell + generator.random(self.samples))
-        return np.asarray(directions * (radii / self._lengths(directions))[:, None])
+        return np.asarray(directions * (radii / self.lengths(directions))[:, None])
 
     def _closest(
         self, centres: Floats, moves: Floats, shells: Integers, possible: Booleans, accept: Accept
@@ -142,13 +142,14 @@ class GrowingSpheres:
         accepted = accept(candidates)
         candidates, who = candidates[accepted], who[accepted]
         # Sorted by centre, then by length; ties by the order of the draws.
-        order = np.lexsort((self._lengths(candidates - centres[who]), who))
+        order = np.lexsort((self.lengths(candidates - centres[who]), who))
         hit, first = np.unique(who[order], return_index=True)
         points: Floats = np.full(centres.shape, np.nan)
         points[hit] = candidates[order[first]]
         return points, np.isin(np.arange(len(centres)), hit)
 
-    def _lengths(self, vectors: Floats) -> Floats:
+    def lengths(self, vectors: Floats) -> Floats:
+        """Return the norms of vectors."""
         if self.norm == 1:
             return np.asarray(np.abs(vectors).sum(axis=-1))
         return np.asarray(np.sqrt((vectors**2).sum(axis=-1)))

@@ -1,0 +1,119 @@
+"""Changes that an answer does not need are undone, and others made as small as it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from changeproof.datasets.actions import Actions
+from changeproof.model import Booleans, Floats, Integers
+
+HALVINGS = 6
+
+Accept = Callable[[Floats], Booleans]
+
+
+def undone(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) -> Floats:
+    """Return rows with as many features as possible put back to what people have.
+
+    Features are tried once each, the largest change first; one stays put back where the row is
+    still accepted. A row that is realisable stays so.
+
+    Parameters
+    ----------
+    actions
+        What the features are, and how long a change is.
+    factuals, rows
+        People [people, columns] and an accepted row of each; NaN where there is none.
+    accept
+        Judges rows [n, columns], each on its own.
+    """
+    return undone_of_each(actions, factuals, rows, lambda tried, _: accept(tried))
+
+
+def undone_of_each(
+    actions: Actions,
+    factuals: Floats,
+    rows: Floats,
+    accept: Callable[[Floats, Integers], Booleans],
+) -> Floats:
+    """Do the same where `accept` is also told whose rows it judges, as places in `rows`."""
+    result = rows.copy()
+    lengths = changes(actions, factuals, rows)
+    # The k-th place of a person is the k-th largest change.
+    order = np.argsort(-lengths, axis=1, kind="stable")
+    counts = (lengths > 0.0).sum(axis=1)
+    for k in range(int(counts.max(initial=0))):
+        who = np.flatnonzero(k < counts)
+        tried = result[who]
+        for place, feature in enumerate(actions.features):
+            here = order[who, k] == place
+            columns = list(feature.columns)
+            tried[np.ix_(here, columns)] = factuals[np.ix_(who[here], columns)]
+        # Nobody is put back as a whole.
+        left = (tried != factuals[who]).any(axis=1)
+        who, tried = who[left], tried[left]
+        if len(who):
+            kept = accept(tried, who)
+            result[who[kept]] = tried[kept]
+    return result
+
+
+def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) -> Floats:
+    """Return rows whose unneeded changes are undone, and whose other numbers change less.
+
+    Feature by feature, the largest change first, halving looks for the smallest change of a
+    number with which the row is still accepted. Rows must be realisable, and stay so.
+    """
+    result = undone(actions, factuals, rows, accept)
+    lengths = changes(actions, factuals, result)
+    numbers = np.array([not feature.categories for feature in actions.features])
+    lengths[:, ~numbers] = 0.0
+    order = np.argsort(-lengths, axis=1, kind="stable")
+    first = np.array([feature.columns[0] for feature in actions.features])
+    for k in range(int((lengths > 0.0).sum(axis=1).max(initial=0))):
+        who = np.flatnonzero(lengths[np.arange(len(rows)), order[:, k]] > 0.0)
+        column = first[order[who, k]]
+        own, far = factuals[who, column], result[who, column]
+        too_little, enough = np.zeros(len(who)), np.ones(len(who))
+        for _ in range(HALVINGS):
+            share = 0.5 * (too_little + enough)
+            tried = result[who]
+            tried[np.arange(len(who)), column] = own + share * (far - own)
+            tried = actions.project(factuals[who], tried)
+            kept = np.zeros(len(who), dtype=np.bool_)
+            # What is rounded to the row at hand, or to nothing, need not be asked.
+            fresh = (tried != result[who]).any(axis=1) & (tried != factuals[who]).any(axis=1)
+            if fresh.any():
+                kept[fresh] = accept(tried[fresh])
+            kept |= (tried == result[who]).all(axis=1)
+            result[who[kept]] = tried[kept]
+            enough[kept], too_little[~kept] = share[kept], share[~kept]
+    return result
+
+
+def shortest(actions: Actions, factuals: Floats, several: Floats, accept: Accept) -> Floats:
+    """Shorten several rows of everybody [people, rows, columns] and return the shortest.
+
+    Rows are NaN where a person has fewer; ties go to the first.
+    """
+    result = np.full(factuals.shape, np.nan)
+    who, which = np.nonzero(np.isfinite(several).all(axis=2))
+    short = shortened(actions, factuals[who], several[who, which], accept)
+    lengths = np.full(several.shape[:2], np.inf)
+    lengths[who, which] = changes(actions, factuals[who], short).sum(axis=1)
+    nearest = which == lengths.argmin(axis=1)[who]
+    result[who[nearest]] = short[nearest]
+    return result
+
+
+def changes(actions: Actions, factuals: Floats, rows: Floats) -> Floats:
+    """Return how long the change of every feature is [people, features]; 0 where a row is NaN."""
+    lengths = np.zeros((len(rows), len(actions.features)))
+    there = np.isfinite(rows).all(axis=1)
+    each = np.abs(rows[there] - factuals[there]) / actions.scales.distance
+    for place, feature in enumerate(actions.features):
+        for column in feature.columns:
+            lengths[there, place] += each[:, column]
+    return lengths
