@@ -94,17 +94,36 @@ def test_a_network_that_never_says_yes_is_told_with_a_reason(name: str) -> None:
 def test_kdtree_is_the_nearest_of_all_training_rows_put_back_to_what_may_change() -> None:
     context, factuals = people()
     _, answers = answered("kdtree")
-    task, actions = context.task, context.task.actions
+    mended = projecting(KDTree()).fit(context).generate(factuals)
+    task, model, actions = context.task, context.model, context.task.actions
     train = task.rows("train")
-    favourable = train[context.model.favourable(train)]
-    for factual, answer in zip(factuals.rows, answers.rows, strict=True):
+    favourable = train[model.favourable(train)]
+    likely = np.where(mended.base_valid, model.probabilities(mended.rows), 0.0)
+    for i, factual in enumerate(factuals.rows):
         own = np.repeat(factual[None], len(favourable), axis=0)
         told = actions.project(own, favourable)
-        kept = context.model.favourable(told)
-        nearest = task.distances(own, told)[kept].min()
-        distance = task.distances(factual[None], answer[None])[0]
-        assert distance == pytest.approx(nearest, rel=1e-12)
-        assert (told[kept] == answer).all(axis=1).any()
+        kept = model.favourable(told) & (model.probabilities(told) >= likely[i])
+        told = told[kept]
+        if mended.base_valid[i]:
+            told = np.concatenate([told, mended.rows[[i]]])
+        distances = task.distances(np.repeat(factual[None], len(told), axis=0), told)
+        distance = task.distances(factual[None], answers.rows[[i]])[0]
+        assert distance == pytest.approx(distances.min(), rel=1e-12)
+        assert (told == answers.rows[i]).all(axis=1).any()
+
+
+@pytest.mark.parametrize("name", ["kdtree", "wachter"])
+def test_nobody_gets_a_longer_or_less_likely_answer_than_by_projecting(name: str) -> None:
+    context, factuals = people()
+    _, answers = answered(name)
+    mended = projecting(fresh(name)).fit(context).generate(factuals)
+    both = answers.base_valid & mended.base_valid
+    assert both.sum() > 10
+    assert answers.base_valid[mended.base_valid].all()
+    likely = [context.model.probabilities(each.rows[both]) for each in (answers, mended)]
+    assert (likely[0] >= likely[1]).all()
+    lengths = [context.task.distances(factuals.rows[both], e.rows[both]) for e in (answers, mended)]
+    assert (lengths[0] <= lengths[1] + 1e-12).all()
 
 
 def test_kdtree_says_so_when_nothing_is_left() -> None:

@@ -12,14 +12,14 @@ from scipy.spatial import KDTree as SpatialTree
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import MAX_NODES, certify
 from changeproof.datasets.actions import Actions
-from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
 
-NONE_LEFT = "no certified training row stays certified with only what may change"
-# Where not everything may change: how many of a person's nearest rows are looked at before that
-# person is told that there is none, and how many at a time.
+NONE_LEFT = "no certified training row stays favourable with only what may change"
+# Where not everything may change: how many of a person's nearest rows are certified again before
+# one that is not has to do, and how many at a time.
 MOST_ROWS, ROWS_AT_ONCE = 1_000, 8
 
 
@@ -30,6 +30,8 @@ class RNCE(Method):
     Training rows count whatever their label; a row is a candidate if every network whose
     parameters differ by at most the radius gives it a positive logit, by an exact certificate.
     Where not everything may change, candidates are put back to what may, and certified again.
+    Who has no candidate that is then still certified gets the nearest that is favourable, and the
+    answer does not count as certified.
 
     Parameters
     ----------
@@ -79,15 +81,19 @@ class RNCE(Method):
             actions,
             factuals.rows,
             self._candidates,
-            self._stays,
+            lambda rows, _: self._stays(rows),
             most_asked=MOST_ROWS,
             at_once=ROWS_AT_ONCE,
         )
         rows = nearest.rows[:, 0]
-        diagnostics["certified"] = np.asarray(np.isfinite(rows).all(axis=1))
+        certified = np.asarray(np.isfinite(rows).all(axis=1))
+        favourable = self.context.model.favourable
+        rows[~certified] = nearest_accepted(
+            actions, factuals.rows[~certified], self._candidates, lambda rows, _: favourable(rows)
+        ).rows[:, 0]
+        diagnostics["certified"] = certified
         diagnostics["l2_distance"] = np.sqrt(((rows - factuals.rows) ** 2).sum(axis=1))
-        reasons = np.where(nearest.asked < MOST_ROWS, NONE_LEFT, BUDGET)
-        return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
+        return Candidates(rows, reasons=[NONE_LEFT] * len(rows), diagnostics=diagnostics)
 
     def _stays(self, rows: Floats) -> Booleans:
         """Return which rows are certified; what is not even favourable is told quickly."""

@@ -180,7 +180,7 @@ class RobXBalanced(Method):
             actions,
             factuals,
             self._anchors,
-            self._anchoring,
+            lambda rows, _: self._anchoring(rows),
             centres=starts,
             weights=np.ones(starts.shape[1]),
             wanted=self.anchors,
@@ -202,7 +202,7 @@ class RobXBalanced(Method):
             who, which = who[~stable], which[~stable]
             if not len(who):
                 break
-        rows = shortest(actions, factuals, results, self._stable)
+        rows = shortest(actions, factuals, results, lambda rows, _: self._stable(rows))
         for i in np.flatnonzero(np.isnan(rows).any(axis=1)):
             rows[i] = self._most_stable(actions, factuals[[i]], starts[[i]])
         return rows, steps.max(axis=1)
@@ -218,7 +218,7 @@ class RobXBalanced(Method):
         scores = np.where(self.context.model.favourable(told), self.stability(told), -np.inf)
         most = scores.max()
 
-        def as_stable(rows: Floats) -> Booleans:
+        def as_stable(rows: Floats, _: Integers) -> Booleans:
             return np.asarray(self.context.model.favourable(rows) & (self.stability(rows) >= most))
 
         most_stable = told[[scores.argmax()]]

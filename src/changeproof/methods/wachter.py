@@ -10,9 +10,10 @@ import numpy as np
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.realising import realised
 from changeproof.methods.search.straight_through import walk
-from changeproof.methods.search.undoing import undone
-from changeproof.model import Access, Booleans, DifferentiableModel, Floats
+from changeproof.methods.search.undoing import shortened
+from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 
@@ -20,9 +21,9 @@ from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 class Wachter(Method):
     """Walk down features x BCE(f(x'), 1) + penalty x |x' - x|, until f(x') is favourable.
 
-    Where not everything may change, the point that walks is free inside of its range, and f is
-    asked about the nearest row that the person may be told. That row is the answer, once changes
-    that it does not need are undone.
+    Where not everything may change, the published answer is made realisable, and then as short as
+    it can be without losing in f. For whom that fails, the walk is repeated: the point that walks
+    is free inside of its range, and f is asked about the nearest row that the person may be told.
 
     Parameters
     ----------
@@ -59,6 +60,11 @@ class Wachter(Method):
         assert isinstance(model, DifferentiableModel)
         if self.context.actions is not None:
             return self._realisable(self.context.actions, model, factuals)
+        rows, steps = self._published(model, factuals)
+        return Candidates(rows, diagnostics={"steps": steps})
+
+    def _published(self, model: DifferentiableModel, factuals: Factuals) -> tuple[Floats, Integers]:
+        """Walk wherever it goes down; return where the walks end, and their steps."""
         n_features = factuals.rows.shape[1]
         target_logit = log(self.target / (1.0 - self.target))
         rows = factuals.rows.copy()
@@ -90,7 +96,7 @@ class Wachter(Method):
                 if not len(walking):
                     break
         rows[walking] = here
-        return Candidates(rows, diagnostics={"steps": steps})
+        return rows, steps
 
     def _realisable(
         self, actions: Actions, model: DifferentiableModel, factuals: Factuals
@@ -103,19 +109,27 @@ class Wachter(Method):
             loss_slope = (-n_features * sigmoids(-logits))[:, None] * slopes
             return logits, loss_slope + self.penalty * np.sign(here - start)
 
-        def reaches(rows: Floats) -> Booleans:
-            return np.asarray(model.logits_and_gradients(rows)[0] >= target_logit)
-
         own = factuals.rows
+        rows = realised(actions, model, own, self._published(model, factuals)[0]).rows
+        there = model.favourable(rows) & (rows != own).any(axis=1)
+        targets = np.where(there, model.logits_and_gradients(rows)[0], target_logit)
+        left = np.flatnonzero(~there)
         ended = walk(
             actions,
-            own,
+            own[left],
             judge,
             target=target_logit,
             learning_rate=self.learning_rate,
             max_steps=self.max_steps,
         )
-        rows, there = ended.rows, ended.arrived
-        rows[there] = undone(actions, own[there], rows[there], reaches)
+        rows[left], there[left] = ended.rows, ended.arrived
+        steps = np.zeros(len(own), dtype=np.int64)
+        steps[left] = ended.steps
+        who = np.flatnonzero(there)
+
+        def reaches(tried: Floats, places: Integers) -> Booleans:
+            return np.asarray(model.logits_and_gradients(tried)[0] >= targets[who[places]])
+
+        rows[who] = shortened(actions, own[who], rows[who], reaches)
         rows[(rows == own).all(axis=1)] = np.nan
-        return Candidates(rows, reasons=[BUDGET] * len(rows), diagnostics={"steps": ended.steps})
+        return Candidates(rows, reasons=[BUDGET] * len(rows), diagnostics={"steps": steps})

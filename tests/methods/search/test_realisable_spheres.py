@@ -87,7 +87,8 @@ def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() ->
     rows = TASK.rows("train")
     asked_about: list[np.ndarray] = []
 
-    def accept(tried: np.ndarray) -> np.ndarray:
+    def accept(tried: np.ndarray, who: np.ndarray) -> np.ndarray:
+        assert (who == 0).all()
         asked_about.append(tried)
         return fewer_debts(tried)
 
@@ -100,6 +101,6 @@ def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() ->
     got = TASK.distances(np.repeat(person, 5, axis=0), found.rows[0])
     np.testing.assert_allclose(got, distances[:5])
     assert found.asked[0] == sum(map(len, asked_about))
-    few = nearest_accepted(ACTIONS, person, rows, lambda tried: tried[:, 0] > 99, most_asked=20)
+    few = nearest_accepted(ACTIONS, person, rows, lambda tried, _: tried[:, 0] > 99, most_asked=20)
     assert few.asked.tolist() == [20]
     assert np.isnan(few.rows).all()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from changeproof.methods.search.undoing import changes, shortened, shortest, undone, undone_of_each
+from changeproof.methods.search.undoing import changes, shortened, shortest, undone
 from realisable import loans_task
 
 
@@ -18,13 +18,13 @@ def test_what_is_not_needed_is_put_back_and_what_is_needed_stays() -> None:
     factuals, rows = people_and_rows()
     income = task.features[[feature.name for feature in task.features].index("income")].columns[0]
     rows[:, income] = factuals[:, income] + 1.0
-    result = undone(task.actions, factuals, rows, lambda tried: tried[:, income] > -np.inf)
+    result = undone(task.actions, factuals, rows, lambda tried, _: tried[:, income] > -np.inf)
     assert (changes(task.actions, factuals, result) > 0).sum(axis=1).tolist() == [1] * 20
 
     def richer(tried: np.ndarray, who: np.ndarray) -> np.ndarray:
         return np.asarray(tried[:, income] > factuals[who, income])
 
-    needed = undone_of_each(task.actions, factuals, rows, richer)
+    needed = undone(task.actions, factuals, rows, richer)
     np.testing.assert_array_equal(needed[:, income], rows[:, income])
     others = np.arange(task.n_features) != income
     np.testing.assert_array_equal(needed[:, others], factuals[:, others])
@@ -41,7 +41,7 @@ def test_the_largest_change_goes_first_and_who_has_no_row_keeps_none() -> None:
         assert 3 not in who
         return np.asarray((changes(task.actions, factuals[who], tried) > 0).sum(axis=1) >= 2)
 
-    result = undone_of_each(task.actions, factuals, rows, two_left)
+    result = undone(task.actions, factuals, rows, two_left)
     assert np.isnan(result[3]).all()
     seen = 0
     for own, row, lengths in zip(factuals, result, before, strict=True):
@@ -56,7 +56,7 @@ def test_realisable_rows_stay_realisable() -> None:
     task = loans_task()
     factuals, rows = people_and_rows()
     assert task.actions.realisable(factuals, rows).all()
-    result = undone(task.actions, factuals, rows, lambda tried: (tried > 0).sum(axis=1) % 2 == 0)
+    result = undone(task.actions, factuals, rows, lambda tried, _: (tried > 0).sum(axis=1) % 2 == 0)
     assert (result != rows).any()
     assert task.actions.realisable(factuals, result).all()
 
@@ -68,7 +68,7 @@ def test_numbers_change_no_more_than_is_needed_and_the_shortest_row_is_taken() -
     income = task.features[place].columns[0]
     wanted = 3_780.0
 
-    def enough(tried: np.ndarray) -> np.ndarray:
+    def enough(tried: np.ndarray, _: object = None) -> np.ndarray:
         return np.asarray(task.actions.raw(tried)[:, income] >= wanted)
 
     rows[:, income] = (6_000.0 - task.mean[income]) / task.scale[income]

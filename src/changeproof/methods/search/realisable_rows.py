@@ -10,11 +10,12 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.realising import project_row
+from changeproof.datasets.task import Task
 from changeproof.model import Booleans, Floats, Integers
 
 PEOPLE_AT_ONCE = 64
 
-Accept = Callable[[Floats], Booleans]
+Accept = Callable[[Floats, Integers], Booleans]
 
 
 class Nearest(NamedTuple):
@@ -48,8 +49,8 @@ def nearest_accepted(
     rows
         Where people might be sent, for instance training rows.
     accept
-        Judges rows [n, columns], each on its own. It is asked about the nearest first, and about
-        as few as possible.
+        Judges rows [n, columns] of people, who are given by their places. It is asked about the
+        nearest first, and about as few as possible.
     centres, weights
         The distance: absolute changes from here, times these, summed up. By default that of the
         task, from the person.
@@ -83,13 +84,24 @@ def nearest_accepted(
             fresh &= asked[some[going]][:, None] + np.cumsum(fresh, axis=1) <= limit
             asked[some[going]] += fresh.sum(axis=1)
             who, which = np.nonzero(fresh)
-            accepted = accept(told[who, which]) if len(who) else np.zeros(0, dtype=np.bool_)
+            accepted = np.zeros(0, dtype=np.bool_)
+            if len(who):
+                accepted = accept(told[who, which], some[going[who]])
             for i, k in zip(who[accepted], which[accepted], strict=True):
                 person = going[i]
                 if n_found[person] < wanted:
                     found[some[person], n_found[person]] = told[i, k]
                     n_found[person] += 1
     return Nearest(found, asked)
+
+
+def no_farther(
+    task: Task, factuals: Floats, rows: Floats, others: Floats, there: Booleans
+) -> Floats:
+    """Return rows, or the others, where these are there and nearer, or where a row is NaN."""
+    lengths = task.distances(factuals, rows)
+    nearer = ~(lengths <= task.distances(factuals, others))
+    return np.where((there & nearer)[:, None], others, rows)
 
 
 @compiled

@@ -89,7 +89,7 @@ class RealisableSpheres:
             shells[here] += 1
             left = np.isnan(several[searching, 0, 0]) & (shells[searching] < last[searching])
             searching = searching[left]
-        points = shortest(self.actions, factuals, several, accept)
+        points = shortest(self.actions, factuals, several, lambda rows, _: accept(rows))
         return Spheres(points, np.minimum(shells, self.like.max_shells))
 
     def _last_shells(self, factuals: Floats, centres: Floats) -> Integers:

@@ -11,7 +11,8 @@ from changeproof.model import Booleans, Floats, Integers
 
 HALVINGS = 6
 
-Accept = Callable[[Floats], Booleans]
+# Judges rows [n, columns] of people, who are given by their places.
+Accept = Callable[[Floats, Integers], Booleans]
 
 
 def undone(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) -> Floats:
@@ -27,18 +28,8 @@ def undone(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) -> 
     factuals, rows
         People [people, columns] and an accepted row of each; NaN where there is none.
     accept
-        Judges rows [n, columns], each on its own.
+        Judges rows [n, columns] of people, who are given by their places in `rows`.
     """
-    return undone_of_each(actions, factuals, rows, lambda tried, _: accept(tried))
-
-
-def undone_of_each(
-    actions: Actions,
-    factuals: Floats,
-    rows: Floats,
-    accept: Callable[[Floats, Integers], Booleans],
-) -> Floats:
-    """Do the same where `accept` is also told whose rows it judges, as places in `rows`."""
     result = rows.copy()
     lengths = changes(actions, factuals, rows)
     # The k-th place of a person is the k-th largest change.
@@ -86,7 +77,7 @@ def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) 
             # What is rounded to the row at hand, or to nothing, need not be asked.
             fresh = (tried != result[who]).any(axis=1) & (tried != factuals[who]).any(axis=1)
             if fresh.any():
-                kept[fresh] = accept(tried[fresh])
+                kept[fresh] = accept(tried[fresh], who[fresh])
             kept |= (tried == result[who]).all(axis=1)
             result[who[kept]] = tried[kept]
             enough[kept], too_little[~kept] = share[kept], share[~kept]
@@ -100,7 +91,9 @@ def shortest(actions: Actions, factuals: Floats, several: Floats, accept: Accept
     """
     result = np.full(factuals.shape, np.nan)
     who, which = np.nonzero(np.isfinite(several).all(axis=2))
-    short = shortened(actions, factuals[who], several[who, which], accept)
+    short = shortened(
+        actions, factuals[who], several[who, which], lambda rows, place: accept(rows, who[place])
+    )
     lengths = np.full(several.shape[:2], np.inf)
     lengths[who, which] = changes(actions, factuals[who], short).sum(axis=1)
     nearest = which == lengths.argmin(axis=1)[who]
