@@ -56,6 +56,8 @@ def _said(generator: np.random.Generator, frame: pd.DataFrame, name: str) -> dic
     if values.dtype == object or pd.api.types.is_string_dtype(values.dtype):
         if change in ("increase", "decrease") or generator.random() < 0.3:
             said["order"] = [str(each) for each in generator.permutation(sorted(set(values)))]
+            if generator.random() < 0.3:
+                said["by"] = float(generator.integers(1, 3))
         return said
     if generator.random() < 0.4:
         said["low"] = float(np.quantile(values, 0.05).round(2))
@@ -63,6 +65,8 @@ def _said(generator: np.random.Generator, frame: pd.DataFrame, name: str) -> dic
         said["high"] = float(np.quantile(values, 0.95).round(2)) + 1.0
     if generator.random() < 0.3:
         said["step"] = float(generator.choice([0.25, 0.5, 2, 5]))
+    if generator.random() < 0.2:
+        said["by"] = float(values.std() * 0.7 or 1.0)
     if generator.random() < 0.2:
         said["cost"] = float(generator.uniform(0.1, 3))
     return said
@@ -89,7 +93,13 @@ def may_be_told(task: Task, person: dict[str, Any], told: dict[str, Any]) -> boo
                 up = place(str(after)) > place(str(before))
                 if up != (change == "increase"):
                     return False
+            if action is not None and action.by is not None:
+                order = list(map(str, action.order))
+                if abs(order.index(str(after)) - order.index(str(before))) > action.by:
+                    return False
             continue
+        if action is not None and action.by is not None and abs(after - before) > 1e-9 + action.by:
+            return False
         if (change == "increase" and after < before) or (change == "decrease" and after > before):
             return False
         column = task.frame[feature.name]

@@ -28,11 +28,12 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     """Compiled kernels on disk.
 
     Numba compiles a kernel again when its own file has changed. Ours take in code of other files,
-    so all of them count.
+    so all of them count as a version. What another version has left is not even read.
     """
 
-    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(signature, codegen), kernels_digest())
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file._version += f" {kernels_digest()}"
 
 
 @cache

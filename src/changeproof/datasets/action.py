@@ -25,6 +25,8 @@ class Action(BaseModel):
         "any", "none", "increase" or "decrease".
     low, high
         The range that advice stays in, in the units of the data; by default the data's own.
+    by
+        The most by which it may change: in the units of the data, or in places of the order.
     step
         Advice is a whole number of steps from `low`, or from 0 where no `low` is given. 1 for
         whole numbers by default.
@@ -39,7 +41,7 @@ class Action(BaseModel):
 
     Examples
     --------
-    >>> Action(change="increase", high=70, reason="Nobody gets younger.")
+    >>> Action(change="increase", by=2, reason="Nobody gets younger, and few wait for years.")
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -47,6 +49,7 @@ class Action(BaseModel):
     change: Change = "any"
     low: float | None = None
     high: float | None = None
+    by: float | None = None
     step: float | None = None
     order: tuple[str | bool | int | float, ...] | None = None
     cost: float | None = None
@@ -54,11 +57,11 @@ class Action(BaseModel):
 
     @model_validator(mode="after")
     def _sensible(self) -> Self:
-        for name in ("low", "high", "step", "cost"):
+        for name in ("low", "high", "by", "step", "cost"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise InputError(f"{name} is {value}; expected a finite number")
-        for name in ("step", "cost"):
+        for name in ("by", "step", "cost"):
             value = getattr(self, name)
             if value is not None and value <= 0.0:
                 raise InputError(f"{name} is {value:g}; expected a number above 0")
@@ -129,9 +132,11 @@ def _check_kind(feature: Feature, action: Action) -> None:
                 f"{what}: the order is {list(action.order)}; expected each of its categories "
                 f"once: {', '.join(map(str, feature.categories))}"
             )
-    if action.change in ("increase", "decrease") and ranks(feature, action) is None:
+    said = f'change = "{action.change}"' if action.change in ("increase", "decrease") else ""
+    said = said or (f"by = {action.by:g}" if action.by is not None else "")
+    if said and ranks(feature, action) is None:
         raise InputError(
-            f'{what} has categories without an order, so change = "{action.change}" means '
-            "nothing; give the order, from least to most: "
+            f"{what} has categories without an order, so {said} means nothing; give "
+            "the order, from least to most: "
             f"order = [{', '.join(repr(str(c)) for c in feature.categories)}]"
         )

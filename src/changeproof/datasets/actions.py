@@ -128,6 +128,10 @@ class Actions:
             if feature.kind == "binary" and action.change in ("increase", "decrease"):
                 upwards = (rules.ranks[column] == 0) == (action.change == "increase")
                 stays_low, stays_high = upwards, not upwards
+            elif action.by is not None and not feature.categories:
+                steps = action.by / self.scales.scale[column]
+                lows[:, column] = np.maximum(lows[:, column], factuals[:, column] - steps)
+                highs[:, column] = np.minimum(highs[:, column], factuals[:, column] + steps)
             if stays_low:
                 lows[:, column] = factuals[:, column]
             if stays_high:
@@ -138,7 +142,8 @@ class Actions:
         """Return which categories [people, categories] of a feature people may have."""
         columns = list(feature.columns)
         own = self.raw(factuals)[:, columns].argmax(axis=1)
-        change = self.of[self.features.index(feature)].change
+        place = self.features.index(feature)
+        change = self.of[place].change
         order = self.rules.ranks[columns]
         allowed = np.ones((len(factuals), len(columns)), dtype=np.bool_)
         if change == "none":
@@ -147,6 +152,8 @@ class Actions:
             allowed = order[None, :] > order[own][:, None]
         elif change == "decrease":
             allowed = order[None, :] < order[own][:, None]
+        if (by := self.of[place].by) is not None:
+            allowed &= np.abs(order[None, :] - order[own][:, None]) <= by
         allowed[np.arange(len(own)), own] = True
         return allowed
 

@@ -94,6 +94,9 @@ def _number(
     stated = action.low is not None or action.high is not None
     if not stated:
         outside &= (new < np.minimum(low, old)) | (new > np.maximum(high, old))
+    if action.by is not None:
+        words = f"{feature.name} may change by at most {written(action.by)}"
+        record.note(RANGE, np.abs(new - old) > action.by + slack, words)
     record.note(
         RANGE, outside, f"{feature.name} leaves its range, {written(low)} to {written(high)}"
     )
@@ -127,6 +130,10 @@ def _category(
         moves = up * ((after[:, 0] >= 0.5).astype(int) - (before[:, 0] >= 0.5).astype(int))
     else:
         moves = np.sign(ranks[after.argmax(axis=1)] - ranks[before.argmax(axis=1)])
+        if action.by is not None:
+            far = np.abs(ranks[after.argmax(axis=1)] - ranks[before.argmax(axis=1)]) > action.by
+            words = f"{feature.name} may change by at most {written(action.by)} in its order"
+            record.note(RANGE, changed & far, words)
     _direction(record, action.change, feature.name, changed, moves)
 
 

@@ -18,19 +18,23 @@ STEP_SLACK = 1e-6
 
 
 @compiled
-def follows(change: int, own_rank: int, rank: int) -> bool:
+def follows(change: int, own_rank: int, rank: int, by: float) -> bool:
     """Return whether a category of this rank may follow the person's own."""
     return bool(
-        change == ANY
-        or (change == INCREASE and rank > own_rank)
-        or (change == DECREASE and rank < own_rank)
+        abs(rank - own_rank) <= by
+        and (
+            change == ANY
+            or (change == INCREASE and rank > own_rank)
+            or (change == DECREASE and rank < own_rank)
+        )
     )
 
 
 @compiled
-def may_be(rules: Any, change: int, own: int, other: int) -> bool:
-    """Return whether a category may become another one."""
-    return bool(other == own or follows(change, rules.ranks[own], rules.ranks[other]))
+def may_be(rules: Any, change: int, own: int, other: int, first: int) -> bool:
+    """Return whether a category may become another one; `first` is the feature's first column."""
+    by = rules.by[first]
+    return bool(other == own or follows(change, rules.ranks[own], rules.ranks[other], by))
 
 
 @compiled
@@ -45,9 +49,9 @@ def own_category(factual: Any, first: int, width: int, rules: Any) -> int:
 
 
 @compiled
-def limited(change: int, low: float, high: float, own: float) -> Any:
+def limited(change: int, low: float, high: float, by: float, own: float) -> Any:
     """Return the least and the most that a number may become, from its range."""
-    low, high = min(low, own), max(high, own)
+    low, high = max(min(low, own), own - by), min(max(high, own), own + by)
     if change in (NONE, INCREASE):
         low = own
     if change in (NONE, DECREASE):
@@ -74,7 +78,7 @@ def stepped(
 @compiled
 def number_limits(rules: Any, j: int, change: int, own: float) -> Any:
     """Return the least and the most that a number may become for a person who has `own`."""
-    return limited(change, rules.low[j], rules.high[j], own)
+    return limited(change, rules.low[j], rules.high[j], rules.by[j], own)
 
 
 @compiled
@@ -88,7 +92,7 @@ def project_row(row: Any, factual: Any, rules: Any, savings: Any) -> None:
     """Replace a row by the nearest that the person may be told; `savings` is room to work in."""
     # Handing all the rules on to a function costs more than what most of them do.
     features, means, scales, weights = rules.features, rules.mean, rules.scale, rules.weight
-    lows, highs, ranks = rules.low, rules.high, rules.ranks
+    lows, highs, bys, ranks = rules.low, rules.high, rules.by, rules.ranks
     bases, steps, powers = rules.base, rules.step, rules.power
     changed = 0
     for f in range(len(features)):
@@ -101,7 +105,7 @@ def project_row(row: Any, factual: Any, rules: Any, savings: Any) -> None:
             wanted = row[first] * scale + mean
             value = own
             if row[first] != factual[first]:
-                low, high = limited(change, lows[first], highs[first], own)
+                low, high = limited(change, lows[first], highs[first], bys[first], own)
                 value = stepped(wanted, own, low, high, bases[first], steps[first], powers[first])
             if value == own:
                 row[first] = factual[first]
@@ -133,9 +137,9 @@ def project_row(row: Any, factual: Any, rules: Any, savings: Any) -> None:
                 extra = weights[j] * (abs(1.0 - share) - abs(share))
                 if j == own_column:
                     at_own = extra
-                if (j == own_column or follows(change, ranks[own_column], ranks[j])) and (
-                    extra < best or (extra == best and j == own_column)
-                ):
+                if (
+                    j == own_column or follows(change, ranks[own_column], ranks[j], bys[first])
+                ) and (extra < best or (extra == best and j == own_column)):
                     best, chosen = extra, j
             for j in range(first, first + width):
                 row[j] = factual[j]
@@ -190,7 +194,8 @@ def near_rows(
                 if features[f, 2] == NUMBER:
                     total += abs(draw) if norm == 1 else draw**2
                     continue
-                here, there = switched(row, factual, features[f], draw, means, scales, ranks)
+                by = rules.by[features[f, 0]]
+                here, there = switched(row, factual, features[f], draw, means, scales, ranks, by)
                 length = np.inf
                 if there >= 0:
                     length = 1.0 / scales[here] if norm == 1 else (1.0 / scales[here]) ** 2
@@ -219,7 +224,14 @@ def near_rows(
 
 @compiled
 def switched(
-    row: Any, factual: Any, feature: Any, draw: float, means: Any, scales: Any, ranks: Any
+    row: Any,
+    factual: Any,
+    feature: Any,
+    draw: float,
+    means: Any,
+    scales: Any,
+    ranks: Any,
+    by: float,
 ) -> Any:
     """Return the columns of a row's category and of the drawn one.
 
@@ -238,7 +250,7 @@ def switched(
             most_here, here = share, j
     allowed = 0
     for j in range(first, first + width):
-        if j != here and (j == own or follows(change, ranks[own], ranks[j])):
+        if j != here and (j == own or follows(change, ranks[own], ranks[j], by)):
             allowed += 1
     if allowed == 0:
         return here, -1
@@ -247,7 +259,7 @@ def switched(
     nth = min(int((part - np.floor(part)) * allowed), allowed - 1)
     chosen = here
     for j in range(first, first + width):
-        if j != here and (j == own or follows(change, ranks[own], ranks[j])):
+        if j != here and (j == own or follows(change, ranks[own], ranks[j], by)):
             if nth == 0:
                 chosen = j
             nth -= 1

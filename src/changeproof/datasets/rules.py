@@ -23,9 +23,10 @@ class Rules(NamedTuple):
     """What may change, per feature and per encoded column.
 
     `features` has one row per feature: its first column, how many columns, its kind and how it
-    may change. Columns: `mean`, `scale` and `weight` (distance per unit), the range, and where
-    steps begin, their size and 10 to the power of their decimals; `ranks` of
-    categories (of two values: which is the lower one). `most` features may change at once.
+    may change. Columns: `mean`, `scale` and `weight` (distance per unit), the range, by how
+    much they may change (of categories: by how many places, at the first column), where steps
+    begin, their size and 10 to the power of their decimals; `ranks` of categories (of two values:
+    which is the lower one). `most` features may change at once.
     """
 
     features: Integers
@@ -34,6 +35,7 @@ class Rules(NamedTuple):
     weight: Floats
     low: Floats
     high: Floats
+    by: Floats
     base: Floats
     step: Floats
     power: Floats
@@ -47,6 +49,7 @@ def as_rules(actions: Actions) -> Rules:
     low, high = (limit.copy() for limit in actions.data_range)
     base, step, power = np.zeros(len(mean)), np.ones(len(mean)), np.ones(len(mean))
     order = np.zeros(len(mean), dtype=np.int64)
+    by = np.full(len(mean), np.inf)
     table = []
     for place, (feature, action) in enumerate(zip(actions.features, actions.of, strict=True)):
         first, columns = feature.columns[0], list(feature.columns)
@@ -58,6 +61,7 @@ def as_rules(actions: Actions) -> Rules:
             order[first] = 0 if known is None else known.index(0)
         elif known is not None:
             order[columns] = known
+        by[first] = np.inf if action.by is None else action.by
         if feature.categories:
             continue
         low[first] = low[first] if action.low is None else action.low
@@ -71,4 +75,4 @@ def as_rules(actions: Actions) -> Rules:
     most = len(actions.features) if actions.most_changes is None else actions.most_changes
     weight = 1.0 / (scale * distance)
     features = np.array(table, dtype=np.int64)
-    return Rules(features, mean, scale, weight, low, high, base, step, power, order, most)
+    return Rules(features, mean, scale, weight, low, high, by, base, step, power, order, most)

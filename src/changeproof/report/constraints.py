@@ -28,6 +28,7 @@ class Constraint(NamedTuple):
     change: str
     low: float | int | None
     high: float | int | None
+    by: float | int | None
     step: float | int | None
     reason: str
 
@@ -36,8 +37,8 @@ def constraints(task: Task) -> list[Constraint]:
     """Return what must not change, feature by feature."""
     found = [
         Constraint(
-            name, action.change, _short(action.low), _short(action.high), _short(action.step),
-            action.reason,
+            name, action.change, _short(action.low), _short(action.high), _short(action.by),
+            _short(action.step), action.reason,
         )
         for name, action in task.declared.items()
     ]  # fmt: skip
@@ -129,16 +130,19 @@ def _sentence(text: str) -> str:
 
 
 def _numbers(each: Constraint) -> str:
-    """Return range and step in words; nothing where neither is stated."""
+    """Return range, reach and step in words; nothing where none is stated."""
     low, high, step = each.low, each.high, each.step
     steps = "" if step is None else f"in whole steps of {step}"
-    if low is None and high is None:
-        return steps and f"moves {steps}"
+    words = []
     if low is not None and high is not None:
-        words = f"stays between {low} and {high}"
-    else:
-        words = f"stays at {low} or more" if high is None else f"stays at {high} or less"
-    return f"{words}, {steps}" if steps else words
+        words.append(f"stays between {low} and {high}")
+    elif low is not None or high is not None:
+        words.append(f"stays at {low} or more" if high is None else f"stays at {high} or less")
+    if each.by is not None:
+        words.append(f"changes by at most {each.by}")
+    if steps:
+        words.append(steps if words else f"moves {steps}")
+    return ", ".join(words)
 
 
 def _short(value: float | None) -> float | int | None:
