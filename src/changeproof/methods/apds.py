@@ -19,7 +19,7 @@ from changeproof.networks.updating import update
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
 MARGIN_SLACK = 1e-4
-NOTHING_REALISABLE = "no realisable row that was found holds under all sampled networks"
+NOTHING_REALISABLE = "no realisable row that the network accepts was found"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,6 +27,7 @@ class APDS(Method):
     """Raise the logit margin until the closest counterfactual survives all sampled networks.
 
     Where it is said what people may be told, only such rows are searched, tested and certified.
+    If none of them survives, the one of the largest margin is the answer, and not certified.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class APDS(Method):
         rows = np.full_like(factuals.rows, np.nan)
         margins, tried = np.full(n, np.nan), np.zeros(n, dtype=np.int64)
         waiting = np.arange(n)
-        previous = rows.copy()
+        previous, reached = rows.copy(), margins.copy()
         for number in range(self._margins()):
             margin = self.first_margin + number * self.margin_step
             found = self._minimal.search(
@@ -113,17 +114,21 @@ class APDS(Method):
             rows[waiting[accepted]] = found[accepted]
             margins[waiting[accepted]] = margin
             if self.context.actions is not None:
+                reached[waiting[there]] = margin
                 # What cannot reach this margin cannot reach a larger one.
                 accepted |= ~there
             waiting = waiting[~accepted]
             if not len(waiting):
                 break
         answered = np.isfinite(margins)
+        certified = self._certified(factuals.places, rows, answered)
+        if self.context.actions is not None:
+            rows[~answered], margins[~answered] = previous[~answered], reached[~answered]
         return Candidates(
             rows,
             reasons=["" if there else self._reason() for there in answered],
             diagnostics={
-                "certified": self._certified(factuals.places, rows, answered),
+                "certified": certified,
                 "margin": margins,
                 "margins_tried": tried,
                 "radius": np.full(n, self.calibrated_radius),
