@@ -11,8 +11,13 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
+from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.methods.search.lime import LocalSurrogates
+from changeproof.methods.search.descent import lowered
+from changeproof.methods.search.lime import LocalSurrogates, Surrogate
+from changeproof.methods.search.repair import Goal, acceptance
+from changeproof.methods.search.shortest import accepted, mended
+from changeproof.model import Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 
@@ -22,6 +27,11 @@ class RoarLime(Method):
 
     The worst case is over all changes of the surrogate's coefficients and intercept by at most
     `radius`.
+
+    Where it is said what people may be told, the walk stays inside their limits, its end is put
+    on a realisable row, and the descent goes on from there among such rows. An answer that the
+    model or a surrogate within the radius does not accept is replaced by the shortest found that
+    all of them do, or at least the model.
 
     Parameters
     ----------
@@ -75,11 +85,14 @@ class RoarLime(Method):
         intercepts = np.array([surrogate.intercept for surrogate in surrogates])
         rows = np.full_like(factuals.rows, np.nan)
         steps = np.zeros(len(factuals), dtype=np.int64)
+        low, high = self._limits(factuals.rows)
         for i in np.flatnonzero(~np.isnan(intercepts)):
             rows[i] = factuals.rows[i]
             steps[i] = walk(
                 rows[i],
                 factuals.rows[i],
+                low[i],
+                high[i],
                 surrogates[i].coefficients,
                 surrogates[i].intercept,
                 self.penalty,
@@ -88,6 +101,11 @@ class RoarLime(Method):
                 self.tolerance,
                 self.max_steps,
             )
+        if self.context.actions is not None:
+            there = np.flatnonzero(~np.isnan(intercepts))
+            some = [surrogates[i] for i in there]
+            people = factuals.rows[there]
+            rows[there] = self._realisable(self.context.actions, people, rows[there], some)
         return Candidates(
             rows,
             [surrogate.reason for surrogate in surrogates],
@@ -99,11 +117,76 @@ class RoarLime(Method):
             },
         )
 
+    def _limits(self, factuals: Floats) -> tuple[Floats, Floats]:
+        if self.context.actions is not None:
+            return self.context.actions.bounds(factuals)
+        nowhere = np.full(factuals.shape, np.inf)
+        return -nowhere, nowhere
+
+    def _realisable(
+        self, actions: Actions, factuals: Floats, rows: Floats, surrogates: Sequence[Surrogate]
+    ) -> Floats:
+        """Return the realisable rows of the least loss, from where the walk and where people are.
+
+        Those that are not accepted are mended.
+        """
+        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
+        intercepts = np.array([surrogate.intercept for surrogate in surrogates])
+
+        def worst(rows: Floats, people: Integers) -> Floats:
+            return np.asarray(worst_logits(rows, people, coefficients, intercepts, self.radius))
+
+        def loss(rows: Floats, people: Integers) -> Floats:
+            return np.asarray(losses(rows, people, factuals, worst(rows, people), self.penalty))
+
+        everybody = np.arange(len(rows))
+        found = lowered(actions, factuals, actions.project(factuals, rows), loss)
+        other = lowered(actions, factuals, factuals, loss)
+        better = loss(other, everybody) < loss(found, everybody)
+        found[better] = other[better]
+        easy = acceptance(self.context.model, actions)
+
+        def shortfall(rows: Floats, people: Integers) -> Floats:
+            spare = easy.score(rows, people) - easy.enough
+            return np.minimum(worst(rows, people), 0.0) + np.minimum(spare, 0.0)
+
+        found, _ = mended(actions, factuals, found, Goal(shortfall, 0.0, easy.weights))
+        return accepted(actions, self.context.model, factuals, found)
+
+
+@compiled
+def worst_logits(
+    rows: Any, people: Any, coefficients: Any, intercepts: Any, radius: float
+) -> Any:
+    """Return the logits of rows, each for a person, under the least favourable surrogates."""
+    result = np.empty(len(rows))
+    for i in range(len(rows)):
+        row, person = rows[i], people[i]
+        result[i] = intercepts[person] - radius
+        for j in range(len(row)):
+            result[i] += coefficients[person, j] * row[j] - radius * abs(row[j])
+    return result
+
+
+@compiled
+def losses(rows: Any, people: Any, factuals: Any, logits: Any, penalty: float) -> Any:
+    """Return the worst-case loss of rows, each for a person, as `walk` has it."""
+    result = np.empty(len(rows))
+    for i in range(len(rows)):
+        change = 0.0
+        for j in range(rows.shape[1]):
+            change += abs(rows[i, j] - factuals[people[i], j])
+        small = exp(-abs(logits[i]))
+        result[i] = max(-logits[i], 0.0) + log1p(small) + penalty * change
+    return result
+
 
 @compiled
 def walk(
     here: Any,
     start: Any,
+    low: Any,
+    high: Any,
     coefficients: Any,
     intercept: float,
     penalty: float,
@@ -113,6 +196,8 @@ def walk(
     max_steps: int,
 ) -> int:
     """Move `here` from a factual, by Adam on the worst-case loss; return the number of steps.
+
+    No step leaves the range from `low` to `high`.
 
     The least favourable change within the radius takes radius x sign(x') off the coefficients
     and radius off the intercept.
@@ -140,7 +225,8 @@ def walk(
             gradient = slope * worst + penalty * np.sign(here[j] - start[j])
             mean[j] = ADAM_BETA1 * mean[j] + (1.0 - ADAM_BETA1) * gradient
             square[j] = ADAM_BETA2 * square[j] + (1.0 - ADAM_BETA2) * gradient**2
-            here[j] -= size * mean[j] / (math.sqrt(square[j]) / root + ADAM_EPSILON)
+            there = here[j] - size * mean[j] / (math.sqrt(square[j]) / root + ADAM_EPSILON)
+            here[j] = min(max(there, low[j]), high[j])
         if abs(loss - before) <= tolerance:
             return step
         before = loss

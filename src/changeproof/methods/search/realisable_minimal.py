@@ -1,9 +1,8 @@
 """The minimum-l1 counterfactual with a logit margin among the rows that a person may be told.
 
-The fast engine repairs and shortens several realisable rows: the person's own, the answer of
-`MinimalSearch` inside the person's limits, training rows put back to what may change, and the
-answer of a smaller margin. From the shortest that is found, each change is given up in turn for
-whatever else is shorter.
+The fast engine starts from several realisable rows (see `shortest.py`): the person's own, the
+answer of `MinimalSearch` inside the person's limits, training rows put back to what may change,
+and the answer of a smaller margin. The exact engine is that of `minimal_proof.py`.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from changeproof.datasets.actions import Actions
-from changeproof.methods.search.alternatives import undone
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.methods.search.minimal_proof import prove
-from changeproof.methods.search.repair import WORTHWHILE, Goal, lifted, repaired, shortened
+from changeproof.methods.search.repair import WORTHWHILE, Goal
+from changeproof.methods.search.shortest import shortest
 from changeproof.model import Floats
 from changeproof.networks.network import Network
 
-EXCHANGES = 10
 # HiGHS keeps to rows up to a tolerance; where its answer misses the target by no more than that,
 # it is asked for this much more.
 SOLVER_SLACK = 1e-5
@@ -68,11 +66,20 @@ class RealisableSearch:
             known = np.flatnonzero(np.isfinite(previous).all(axis=1))
             enough = known[self.network.logits(previous[known]) >= target]
             answers[enough] = previous[enough]
-        for i in np.flatnonzero(np.isnan(answers[:, 0])):
-            before = None if previous is None or np.isnan(previous[i, 0]) else previous[i]
-            fast = self._fast(factuals[i], target, before)
-            exact = self.engine == "exact"
-            answers[i] = self._proven(factuals[i], target, fast) if exact else fast
+        waiting = np.flatnonzero(np.isnan(answers[:, 0]))
+        if not len(waiting):
+            return answers
+        starts = [self._starts(factuals[i], target) for i in waiting]
+        if previous is not None:
+            for place, i in enumerate(waiting):
+                starts[place] += [previous[i]] if np.isfinite(previous[i]).all() else []
+        owners = np.repeat(np.arange(len(waiting)), [len(some) for some in starts])
+        rows = np.array([row for some in starts for row in some])
+        goal = self._goal(target)
+        answers[waiting] = shortest(self.actions, factuals[waiting], rows, owners, goal)
+        if self.engine == "exact":
+            for i in waiting:
+                answers[i] = self._proven(factuals[i], target, answers[i])
         return answers
 
     @cached_property
@@ -83,49 +90,20 @@ class RealisableSearch:
         weights = np.ones(self.network.n_features)
         return Goal(lambda rows, _: self.network.logits(rows), target, weights)
 
-    def _fast(self, factual: Floats, target: float, previous: Floats | None) -> Floats:
-        """Return the shortest change found for one factual, or NaN."""
+    def _starts(self, factual: Floats, target: float) -> list[Floats]:
         goal = self._goal(target)
-        starts = self._starts(factual, target, previous)
-        same = np.repeat(factual[None], len(starts), axis=0)
-        found, reached = repaired(self.actions, same, starts, goal)
-        if not reached.any():
-            return np.full_like(factual, np.nan)
-        found = found[reached]
-        best = found[goal.lengths(same[reached], found).argmin()]
-        return self._exchanged(factual, best, goal)
-
-    def _starts(self, factual: Floats, target: float, previous: Floats | None) -> Floats:
         reaching = self.rows[self._row_logits >= target]
         allowed = self.actions.project(factual[None], reaching[None])[0]
         allowed = allowed[self.network.logits(allowed) >= target]
-        order = np.argsort(self._goal(target).lengths(factual[None], allowed[None])[0], kind="stable")
-        nearest = allowed[order[: self.starts]]
+        lengths = goal.lengths(factual[None], allowed[None])[0]
+        nearest = allowed[np.argsort(lengths, kind="stable")[: self.starts]]
         low, high = self.actions.bounds(factual[None])
         inside = MinimalSearch(self.network, low[0], high[0], self.rows)
-        none = np.full_like(factual, np.nan)
-        relaxed = inside.shortest(factual, target, nearest, none)
+        relaxed = inside.shortest(factual, target, nearest, np.full_like(factual, np.nan))
         starts = [factual, *nearest]
         if np.isfinite(relaxed).all():
             starts.append(self.actions.project(factual[None], relaxed[None])[0])
-        if previous is not None:
-            starts.append(previous)
-        return np.array(starts)
-
-    def _exchanged(self, factual: Floats, best: Floats, goal: Goal) -> Floats:
-        """Give up one change for others, as long as that is shorter."""
-        for _ in range(EXCHANGES):
-            without, differed = undone(self.actions, factual[None], best[None])
-            starts, fixed = without[0][differed[0]], np.diag(differed[0])[differed[0]]
-            same = np.repeat(factual[None], len(starts), axis=0)
-            found, reached = lifted(self.actions, same, starts, goal, fixed)
-            found = shortened(self.actions, same, found, goal, reached)[reached]
-            lengths = goal.lengths(same[reached], found)
-            now = goal.lengths(factual[None], best[None])[0]
-            if not len(lengths) or lengths.min() >= now - WORTHWHILE:
-                break
-            best = found[lengths.argmin()]
-        return best
+        return starts
 
     def _proven(self, factual: Floats, target: float, known: Floats) -> Floats:
         """Return the known answer, or the shorter one that the exact engine has."""

@@ -1,9 +1,9 @@
 """Search among the rows that people may be told, one feature at a time.
 
-From a realisable row to one that reaches a goal (`lifted`), from there to a shorter change that
-still does (`shortened`), both (`repaired`), or down an objective (`lowered`). In every round all
-alternatives of all people are scored at once, and each person takes at most one. People do not
-see each other, so that nothing depends on the batch.
+From a realisable row to one that reaches a goal (`lifted`), and from there to a shorter change
+that still does (`shortened`). In every round all alternatives of all people are scored at once,
+and each person takes at most one. People do not see each other, so that nothing depends on the
+batch. `shortest.py` does it from several starts, `descent.py` goes down an objective.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ class Goal(NamedTuple):
         result: Floats = lengths(factuals, several, self.weights)
         return result if rows.ndim == 3 else result[:, 0]
 
+    def of(self, people: Integers) -> Goal:
+        """Return the same goal for some of the people, or for some of them several times."""
+        return self._replace(score=lambda rows, places: self.score(rows, people[places]))
+
 
 def acceptance(model: Model, actions: Actions) -> Goal:
     """Return the goal that a model accepts a row, at the least distance of the task."""
@@ -51,25 +55,6 @@ def acceptance(model: Model, actions: Actions) -> Goal:
     if isinstance(model, Network):
         return Goal(lambda rows, _: model.logits(rows), 0.0, weights)
     return Goal(lambda rows, _: model.probabilities(rows), 0.5, weights)
-
-
-def repaired(
-    actions: Actions, factuals: Floats, rows: Floats, goal: Goal
-) -> tuple[Floats, Booleans]:
-    """Return realisable rows, as near as they get to people, and which of them reach the goal.
-
-    Parameters
-    ----------
-    actions
-        What may change.
-    factuals, rows
-        People, and a realisable row of each where the search starts.
-    goal
-        What is to be reached. Its score is told by place which person a row is for.
-    """
-    found, reached = lifted(actions, factuals, rows, goal)
-    found[reached] = shortened(actions, factuals, found, goal, reached)[reached]
-    return found, reached
 
 
 def lifted(
@@ -90,9 +75,9 @@ def lifted(
     waiting = people[scores < goal.enough]
     for _ in range(ROUNDS):
         stuck = []
-        for some in _parts(waiting):
+        for some in parts(waiting):
             tried, possible = further(actions, factuals[some], rows[some], fixed[some])
-            found = _scored(goal.score, some, tried, possible)
+            found = scored(goal.score, some, tried, possible)
             gains = np.minimum(found, goal.enough) - scores[some][:, None]
             added = goal.lengths(factuals[some], tried)
             added -= goal.lengths(factuals[some], rows[some])[:, None]
@@ -126,7 +111,7 @@ def _exchange(
         starts = without[0][differed[0] & ~fixed[i]]
         mine = np.full(len(starts), i)
         tried, possible = further(actions, factuals[mine], starts, fixed[mine])
-        found = _scored(goal.score, mine, tried, possible)
+        found = scored(goal.score, mine, tried, possible)
         if not found.size or found.max() <= scores[i]:
             left.append(np.array([i]))
             continue
@@ -147,12 +132,12 @@ def shortened(
     waiting = np.arange(len(rows)) if which is None else np.flatnonzero(which)
     for _ in range(ROUNDS):
         moved_on = []
-        for some in _parts(waiting):
+        for some in parts(waiting):
             tried, possible = back(actions, factuals[some], rows[some])
             before = goal.lengths(factuals[some], rows[some])
             saved = before[:, None] - goal.lengths(factuals[some], tried)
             possible &= saved > WORTHWHILE
-            found = _scored(goal.score, some, tried, possible)
+            found = scored(goal.score, some, tried, possible)
             saved[~(found >= goal.enough)] = 0.0
             choice = saved.argmax(axis=1)
             moved = saved[np.arange(len(some)), choice] > 0.0
@@ -164,37 +149,11 @@ def shortened(
     return rows
 
 
-def lowered(actions: Actions, factuals: Floats, rows: Floats, objective: Score) -> Floats:
-    """Take the alternative of the least objective, as long as it is less than before."""
-    people = np.arange(len(rows))
-    rows, values = rows.copy(), objective(rows, people)
-    fixed = np.zeros((len(rows), len(actions.features)), np.bool_)
-    waiting = people
-    for _ in range(ROUNDS):
-        moved_on = []
-        for some in _parts(waiting):
-            ways = further(actions, factuals[some], rows[some], fixed[some])
-            ways_back = back(actions, factuals[some], rows[some])
-            tried = np.concatenate([ways[0], ways_back[0]], axis=1)
-            possible = np.concatenate([ways[1], ways_back[1]], axis=1)
-            found = -_scored(lambda r, p: -objective(r, p), some, tried, possible)
-            choice = found.argmin(axis=1)
-            least = found[np.arange(len(some)), choice]
-            moved = least < values[some]
-            rows[some[moved]] = tried[moved, choice[moved]]
-            values[some[moved]] = least[moved]
-            moved_on.append(some[moved])
-        waiting = np.concatenate(moved_on) if moved_on else waiting[:0]
-        if not len(waiting):
-            break
-    return rows
-
-
-def _parts(places: Integers) -> list[Integers]:
+def parts(places: Integers) -> list[Integers]:
     return [places[i : i + PEOPLE_AT_ONCE] for i in range(0, len(places), PEOPLE_AT_ONCE)]
 
 
-def _scored(score: Score, people: Integers, tried: Floats, possible: Booleans) -> Floats:
+def scored(score: Score, people: Integers, tried: Floats, possible: Booleans) -> Floats:
     """Return the scores [people, slots] of what is possible; minus infinity elsewhere."""
     scores = np.full(possible.shape, -np.inf)
     if possible.any():
