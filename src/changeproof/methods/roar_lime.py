@@ -13,7 +13,7 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.methods.search.descent import lowered
+from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.lime import LocalSurrogates, Surrogate
 from changeproof.methods.search.repair import Goal, acceptance
 from changeproof.methods.search.shortest import accepted, mended
@@ -139,11 +139,8 @@ class RoarLime(Method):
         def loss(rows: Floats, people: Integers) -> Floats:
             return np.asarray(losses(rows, people, factuals, worst(rows, people), self.penalty))
 
-        everybody = np.arange(len(rows))
-        found = lowered(actions, factuals, actions.project(factuals, rows), loss)
-        other = lowered(actions, factuals, factuals, loss)
-        better = loss(other, everybody) < loss(found, everybody)
-        found[better] = other[better]
+        starts = [actions.project(factuals, rows), factuals]
+        found = lowest(actions, factuals, starts, loss)
         easy = acceptance(self.context.model, actions)
 
         def shortfall(rows: Floats, people: Integers) -> Floats:

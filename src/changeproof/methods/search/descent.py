@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from changeproof.datasets.actions import Actions
 from changeproof.methods.search.alternatives import back, further
 from changeproof.methods.search.repair import ROUNDS, Score, parts, scored
 from changeproof.model import Floats
+
+
+def lowest(
+    actions: Actions, factuals: Floats, starts: Sequence[Floats], objective: Score
+) -> Floats:
+    """Return the lowest of what is reached from several rows per person; NaN where all is inf.
+
+    Parameters
+    ----------
+    actions
+        What may change.
+    factuals
+        People [people, columns].
+    starts
+        Realisable rows, one per person in each array.
+    objective
+        What is to be low. It is told by place which person a row is for.
+    """
+    people = np.arange(len(factuals))
+    best, least = np.full_like(factuals, np.nan), np.full(len(factuals), np.inf)
+    for start in starts:
+        rows = lowered(actions, factuals, start, objective)
+        values = objective(rows, people)
+        better = values < least
+        best[better], least[better] = rows[better], values[better]
+    return best
 
 
 def lowered(actions: Actions, factuals: Floats, rows: Floats, objective: Score) -> Floats:
