@@ -154,7 +154,8 @@ class RBR(Method):
         told = realised(actions, model, people, told).rows
         kept = model.favourable(told)
         told, reached = mended(actions, people, told, goal)
-        centres = np.where(reached[:, None], told, np.nan)
+        told[~reached] = np.nan
+        centres, absolute = told.copy(), np.ones(people.shape[1])
         for i in range(len(people)):
             # Rows that a person may become; the way there stays inside the person's limits.
             ends = actions.project(people[[i]], self._favourable[None])[0]
@@ -162,20 +163,21 @@ class RBR(Method):
             if len(ends):
                 steps = {"n_rows": self.n_rows, "n_steps": self.n_steps}
                 centres[i] = nearest_boundary(model, people[[i]], ends, **steps).rows[0]
+                if not reached[i]:
+                    told[i] = ends[lengths(people[[i]], ends[None], absolute)[0].argmin()]
         found = np.full_like(people, np.nan)
         places = np.flatnonzero(np.isfinite(centres).all(axis=1))
         for first in range(0, len(places), FACTUALS_AT_ONCE):
             some = places[first : first + FACTUALS_AT_ONCE]
             own = people[some]
-            begin = lifted(actions, own, actions.project(own, centres[some]), goal)[0]
+            begin, accepted = lifted(actions, own, actions.project(own, centres[some]), goal)
+            begin[~accepted] = told[some][~accepted]
             samples, labels = self._samples(factuals.row_ids[some], centres[some], own)
-            absolute = np.ones(own.shape[1])
             reach = lengths(own, begin[:, None], absolute)[:, 0] + self.extra_distance
             as_told = lengths(own, told[some][:, None], absolute)[:, 0]
             reach = np.where(kept[some], np.maximum(reach, as_told), reach)
             odds = _odds(model, own, reach, samples, labels, self._mixtures(own.shape[1]))
             found[some] = lowest(actions, own, [begin, told[some]], odds)
-        found[~np.isfinite(found).all(axis=1)] = np.nan
         return found
 
     def _diagnostics(self, n: int) -> dict[str, Floats]:
@@ -246,7 +248,9 @@ def _odds(
         far = lengths(factuals[people], rows[:, None], weights)[:, 0]
         inside = np.flatnonzero(far <= reach[people])
         for i in inside[model.favourable(rows[inside])]:
-            result[i] = log_odds(rows[i], *classes[people[i]], mixtures, gradient)
+            sorted_samples, features, n_adverse = classes[people[i]]
+            here = rows[i], sorted_samples, features, n_adverse
+            result[i] = log_odds(*here, mixtures, gradient)
         return result
 
     return odds

@@ -16,9 +16,11 @@ from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.lime import LocalSurrogates, Surrogate
 from changeproof.methods.search.repair import Goal, acceptance
-from changeproof.methods.search.shortest import accepted, mended
+from changeproof.methods.search.shortest import mended
 from changeproof.model import Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
+
+NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -28,10 +30,10 @@ class RoarLime(Method):
     The worst case is over all changes of the surrogate's coefficients and intercept by at most
     `radius`.
 
-    Where it is said what people may be told, the walk stays inside their limits, its end is put
-    on a realisable row, and the descent goes on from there among such rows. An answer that the
-    model or a surrogate within the radius does not accept is replaced by the shortest found that
-    all of them do, or at least the model.
+    Where it is said what people may be told, the end of the walk is put on such a row, and the
+    descent goes on among such rows, one feature at a time. An answer that the model or a
+    surrogate within the radius does not accept is replaced by the shortest found that all of
+    them do, or at least the model.
 
     Parameters
     ----------
@@ -85,14 +87,11 @@ class RoarLime(Method):
         intercepts = np.array([surrogate.intercept for surrogate in surrogates])
         rows = np.full_like(factuals.rows, np.nan)
         steps = np.zeros(len(factuals), dtype=np.int64)
-        low, high = self._limits(factuals.rows)
         for i in np.flatnonzero(~np.isnan(intercepts)):
             rows[i] = factuals.rows[i]
             steps[i] = walk(
                 rows[i],
                 factuals.rows[i],
-                low[i],
-                high[i],
                 surrogates[i].coefficients,
                 surrogates[i].intercept,
                 self.penalty,
@@ -101,14 +100,19 @@ class RoarLime(Method):
                 self.tolerance,
                 self.max_steps,
             )
+        reasons = [surrogate.reason for surrogate in surrogates]
         if self.context.actions is not None:
             there = np.flatnonzero(~np.isnan(intercepts))
             some = [surrogates[i] for i in there]
             people = factuals.rows[there]
             rows[there] = self._realisable(self.context.actions, people, rows[there], some)
+            lost = np.isnan(rows[:, 0])
+            reasons = [
+                why or (NOTHING_REALISABLE if lost[i] else "") for i, why in enumerate(reasons)
+            ]
         return Candidates(
             rows,
-            [surrogate.reason for surrogate in surrogates],
+            reasons,
             {
                 "steps": steps,
                 "penalty": np.full(len(factuals), self.penalty),
@@ -117,18 +121,12 @@ class RoarLime(Method):
             },
         )
 
-    def _limits(self, factuals: Floats) -> tuple[Floats, Floats]:
-        if self.context.actions is not None:
-            return self.context.actions.bounds(factuals)
-        nowhere = np.full(factuals.shape, np.inf)
-        return -nowhere, nowhere
-
     def _realisable(
         self, actions: Actions, factuals: Floats, rows: Floats, surrogates: Sequence[Surrogate]
     ) -> Floats:
         """Return the realisable rows of the least loss, from where the walk and where people are.
 
-        Those that are not accepted are mended.
+        Those that are not accepted are mended; NaN where the model accepts none that is found.
         """
         coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
         intercepts = np.array([surrogate.intercept for surrogate in surrogates])
@@ -148,13 +146,13 @@ class RoarLime(Method):
             return np.minimum(worst(rows, people), 0.0) + np.minimum(spare, 0.0)
 
         found, _ = mended(actions, factuals, found, Goal(shortfall, 0.0, easy.weights))
-        return accepted(actions, self.context.model, factuals, found)
+        found, reached = mended(actions, factuals, found, easy)
+        found[~reached] = np.nan
+        return found
 
 
 @compiled
-def worst_logits(
-    rows: Any, people: Any, coefficients: Any, intercepts: Any, radius: float
-) -> Any:
+def worst_logits(rows: Any, people: Any, coefficients: Any, intercepts: Any, radius: float) -> Any:
     """Return the logits of rows, each for a person, under the least favourable surrogates."""
     result = np.empty(len(rows))
     for i in range(len(rows)):
@@ -182,8 +180,6 @@ def losses(rows: Any, people: Any, factuals: Any, logits: Any, penalty: float) -
 def walk(
     here: Any,
     start: Any,
-    low: Any,
-    high: Any,
     coefficients: Any,
     intercept: float,
     penalty: float,
@@ -193,8 +189,6 @@ def walk(
     max_steps: int,
 ) -> int:
     """Move `here` from a factual, by Adam on the worst-case loss; return the number of steps.
-
-    No step leaves the range from `low` to `high`.
 
     The least favourable change within the radius takes radius x sign(x') off the coefficients
     and radius off the intercept.
@@ -222,8 +216,7 @@ def walk(
             gradient = slope * worst + penalty * np.sign(here[j] - start[j])
             mean[j] = ADAM_BETA1 * mean[j] + (1.0 - ADAM_BETA1) * gradient
             square[j] = ADAM_BETA2 * square[j] + (1.0 - ADAM_BETA2) * gradient**2
-            there = here[j] - size * mean[j] / (math.sqrt(square[j]) / root + ADAM_EPSILON)
-            here[j] = min(max(there, low[j]), high[j])
+            here[j] -= size * mean[j] / (math.sqrt(square[j]) / root + ADAM_EPSILON)
         if abs(loss - before) <= tolerance:
             return step
         before = loss

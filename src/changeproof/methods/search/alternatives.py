@@ -79,10 +79,10 @@ def _slots(actions: Actions, per_number: int) -> Integers:
 @compiled
 def _differs(row: Any, factual: Any, rules: Any, f: int) -> bool:
     first, width = rules.features[f, 0], rules.features[f, 1]
+    same = True
     for j in range(first, first + width):
-        if row[j] != factual[j]:
-            return True
-    return False
+        same = same and row[j] == factual[j]
+    return not same
 
 
 @compiled
@@ -147,9 +147,7 @@ def _further(
             if kind != NUMBER:
                 for k in range(width):
                     slot = slots[f] + k
-                    possible[i, slot] = _take_category(
-                        tried[i, slot], factual, first + k, rules, f
-                    )
+                    possible[i, slot] = _take_category(tried[i, slot], factual, first + k, rules, f)
                 continue
             mean, scale, step = rules.mean[first], rules.scale[first], rules.step[first]
             here = row[first] * scale + mean
@@ -176,15 +174,13 @@ def _back(
     for i in range(len(rows)):
         row, factual = rows[i], factuals[i]
         for f in range(len(rules.features)):
-            first, width, kind, change = rules.features[f]
+            first, width, kind, _ = rules.features[f]
             if not _differs(row, factual, rules, f):
                 continue
             if kind != NUMBER:
                 for k in range(width):
                     slot = slots[f] + k
-                    possible[i, slot] = _take_category(
-                        tried[i, slot], factual, first + k, rules, f
-                    )
+                    possible[i, slot] = _take_category(tried[i, slot], factual, first + k, rules, f)
                 continue
             mean, scale, step = rules.mean[first], rules.scale[first], rules.step[first]
             here, own = row[first] * scale + mean, factual[first] * scale + mean

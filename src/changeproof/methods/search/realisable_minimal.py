@@ -112,9 +112,7 @@ class RealisableSearch:
         if np.isfinite(known).all():
             length = float(np.abs(known - factual).sum())
         for asked in (target, target + SOLVER_SLACK):
-            move = prove(
-                self.network, factual, low, high, asked, length, actions=self.actions
-            ).move
+            move = prove(self.network, factual, low, high, asked, length, actions=self.actions).move
             if move is None:
                 break
             better = self.actions.project(factual[None], (factual + move)[None])

@@ -150,6 +150,7 @@ def shortened(
 
 
 def parts(places: Integers) -> list[Integers]:
+    """Return places in parts that fit into memory with all their alternatives."""
     return [places[i : i + PEOPLE_AT_ONCE] for i in range(0, len(places), PEOPLE_AT_ONCE)]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from changeproof.datasets.actions import Actions
 from changeproof.methods.search.alternatives import undone
-from changeproof.methods.search.repair import WORTHWHILE, Goal, acceptance, lifted, shortened
-from changeproof.model import Booleans, Floats, Integers, Model
+from changeproof.methods.search.repair import WORTHWHILE, Goal, lifted, shortened
+from changeproof.model import Booleans, Floats, Integers
 
 EXCHANGES = 10
 
@@ -49,9 +49,7 @@ def shortest(
     return best
 
 
-def mended(
-    actions: Actions, factuals: Floats, rows: Floats, goal: Goal
-) -> tuple[Floats, Booleans]:
+def mended(actions: Actions, factuals: Floats, rows: Floats, goal: Goal) -> tuple[Floats, Booleans]:
     """Return rows, those that miss the goal replaced where others reach it, and which reach it."""
     reached = goal.score(rows, np.arange(len(rows))) >= goal.enough
     lost = np.flatnonzero(~reached)
@@ -62,11 +60,6 @@ def mended(
     rows = rows.copy()
     rows[lost[there]], reached[lost[there]] = found[there], True
     return rows, reached
-
-
-def accepted(actions: Actions, model: Model, factuals: Floats, rows: Floats) -> Floats:
-    """Return rows, those that a model does not accept replaced where it accepts others."""
-    return mended(actions, factuals, rows, acceptance(model, actions))[0]
 
 
 def _reached(
