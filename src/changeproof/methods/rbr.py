@@ -19,10 +19,11 @@ from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
-from changeproof.methods.search.repair import Score, acceptance, lifted
+from changeproof.methods.search.odds_within import odds_within
+from changeproof.methods.search.repair import acceptance, lifted
 from changeproof.methods.search.shortest import mended
 from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
-from changeproof.model import Booleans, Floats, Integers, Model, Singles
+from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.randomness import stream
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
@@ -176,7 +177,7 @@ class RBR(Method):
             reach = lengths(own, begin[:, None], absolute)[:, 0] + self.extra_distance
             as_told = lengths(own, told[some][:, None], absolute)[:, 0]
             reach = np.where(kept[some], np.maximum(reach, as_told), reach)
-            odds = _odds(model, own, reach, samples, labels, self._mixtures(own.shape[1]))
+            odds = odds_within(model, own, reach, samples, labels, self._mixtures(own.shape[1]))
             found[some] = lowest(actions, own, [begin, told[some]], odds)
         return found
 
@@ -229,31 +230,6 @@ class RBR(Method):
         if self.inner == "exact":
             table = _table(n_features, self.sigma, self.pessimistic_radius)
         return Mixtures(self.sigma, *radii, table)
-
-
-def _odds(
-    model: Model,
-    factuals: Floats,
-    reach: Floats,
-    samples: Floats,
-    labels: Booleans,
-    mixtures: Mixtures,
-) -> Score:
-    """Return the worst-case odds as an objective: infinite beyond reach, and for adverse rows."""
-    classes = [by_class(*both) for both in zip(samples, labels, strict=True)]
-    weights, gradient = np.ones(factuals.shape[1]), np.empty(factuals.shape[1])
-
-    def odds(rows: Floats, people: Integers) -> Floats:
-        result = np.full(len(rows), np.inf)
-        far = lengths(factuals[people], rows[:, None], weights)[:, 0]
-        inside = np.flatnonzero(far <= reach[people])
-        for i in inside[model.favourable(rows[inside])]:
-            sorted_samples, features, n_adverse = classes[people[i]]
-            here = rows[i], sorted_samples, features, n_adverse
-            result[i] = log_odds(*here, mixtures, gradient)
-        return result
-
-    return odds
 
 
 @lru_cache(maxsize=16)

@@ -12,7 +12,13 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.actions import Actions
-from changeproof.datasets.realising import may_be, number_limits, own_category, whole_steps
+from changeproof.datasets.realising import (
+    STEP_SLACK,
+    may_be,
+    number_limits,
+    own_category,
+    whole_steps,
+)
 from changeproof.datasets.rules import ANY, BINARY, INCREASE, NONE, NUMBER
 from changeproof.model import Booleans, Floats, Integers
 
@@ -98,6 +104,15 @@ def _take_number(row: Any, factual: Any, wanted: float, rules: Any, f: int) -> b
 
 
 @compiled
+def _one_step(here: float, way: float, rules: Any, j: int) -> Any:
+    """Return how far the next whole step up or down is from a number, which may be between two."""
+    steps = (here - rules.base[j]) / rules.step[j]
+    if way > 0.0:
+        return (np.floor(steps + STEP_SLACK) + 1.0 - steps) * rules.step[j]
+    return (steps - np.ceil(steps - STEP_SLACK) + 1.0) * rules.step[j]
+
+
+@compiled
 def _take_category(row: Any, factual: Any, chosen: int, rules: Any, f: int) -> bool:
     """Give a person a category, if it is another one and allowed; return whether it is."""
     first, width, kind, change = rules.features[f]
@@ -149,13 +164,13 @@ def _further(
                     slot = slots[f] + k
                     possible[i, slot] = _take_category(tried[i, slot], factual, first + k, rules, f)
                 continue
-            mean, scale, step = rules.mean[first], rules.scale[first], rules.step[first]
+            mean, scale = rules.mean[first], rules.scale[first]
             here = row[first] * scale + mean
             low, high = number_limits(rules, first, change, factual[first] * scale + mean)
             for side in range(2):
                 room = high - here if side == 0 else low - here
                 way = 1.0 if side == 0 else -1.0
-                last = -1.0
+                step, last = _one_step(here, way, rules, first), -1.0
                 for k in range(len(jumps)):
                     slot = slots[f] + side * len(jumps) + k
                     size = max(jumps[k] * abs(room), step)
@@ -182,14 +197,13 @@ def _back(
                     slot = slots[f] + k
                     possible[i, slot] = _take_category(tried[i, slot], factual, first + k, rules, f)
                 continue
-            mean, scale, step = rules.mean[first], rules.scale[first], rules.step[first]
+            mean, scale = rules.mean[first], rules.scale[first]
             here, own = row[first] * scale + mean, factual[first] * scale + mean
             way = 1.0 if own > here else -1.0
+            step = min(_one_step(here, way, rules, first), abs(own - here))
             for k in range(len(cuts)):
                 slot = slots[f] + k
-                size = cuts[k] * abs(own - here)
-                if size < step:
-                    size = min(step, abs(own - here))
+                size = max(cuts[k] * abs(own - here), step)
                 possible[i, slot] = _take_number(
                     tried[i, slot], factual, here + way * size, rules, f
                 )
