@@ -19,7 +19,7 @@ from changeproof.networks.updating import update
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
 MARGIN_SLACK = 1e-4
-NOTHING_REALISABLE = "no realisable row that the network accepts was found"
+NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
