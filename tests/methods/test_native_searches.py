@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loans import loans
 
 from changeproof import (
     Context,
@@ -26,6 +25,7 @@ from changeproof.methods.apds import APDS, CERTIFICATE_OFFSET
 from changeproof.methods.method import Candidates, Method
 from changeproof.methods.rbr import RBR
 from changeproof.methods.roar_lime import RoarLime
+from loans import loans
 
 METHODS = [RoarLime, RBR, APDS]
 PEOPLE = 25
