@@ -27,7 +27,8 @@ class APDS(Method):
     """Raise the logit margin until the closest counterfactual survives all sampled networks.
 
     Where it is said what people may be told, only such rows are searched, tested and certified.
-    If none of them survives, the one of the largest margin is the answer, and not certified.
+    If none of them survives, the one of the largest margin (perhaps 0) is the answer, and not
+    certified.
 
     Parameters
     ----------
@@ -123,6 +124,9 @@ class APDS(Method):
         answered = np.isfinite(margins)
         certified = self._certified(factuals.places, rows, answered)
         if self.context.actions is not None:
+            lost = np.flatnonzero(np.isnan(previous[:, 0]))
+            previous[lost] = self._minimal.search(factuals.rows[lost], 0.0)
+            reached[lost] = np.where(np.isnan(previous[lost, 0]), np.nan, 0.0)
             rows[~answered], margins[~answered] = previous[~answered], reached[~answered]
         return Candidates(
             rows,
