@@ -15,7 +15,7 @@ def random_programme(seed: int, n_columns: int, n_rows: int, *, binary: bool) ->
     generator = np.random.default_rng(seed)
     programme = Programme(offset=float(generator.normal()))
     for cost in generator.normal(size=n_columns):
-        programme.add_column(0.0, 1.0, cost=float(cost), binary=binary)
+        programme.add_column(0.0, 1.0, cost=float(cost), whole=binary)
     for values in generator.normal(size=(n_rows, n_columns)):
         # Both ends leave room for the middle of the box.
         middle = 0.5 * values.sum()

@@ -38,7 +38,7 @@ class Programme:
     lower: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
-    binary: list[bool] = field(default_factory=list)
+    whole: list[bool] = field(default_factory=list)
     offset: float = 0.0
     starts: list[int] = field(default_factory=lambda: [0])
     columns: list[int] = field(default_factory=list)
@@ -47,13 +47,13 @@ class Programme:
     at_most: list[float] = field(default_factory=list)
 
     def add_column(
-        self, lower: float, upper: float, *, cost: float = 0.0, binary: bool = False
+        self, lower: float, upper: float, *, cost: float = 0.0, whole: bool = False
     ) -> int:
-        """Add a variable; return its place."""
+        """Add a variable, which may have to be a whole number; return its place."""
         self.lower.append(lower)
         self.upper.append(upper)
         self.costs.append(cost)
-        self.binary.append(binary)
+        self.whole.append(whole)
         return len(self.costs) - 1
 
     def add_row(
@@ -75,7 +75,7 @@ class Programme:
         self, max_nodes: int, *, relative_gap: float = 0.0, absolute_gap: float = 1e-7
     ) -> Solution:
         """Minimise within a budget of nodes, up to a gap."""
-        mixed = any(self.binary)
+        mixed = any(self.whole)
         solver = self._solver(mixed)
         solver.setOptionValue("mip_max_nodes", max_nodes)
         solver.setOptionValue("mip_rel_gap", relative_gap)
@@ -107,7 +107,7 @@ class Programme:
         model.a_matrix_.value_ = np.array(self.values)
         if mixed:
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            model.integrality_ = [kinds[binary] for binary in self.binary]
+            model.integrality_ = [kinds[whole] for whole in self.whole]
         solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
             solver.setOptionValue(name, value)

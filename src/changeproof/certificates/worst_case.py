@@ -63,7 +63,7 @@ def _worst_case_programme(box: ParameterBox, bounds: Floats) -> tuple[Programme,
             if layer < last or pulls[i] < 0.0:
                 below, columns, values = min(bounds[HIGH_MIN, neuron], 0.0), [column], [1.0]
                 if below < 0.0:
-                    switch = programme.add_column(0.0, 1.0, binary=True)
+                    switch = programme.add_column(0.0, 1.0, whole=True)
                     programme.add_row([column, switch], [1.0, -most[neuron]], at_most=0.0)
                     columns, values = [column, switch], [1.0, -below]
                 values += [*(-weights - radius)]

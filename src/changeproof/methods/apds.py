@@ -11,6 +11,7 @@ from changeproof.certificates.sampled import ParameterSample, favourable_under_d
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.minimal import Engine, MinimalSearch
+from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.updating import update
@@ -18,11 +19,16 @@ from changeproof.networks.updating import update
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
 MARGIN_SLACK = 1e-4
+NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class APDS(Method):
     """Raise the logit margin until the closest counterfactual survives all sampled networks.
+
+    Where it is said what people may be told, only such rows are searched, tested and certified.
+    If none of them survives, the one of the largest margin (perhaps 0) is the answer, and not
+    certified.
 
     Parameters
     ----------
@@ -35,7 +41,8 @@ class APDS(Method):
     first_margin, margin_step, last_margin
         The margins that are tried, one after the other.
     engine
-        How the closest counterfactual with a margin is found; see `MinimalSearch`.
+        How the closest counterfactual with a margin is found; see `MinimalSearch` and
+        `RealisableSearch`.
     replicas, update_learning_rate, update_batch
         The updates: one pass of mini-batch Adam each, over a bootstrap of the update pool.
     """
@@ -64,8 +71,14 @@ class APDS(Method):
         self._box = ParameterBox(network, self.calibrated_radius)
         # One sample for the search, shared by all factuals and margins.
         self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)
+        self._minimal = self._closest(task, network)
+
+    def _closest(self, task: Task, network: Network) -> MinimalSearch | RealisableSearch:
         low, high = task.training_range
-        self._minimal = MinimalSearch(network, low, high, task.rows("train"), engine=self.engine)
+        rows, actions = task.rows("train"), self.context.actions
+        if actions is not None:
+            return RealisableSearch(network, actions, rows, engine=self.engine)
+        return MinimalSearch(network, low, high, rows, engine=self.engine)
 
     def _calibrate(self, task: Task, network: Network) -> float:
         rows, labels = task.rows("update"), task.labels_of("update")
@@ -88,7 +101,7 @@ class APDS(Method):
         rows = np.full_like(factuals.rows, np.nan)
         margins, tried = np.full(n, np.nan), np.zeros(n, dtype=np.int64)
         waiting = np.arange(n)
-        previous = rows.copy()
+        previous, reached = rows.copy(), margins.copy()
         for number in range(self._margins()):
             margin = self.first_margin + number * self.margin_step
             found = self._minimal.search(
@@ -101,20 +114,33 @@ class APDS(Method):
             accepted[there] = self._sample.all_favourable(found[there])
             rows[waiting[accepted]] = found[accepted]
             margins[waiting[accepted]] = margin
+            if self.context.actions is not None:
+                reached[waiting[there]] = margin
+                # What cannot reach this margin cannot reach a larger one.
+                accepted |= ~there
             waiting = waiting[~accepted]
             if not len(waiting):
                 break
         answered = np.isfinite(margins)
+        certified = self._certified(factuals.places, rows, answered)
+        if self.context.actions is not None:
+            lost = np.flatnonzero(np.isnan(previous[:, 0]))
+            previous[lost] = self._minimal.search(factuals.rows[lost], 0.0)
+            reached[lost] = np.where(np.isnan(previous[lost, 0]), np.nan, 0.0)
+            rows[~answered], margins[~answered] = previous[~answered], reached[~answered]
         return Candidates(
             rows,
-            reasons=["" if there else BUDGET for there in answered],
+            reasons=["" if there else self._reason() for there in answered],
             diagnostics={
-                "certified": self._certified(factuals.places, rows, answered),
+                "certified": certified,
                 "margin": margins,
                 "margins_tried": tried,
                 "radius": np.full(n, self.calibrated_radius),
             },
         )
+
+    def _reason(self) -> str:
+        return BUDGET if self.context.actions is None else NOTHING_REALISABLE
 
     def _margins(self) -> int:
         return int(np.floor((self.last_margin - self.first_margin) / self.margin_step + 1e-9)) + 1

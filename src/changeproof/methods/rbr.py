@@ -10,17 +10,25 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log
+from changeproof.datasets.actions import Actions
 from changeproof.errors import unknown
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.realising import realised
+from changeproof.methods.search.alternatives import lengths
 from changeproof.methods.search.ball_projection import project, single_length
+from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
+from changeproof.methods.search.odds_within import odds_within
+from changeproof.methods.search.repair import acceptance, lifted
+from changeproof.methods.search.shortest import mended
 from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.randomness import stream
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
+NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 FACTUALS_AT_ONCE = 256
 INNER = ("published", "exact")
 # 1 / sqrt(1000), as single precision has it after two roundings.
@@ -35,6 +43,10 @@ class RBR(Method):
     Gaussians per class. The walk lowers the odds of adverse to favourable under the mixtures
     least kind to the point, within Wasserstein radii. It ends where it has used up its distance,
     and its last point is the answer, favourable or not.
+
+    Where it is said what people may be told, the boundary point, the samples and the walk are on
+    such rows (one feature at a time, as long as the model accepts), and the walk may also go as
+    far as the answer above does once it is made realisable.
 
     Parameters
     ----------
@@ -103,6 +115,14 @@ class RBR(Method):
         self._ball_radius = self.sampling_radius * largest_distance(rows)
 
     def _search(self, factuals: Factuals) -> Candidates:
+        candidates = self._published(factuals)
+        if self.context.actions is None or not len(self._favourable):
+            return candidates
+        rows = self._realisable(self.context.actions, factuals, candidates.rows)
+        reasons = np.where(np.isnan(rows[:, 0]), NOTHING_REALISABLE, "").tolist()
+        return Candidates(rows, reasons, candidates.diagnostics)
+
+    def _published(self, factuals: Factuals) -> Candidates:
         n = len(factuals)
         if not len(self._favourable):
             nothing = np.full_like(factuals.rows, np.nan)
@@ -127,12 +147,51 @@ class RBR(Method):
             diagnostics["favourable_samples"][some] = labels.sum(axis=1)
         return Candidates(rows, np.where(there, "", NO_BOUNDARY).tolist(), diagnostics)
 
+    def _realisable(self, actions: Actions, factuals: Factuals, published: Floats) -> Floats:
+        """Return realisable rows of low odds that the model accepts; NaN where none is known."""
+        model, people = self.context.model, factuals.rows
+        goal = acceptance(model, actions)
+        told = np.where(np.isnan(published), people, published)
+        told = realised(actions, model, people, told).rows
+        kept = model.favourable(told)
+        told, reached = mended(actions, people, told, goal)
+        told[~reached] = np.nan
+        centres, absolute = told.copy(), np.ones(people.shape[1])
+        for i in range(len(people)):
+            # Rows that a person may become; the way there stays inside the person's limits.
+            ends = actions.project(people[[i]], self._favourable[None])[0]
+            ends = ends[model.favourable(ends)]
+            if len(ends):
+                steps = {"n_rows": self.n_rows, "n_steps": self.n_steps}
+                centres[i] = nearest_boundary(model, people[[i]], ends, **steps).rows[0]
+                if not reached[i]:
+                    told[i] = ends[lengths(people[[i]], ends[None], absolute)[0].argmin()]
+        found = np.full_like(people, np.nan)
+        places = np.flatnonzero(np.isfinite(centres).all(axis=1))
+        for first in range(0, len(places), FACTUALS_AT_ONCE):
+            some = places[first : first + FACTUALS_AT_ONCE]
+            own = people[some]
+            begin, accepted = lifted(actions, own, actions.project(own, centres[some]), goal)
+            begin[~accepted] = told[some][~accepted]
+            samples, labels = self._samples(factuals.row_ids[some], centres[some], own)
+            reach = lengths(own, begin[:, None], absolute)[:, 0] + self.extra_distance
+            as_told = lengths(own, told[some][:, None], absolute)[:, 0]
+            reach = np.where(kept[some], np.maximum(reach, as_told), reach)
+            odds = odds_within(model, own, reach, samples, labels, self._mixtures(own.shape[1]))
+            found[some] = lowest(actions, own, [begin, told[some]], odds)
+        return found
+
     def _diagnostics(self, n: int) -> dict[str, Floats]:
         names = ("boundary_distance", "iterations", "favourable_samples")
         return {name: np.full(n, np.nan) for name in names}
 
-    def _samples(self, row_ids: Integers, centres: Floats) -> tuple[Floats, Booleans]:
-        """Draw uniformly from the ball around each centre, and label what was drawn."""
+    def _samples(
+        self, row_ids: Integers, centres: Floats, people: Floats | None = None
+    ) -> tuple[Floats, Booleans]:
+        """Draw uniformly from the ball around each centre, and label what was drawn.
+
+        Of people, what was drawn is first made realisable.
+        """
         n, n_features = centres.shape
         samples = np.empty((n, self.n_samples, n_features))
         for i, row_id in enumerate(row_ids.tolist()):
@@ -141,6 +200,8 @@ class RBR(Method):
             directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
             reach = _roots(generator.random(self.n_samples), n_features)
             samples[i] = centres[i] + self._ball_radius * reach[:, None] * directions
+        if people is not None and self.context.actions is not None:
+            samples = self.context.actions.project(people, samples)
         labels = self.context.model.favourable(samples.reshape(-1, n_features))
         return samples, labels.reshape(n, self.n_samples)
 
@@ -149,9 +210,6 @@ class RBR(Method):
     ) -> tuple[Singles, Integers]:
         rows = centres.astype(np.float32)
         iterations = np.zeros(len(rows), dtype=np.int64)
-        radii, table = (self.optimistic_radius, self.pessimistic_radius), NO_TABLE
-        if self.inner == "exact":
-            table = _table(rows.shape[1], self.sigma, self.pessimistic_radius)
         _walk_all(
             rows,
             iterations,
@@ -159,13 +217,19 @@ class RBR(Method):
             self.extra_distance,
             samples,
             labels,
-            Mixtures(self.sigma, *radii, table),
+            self._mixtures(rows.shape[1]),
             self.step_size,
             self.max_iterations,
             self.patience,
             self.tolerance,
         )
         return rows, iterations
+
+    def _mixtures(self, n_features: int) -> Mixtures:
+        radii, table = (self.optimistic_radius, self.pessimistic_radius), NO_TABLE
+        if self.inner == "exact":
+            table = _table(n_features, self.sigma, self.pessimistic_radius)
+        return Mixtures(self.sigma, *radii, table)
 
 
 @lru_cache(maxsize=16)

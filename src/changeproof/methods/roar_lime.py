@@ -11,9 +11,16 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
+from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.methods.search.lime import LocalSurrogates
+from changeproof.methods.search.descent import lowest
+from changeproof.methods.search.lime import LocalSurrogates, Surrogate
+from changeproof.methods.search.repair import Goal, acceptance
+from changeproof.methods.search.shortest import mended
+from changeproof.model import Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
+
+NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -22,6 +29,11 @@ class RoarLime(Method):
 
     The worst case is over all changes of the surrogate's coefficients and intercept by at most
     `radius`.
+
+    Where it is said what people may be told, the end of the walk is put on such a row, and the
+    descent goes on among such rows, one feature at a time. An answer that the model or a
+    surrogate within the radius does not accept is replaced by the shortest found that all of
+    them do, or at least the model.
 
     Parameters
     ----------
@@ -88,9 +100,19 @@ class RoarLime(Method):
                 self.tolerance,
                 self.max_steps,
             )
+        reasons = [surrogate.reason for surrogate in surrogates]
+        if self.context.actions is not None:
+            there = np.flatnonzero(~np.isnan(intercepts))
+            some = [surrogates[i] for i in there]
+            people = factuals.rows[there]
+            rows[there] = self._realisable(self.context.actions, people, rows[there], some)
+            lost = np.isnan(rows[:, 0])
+            reasons = [
+                why or (NOTHING_REALISABLE if lost[i] else "") for i, why in enumerate(reasons)
+            ]
         return Candidates(
             rows,
-            [surrogate.reason for surrogate in surrogates],
+            reasons,
             {
                 "steps": steps,
                 "penalty": np.full(len(factuals), self.penalty),
@@ -98,6 +120,60 @@ class RoarLime(Method):
                 "surrogate_accuracy": np.array([s.accuracy for s in surrogates]),
             },
         )
+
+    def _realisable(
+        self, actions: Actions, factuals: Floats, rows: Floats, surrogates: Sequence[Surrogate]
+    ) -> Floats:
+        """Return the realisable rows of the least loss, from where the walk and where people are.
+
+        Those that are not accepted are mended; NaN where the model accepts none that is found.
+        """
+        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
+        intercepts = np.array([surrogate.intercept for surrogate in surrogates])
+
+        def worst(rows: Floats, people: Integers) -> Floats:
+            return np.asarray(worst_logits(rows, people, coefficients, intercepts, self.radius))
+
+        def loss(rows: Floats, people: Integers) -> Floats:
+            return np.asarray(losses(rows, people, factuals, worst(rows, people), self.penalty))
+
+        starts = [actions.project(factuals, rows), factuals]
+        found = lowest(actions, factuals, starts, loss)
+        easy = acceptance(self.context.model, actions)
+
+        def shortfall(rows: Floats, people: Integers) -> Floats:
+            spare = easy.score(rows, people) - easy.enough
+            return np.minimum(worst(rows, people), 0.0) + np.minimum(spare, 0.0)
+
+        found, _ = mended(actions, factuals, found, Goal(shortfall, 0.0, easy.weights))
+        found, reached = mended(actions, factuals, found, easy)
+        found[~reached] = np.nan
+        return found
+
+
+@compiled
+def worst_logits(rows: Any, people: Any, coefficients: Any, intercepts: Any, radius: float) -> Any:
+    """Return the logits of rows, each for a person, under the least favourable surrogates."""
+    result = np.empty(len(rows))
+    for i in range(len(rows)):
+        row, person = rows[i], people[i]
+        result[i] = intercepts[person] - radius
+        for j in range(len(row)):
+            result[i] += coefficients[person, j] * row[j] - radius * abs(row[j])
+    return result
+
+
+@compiled
+def losses(rows: Any, people: Any, factuals: Any, logits: Any, penalty: float) -> Any:
+    """Return the worst-case loss of rows, each for a person, as `walk` has it."""
+    result = np.empty(len(rows))
+    for i in range(len(rows)):
+        change = 0.0
+        for j in range(rows.shape[1]):
+            change += abs(rows[i, j] - factuals[people[i], j])
+        small = exp(-abs(logits[i]))
+        result[i] = max(-logits[i], 0.0) + log1p(small) + penalty * change
+    return result
 
 
 @compiled

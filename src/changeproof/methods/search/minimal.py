@@ -76,12 +76,12 @@ class MinimalSearch:
         for i, factual in enumerate(factuals):
             distances = np.abs(reaching - factual).sum(axis=1)
             nearest = np.argsort(distances, kind="stable")[: self.segments]
-            fast = self._shortest(factual, target, reaching[nearest], previous[i])
+            fast = self.shortest(factual, target, reaching[nearest], previous[i])
             answers[i] = fast if self.engine == "fast" else self._proven(factual, target, fast)
         return answers
 
-    def _shortest(self, factual: Floats, target: float, goals: Floats, previous: Floats) -> Floats:
-        """Return the shortest change found for one factual, or NaN."""
+    def shortest(self, factual: Floats, target: float, goals: Floats, previous: Floats) -> Floats:
+        """Return the shortest change found for one factual, or NaN; `goals` reach the target."""
         network, low, high = self.network.flat, self.low, self.high
         origin = np.minimum(np.maximum(factual, low), high)
         values = np.empty(network.n_neurons)

@@ -3,7 +3,8 @@
 The length of an answer that is already known bounds the search to a ball. Over that ball the
 first layer's pre-activations have exact bounds (a knapsack each); those of later layers come from
 intervals and, where these leave a neuron undecided, from two linear programmes each. Only neurons
-that stay undecided get a binary variable.
+that stay undecided get a binary variable. Where only some rows may be told to a person, so do
+whole steps and categories (see `realisable_moves.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from changeproof.certificates.programme import Programme, Relaxation
+from changeproof.datasets.actions import Actions
+from changeproof.methods.search.realisable_moves import add_moves
 from changeproof.model import Floats
 from changeproof.networks.network import Network
 
@@ -36,13 +39,24 @@ class Proof(NamedTuple):
 class _Search:
     """A programme over moves up, moves down and activations, built layer by layer."""
 
-    def __init__(self, network: Network, origin: Floats, up: Floats, down: Floats, radius: float):
+    def __init__(
+        self,
+        network: Network,
+        origin: Floats,
+        up: Floats,
+        down: Floats,
+        radius: float,
+        actions: Actions | None,
+    ) -> None:
         self.network, self.origin, self.radius = network, origin, radius
         self.up, self.down = np.minimum(up, radius), np.minimum(down, radius)
         self.programme = Programme()
         for room in (*self.up, *self.down):
             self.programme.add_column(0.0, room, cost=1.0)
         self.add_row(dict.fromkeys(range(2 * len(origin)), -1.0), -radius)
+        self.realisable = actions is not None
+        if actions is not None:
+            add_moves(self.programme, actions, origin, radius)
 
     def add_row(self, coefficients: dict[int, float], at_least: float) -> None:
         self.programme.add_row([*coefficients], [*coefficients.values()], at_least=at_least)
@@ -59,7 +73,7 @@ class _Search:
         reach_down = _reach(-weight, self.up, self.down, self.radius)
         low, high = constants - reach_down, constants + reach_up
         for layer in range(len(network.hidden)):
-            if layer > 0:
+            if layer > 0 or self.realisable:
                 low, high = self._tightened(inputs, constants, low, high)
             columns = [
                 self._add_neuron(inputs[j], constants[j], low[j], high[j])
@@ -91,7 +105,7 @@ class _Search:
         if low >= 0.0:
             self.add_row({column: -1.0, **inputs}, -constant)
             return column
-        switch = self.programme.add_column(0.0, 1.0, binary=True)
+        switch = self.programme.add_column(0.0, 1.0, whole=True)
         # activation <= pre-activation - low (1 - switch), activation <= high switch
         self.add_row({column: -1.0, **inputs, switch: low}, low - constant)
         self.add_row({column: -1.0, switch: high}, 0.0)
@@ -135,6 +149,7 @@ def prove(
     target: float,
     known_length: float,
     max_nodes: int = MAX_NODES,
+    actions: Actions | None = None,
 ) -> Proof:
     """Look for a change shorter than a known one, or prove that none is (by more than 0.1 %).
 
@@ -148,8 +163,11 @@ def prove(
         Length of a change that is known to reach the target; it bounds the search.
     max_nodes
         The budget, in branch-and-bound nodes.
+    actions
+        What the person at the origin may be told; any row of the range by default.
     """
-    search = _Search(network, origin, high - origin, origin - low, known_length + BALL_SLACK)
+    radius = known_length + BALL_SLACK
+    search = _Search(network, origin, high - origin, origin - low, radius, actions)
     search.add_row(search.add_network(), target - float(network.biases[-1][0]))
     solution = search.programme.solve(
         max_nodes, relative_gap=RELATIVE_GAP, absolute_gap=ABSOLUTE_GAP
