@@ -12,7 +12,7 @@ from changeproof import dataset_names, load_task, paper_datasets
 from changeproof.datasets.builtin import FILES
 
 NAMES = [name for name in dataset_names() if name not in paper_datasets()]
-KEYS = {"change", "low", "high", "step", "order", "cost", "reason"}
+KEYS = {"change", "low", "high", "by", "step", "order", "cost", "reason"}
 SHARES = {"german-credit": 0.7, "car-loans": 0.499, "employment": 0.728}
 
 

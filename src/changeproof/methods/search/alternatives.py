@@ -129,7 +129,9 @@ def _take_category(row: Any, factual: Any, chosen: int, rules: Any, f: int) -> b
             row[first] = ((1 - old) - mean) / scale
         return bool(allowed)
     own = own_category(factual, first, width, rules)
-    if chosen == own_category(row, first, width, rules) or not may_be(rules, change, own, chosen):
+    if chosen == own_category(row, first, width, rules) or not may_be(
+        rules, change, own, chosen, first
+    ):
         return False
     for j in range(first, first + width):
         row[j] = ((1.0 if j == chosen else 0.0) - rules.mean[j]) / rules.scale[j]
