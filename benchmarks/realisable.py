@@ -7,14 +7,16 @@ Its base models and changed models are used again in DIRECTORY, where every meth
 published and its answers are made realisable afterwards. RUN/native.csv then has both ways side
 by side. Distance and features changed are means over the people whom both ways gave an answer
 that the base model accepts: one way may help people whom the other does not, and those are harder
-to help.
+to help. For methods with a test of robustness of their own (a certificate, a stable surrounding,
+an ensemble that agrees), the table also says how many people have an answer that passes it, and
+the distance where both ways do.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +29,14 @@ import pandas as pd
 from changeproof.commands.progress import ConsoleObserver
 from changeproof.evaluation.metrics import measure
 from changeproof.methods import builtin_method_names, get_method
-from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.method import (
+    Candidates,
+    Context,
+    Counterfactuals,
+    Factuals,
+    Method,
+)
+from changeproof.model import Booleans, Floats
 from changeproof.runs.directory import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import Known, resolve
@@ -35,6 +44,14 @@ from changeproof.runs.results import StoredResults
 from changeproof.workflow import Results, run_resolved
 
 SUFFIX = "-afterwards"
+# How methods that have one judge for themselves whether a row is robust.
+OWN_TESTS: dict[str, Callable[[Any, Floats], Booleans]] = {
+    "apds": lambda method, rows: method._sample.all_favourable(rows),
+    "betarce": lambda method, rows: method._robust(rows),
+    "rnce": lambda method, rows: method._stays(rows),
+    "robx-balanced": lambda method, rows: method._stable(rows),
+    "robx-robust": lambda method, rows: method._stable(rows),
+}
 
 
 class Afterwards(Method):
@@ -91,6 +108,21 @@ def _base_name(cls: type[Method]) -> str:
     return cls.name.removesuffix(SUFFIX)
 
 
+def passing(native: StoredResults, key: Any, both: list[Counterfactuals]) -> list[Booleans]:
+    """Return which accepted answers of both ways pass the method's own test of robustness."""
+    if key.method not in OWN_TESTS:
+        return [answers.base_valid for answers in both]
+    network, task = native.base_network(key.dataset, key.base_seed), native.task(key.dataset)
+    context = Context(task, network, key.base_seed, actions=task.actions)
+    method = get_method(key.method)().fit(context)
+    found = []
+    for answers in both:
+        passes = answers.base_valid.copy()
+        passes[passes] = OWN_TESTS[key.method](method, answers.rows[passes])
+        found.append(passes)
+    return found
+
+
 def side_by_side(native: StoredResults, other: StoredResults) -> pd.DataFrame:
     """Return both ways for every dataset and method, as means over base models."""
     rows = []
@@ -100,10 +132,16 @@ def side_by_side(native: StoredResults, other: StoredResults) -> pd.DataFrame:
         mended = other.counterfactuals(*mended_key)
         assert np.array_equal(people.row_ids, mended.row_ids)
         both = people.base_valid & mended.base_valid
-        row: dict[str, Any] = {**key._asdict(), "valid_in_both": 100.0 * both.mean()}
-        for way, answers, survived in (
-            ("native", people, native.survived(*key)),
-            ("afterwards", mended, other.survived(*mended_key)),
+        passes = passing(native, key, [people, mended])
+        sure = passes[0] & passes[1]
+        row: dict[str, Any] = {
+            **key._asdict(),
+            "valid_in_both": 100.0 * both.mean(),
+            "robust_in_both": 100.0 * sure.mean(),
+        }
+        for way, answers, survived, robust in (
+            ("native", people, native.survived(*key), passes[0]),
+            ("afterwards", mended, other.survived(*mended_key), passes[1]),
         ):
             metrics = measure(task, answers, survived)
             told = answers.found
@@ -116,6 +154,10 @@ def side_by_side(native: StoredResults, other: StoredResults) -> pd.DataFrame:
                 f"base_validity_{way}": metrics.base_validity,
                 f"empirical_robustness_{way}": metrics.empirical_robustness,
                 f"end_to_end_robustness_{way}": metrics.end_to_end_robustness,
+                f"robust_by_its_own_test_{way}": 100.0 * robust.mean(),
+                f"distance_if_robust_{way}": _mean(
+                    task.distances(answers.factuals[sure], answers.rows[sure])
+                ),
                 f"distance_{way}": distances.mean() if both.any() else np.nan,
                 f"features_changed_{way}": changed.mean() if both.any() else np.nan,
                 f"milliseconds_{way}": 1e3 * float(np.mean(answers.seconds)),
@@ -127,6 +169,10 @@ def side_by_side(native: StoredResults, other: StoredResults) -> pd.DataFrame:
     table = groups.mean()
     table[counted] = groups[counted].sum()
     return table.reset_index()
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else np.nan
 
 
 def main() -> None:

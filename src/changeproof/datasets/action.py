@@ -138,5 +138,6 @@ def _check_kind(feature: Feature, action: Action) -> None:
         raise InputError(
             f"{what} has categories without an order, so {said} means nothing; give "
             "the order, from least to most: "
-            f"order = [{', '.join(repr(str(c)) for c in feature.categories)}]"
+            f"order = [{', '.join(repr(str(c)) for c in feature.categories)}] in a dataset file, "
+            "or in Python"
         )

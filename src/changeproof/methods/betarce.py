@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import beta
 
+from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_spheres import search_spheres
-from changeproof.model import Booleans
+from changeproof.methods.search.undoing import shortened
+from changeproof.model import Booleans, Integers
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 ENSEMBLE_OFFSET = 100_000
 # How many members have been asked about a point before it is given up.
 FEW_MEMBERS = (2, 8)
+# Of training rows put back to what may change, for whom no row has enough votes.
+ROWS_LOOKED_AT = 100
 
 
 def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingRecipe]:
@@ -134,15 +140,37 @@ class BetaRCE(Method):
             self._second, actions, own, centres, robust, *address, "betarce second", model=model
         )
         rows[waiting], second_shells[waiting] = second.points, second.shells
+        if actions is not None:
+            for i in waiting[np.isnan(second.points).any(axis=1)]:
+                start = first.points[[i]]
+                rows[i] = self._most_agreed(actions, factuals.rows[[i]], start)
         found = np.asarray(np.isfinite(rows).all(axis=1))
         bounds = np.full(n, np.nan)
         bounds[found] = self.bounds(rows[found])
-        return Candidates(
-            rows,
-            reasons=np.where(found, "", BUDGET).tolist(),
-            diagnostics={
-                "first_shells": first.shells,
-                "second_shells": second_shells,
-                "bound": bounds,
-            },
-        )
+        diagnostics: dict[str, npt.NDArray[Any]] = {
+            "first_shells": first.shells,
+            "second_shells": second_shells,
+            "bound": bounds,
+        }
+        if actions is not None:
+            diagnostics["certified"] = bounds > self.robustness
+        return Candidates(rows, np.where(found, "", BUDGET).tolist(), diagnostics)
+
+    def _most_agreed(self, actions: Actions, factual: Floats, start: Floats) -> Floats:
+        """Return the row that most members accept, for one person who has none with enough votes.
+
+        Of training rows, those that the base model calls favourable most surely are looked at.
+        """
+        model = self.context.model
+        told = actions.project(factual, self.context.task.rows("train")[None])[0]
+        likely = np.argsort(-model.probabilities(told), kind="stable")
+        told = np.concatenate([start, told[likely[:ROWS_LOOKED_AT]]])
+        votes = self._ensemble.favourable(told).sum(axis=0)
+        votes[~model.favourable(told)] = -1
+        most = votes.max()
+
+        def as_agreed(rows: Floats, _: Integers) -> Booleans:
+            agreed = self._ensemble.favourable(rows).sum(axis=0) >= most
+            return np.asarray(agreed & model.favourable(rows))
+
+        return np.asarray(shortened(actions, factual, told[[votes.argmax()]], as_agreed)[0])

@@ -19,6 +19,7 @@ from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
+from changeproof.methods.search.no_worse import no_worse
 from changeproof.methods.search.odds_within import odds_within
 from changeproof.methods.search.repair import acceptance, lifted
 from changeproof.methods.search.shortest import mended
@@ -152,9 +153,9 @@ class RBR(Method):
         model, people = self.context.model, factuals.rows
         goal = acceptance(model, actions)
         told = np.where(np.isnan(published), people, published)
-        told = realised(actions, model, people, told).rows
+        told = as_published = realised(actions, model, people, told).rows
         kept = model.favourable(told)
-        told, reached = mended(actions, people, told, goal)
+        told, reached = mended(actions, people, told.copy(), goal)
         told[~reached] = np.nan
         centres, absolute = told.copy(), np.ones(people.shape[1])
         for i in range(len(people)):
@@ -179,7 +180,7 @@ class RBR(Method):
             reach = np.where(kept[some], np.maximum(reach, as_told), reach)
             odds = odds_within(model, own, reach, samples, labels, self._mixtures(own.shape[1]))
             found[some] = lowest(actions, own, [begin, told[some]], odds)
-        return found
+        return no_worse(self.context.task, model, people, found, as_published)
 
     def _diagnostics(self, n: int) -> dict[str, Floats]:
         names = ("boundary_distance", "iterations", "favourable_samples")

@@ -78,7 +78,8 @@ class Kind:
     """How a table of a run becomes one to read.
 
     {over} in title and caption says whether means are over several base models: that is so if
-    the column `sd` has values. Without columns there is one for each family.
+    the column `sd` has values. Without columns there is one for each family. Screens show a
+    `compact` table with means alone.
     """
 
     title: str
@@ -86,6 +87,7 @@ class Kind:
     columns: tuple[Column, ...] = ()
     by_dataset: bool = False
     sd: str = ""
+    compact: bool = False
 
     def table(self, name: str, frame: pd.DataFrame) -> Table:
         """Return the table to read."""
@@ -106,7 +108,7 @@ class Kind:
             tuple(heading for heading, _ in columns),
             [(names.dataset_name(section), cells) for section, cells in sections.items()],
             "Dataset" if self.by_dataset else "",
-            compact=not self.columns,
+            compact=self.compact or not self.columns,
         )
 
 
@@ -225,7 +227,7 @@ KINDS = {
         ),
     ),
     "advice": Kind(
-        "What people are told ({over})",
+        "What people are told (means)",
         "What people are told: {over}. Features that an answer changes; answers inside the range "
         "of the training rows (%); distance to the nearest favourable training rows, where 1 is "
         "usual among them (plausibility); requests without an answer that a person can be told "
@@ -243,6 +245,7 @@ KINDS = {
         ),
         by_dataset=True,
         sd="features_changed_std",
+        compact=True,
     ),
     "certified": Kind(
         "Certified by the method itself (%)",

@@ -180,6 +180,7 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "paper": dict,
     "recourse": lambda: {
         "datasets": tuple(name for name in dataset_names() if name not in paper_datasets()),
+        "factuals": 100,
         "realisable": True,
     },
 }
