@@ -5,7 +5,7 @@ there are 512-bit registers; OpenBLAS and NumPy are told to use kernels of other
 C library is told to do without AVX2 and fused products. Every target runs the plan in processes
 of its own and into a directory of its own, and its pieces are held against those of the host.
 
-    python -m benchmarks.processors [--preset quick|paper] [--out DIRECTORY] [TARGET ...]
+    python -m benchmarks.processors [--preset quick|paper|recourse] [--out DIRECTORY] [TARGET ...]
 
 The targets of `targets()`, or those with one of the words in their name, are tried one after the
 other (with the preset `paper`, six minutes each). DIRECTORY/0/run is the host's run;
@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,15 +74,25 @@ def _vectors(name: str, features: str) -> dict[str, str]:
     return {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
 
 
-def run_as(target: str, preset: str, folder: Path, *, jobs: int, publish: bool) -> None:
+def run_as(
+    target: str,
+    preset: str,
+    folder: Path,
+    *,
+    jobs: int,
+    publish: bool,
+    name: str = "run",
+    **changes: Any,
+) -> None:
     """Run a preset as if on another processor, with a cache of compiled kernels of its own."""
     environment = {**os.environ, **targets()[target], "NUMBA_CACHE_DIR": str(folder / "kernels")}
     code = (
         "import sys; from changeproof import Plan, run; "
-        f"run(Plan.preset({preset!r}), sys.argv[1], jobs={jobs}, publish={publish})"
+        f"plan = Plan.preset({preset!r}, **{changes!r}); "
+        f"run(plan, sys.argv[1], jobs={jobs}, publish={publish})"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(folder / "run")],
+        [sys.executable, "-W", "error", "-c", code, str(folder / name)],
         env=environment,
         capture_output=True,
         text=True,
@@ -125,7 +136,7 @@ def fingerprints(run: Path) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("target", nargs="*", help="parts of names; all of them by default")
-    parser.add_argument("--preset", choices=("quick", "paper"), default="quick")
+    parser.add_argument("--preset", choices=("quick", "paper", "recourse"), default="quick")
     parser.add_argument("--out", type=Path, default=Path("runs/processors"))
     options = parser.parse_args()
     wanted = [

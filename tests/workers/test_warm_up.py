@@ -24,7 +24,7 @@ from changeproof import Plan, run
 from changeproof.workers.warm_up import compile_kernels
 
 for name in sys.argv[2].split(","):
-    compile_kernels(name)
+    compile_kernels((name, False))
 before = len(compiled)
 methods = [name for name in sys.argv[2].split(",") if name != "networks"] + ["kdtree", "wachter"]
 plan = dict(datasets=["diabetes"], families=["bootstrap"], factuals=2, methods=methods)

@@ -189,7 +189,8 @@ def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folde
 def _warmed_up(pieces: list[Piece], jobs: int) -> float:
     """Start workers, have them compile what these pieces need, and return the seconds."""
     began = time.perf_counter()
-    warm_up({piece.method for piece in pieces}, jobs=jobs)
+    realisable = any(piece.realisable for piece in pieces)
+    warm_up({piece.method for piece in pieces}, jobs=jobs, realisable=realisable)
     return time.perf_counter() - began
 
 

@@ -24,20 +24,25 @@ NETWORKS = "networks"
 COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce")
 
 
-def warm_up(methods: Iterable[str], *, jobs: int) -> None:
-    """Compile what networks and these methods need; next to nothing when that is cached."""
+def warm_up(methods: Iterable[str], *, jobs: int, realisable: bool = False) -> None:
+    """Compile what networks and these methods need; next to nothing when that is cached.
+
+    If people are only told what they can do, methods have more kernels.
+    """
     if jobs == 1:
         return  # one process compiles what it needs when it needs it
     names = {parsed(method)[0] for method in methods}
     chosen = [name for name in COMPILED_METHODS if name in names]
     first = [name for name in chosen if name == COMPILED_METHODS[0]]
     work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
-    for _ in execute(compile_kernels, work, workers=jobs):
+    each = [(name, realisable) for name in work]
+    for _ in execute(compile_kernels, each, workers=jobs):
         pass
 
 
-def compile_kernels(name: str) -> None:
+def compile_kernels(whose: tuple[str, bool]) -> None:
     """Do on a handful of rows what uses the kernels of a method, or those of the networks."""
+    name, realisable = whose
     task, network = _tiny_task(), _tiny_network()
     if name == NETWORKS:
         recipe = TrainingRecipe(initialisation_seed=0, hidden=(2,), max_epochs=1)
@@ -49,8 +54,8 @@ def compile_kernels(name: str) -> None:
         return
     rows, ids = task.rows("test"), task.row_ids("test")
     adverse = np.flatnonzero(~network.favourable(rows))[:2]
-    method = get_method(name)().fit(Context(task, network, 0))
-    method.generate(Factuals(ids[adverse], rows[adverse]))
+    context = Context(task, network, 0, actions=task.actions if realisable else None)
+    get_method(name)().fit(context).generate(Factuals(ids[adverse], rows[adverse]))
 
 
 def _tiny_task() -> Task:
