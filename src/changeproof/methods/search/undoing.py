@@ -1,4 +1,8 @@
-"""Changes that an answer does not need are undone, and others made as small as it allows."""
+"""Changes that an answer does not need are undone, and others made as small as it allows.
+
+One feature after the other, so that a test that is dear (an ensemble, a thousand draws around a
+row) is asked little. Where a score is cheap, `repair.py` looks at all alternatives at once.
+"""
 
 from __future__ import annotations
 
