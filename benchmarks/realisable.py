@@ -8,8 +8,8 @@ published and its answers are made realisable afterwards. RUN/native.csv then ha
 by side. Distance and features changed are means over the people whom both ways gave an answer
 that the base model accepts: one way may help people whom the other does not, and those are harder
 to help. For methods with a test of robustness of their own (a certificate, a stable surrounding,
-an ensemble that agrees), the table also says how many people have an answer that passes it, and
-the distance where both ways do.
+an ensemble that agrees, the worst surrogate), the table also says how many people have an answer
+that passes it, and the distance where both ways do.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ from changeproof.workflow import Results, run_resolved
 
 SUFFIX = "-afterwards"
 # How methods that have one judge for themselves whether a row is robust.
-OWN_TESTS: dict[str, Callable[[Any, Floats], Booleans]] = {
-    "apds": lambda method, rows: method._sample.all_favourable(rows),
-    "betarce": lambda method, rows: method._robust(rows),
-    "rnce": lambda method, rows: method._stays(rows),
-    "robx-balanced": lambda method, rows: method._stable(rows),
-    "robx-robust": lambda method, rows: method._stable(rows),
+OWN_TESTS: dict[str, Callable[[Any, Factuals, Floats], Booleans]] = {
+    "apds": lambda method, _, rows: method._sample.all_favourable(rows),
+    "betarce": lambda method, _, rows: method._robust(rows),
+    "rnce": lambda method, _, rows: method._stays(rows),
+    "roar-lime": lambda method, people, rows: worst_surrogate(method, people, rows) >= 0.0,
+    "robx-balanced": lambda method, _, rows: method._stable(rows),
+    "robx-robust": lambda method, _, rows: method._stable(rows),
 }
 
 
@@ -108,6 +109,15 @@ def _base_name(cls: type[Method]) -> str:
     return cls.name.removesuffix(SUFFIX)
 
 
+def worst_surrogate(method: Any, people: Factuals, rows: Floats) -> Floats:
+    """Return the logit of rows under the least favourable surrogate within ROAR's radius."""
+    found = method._surrogates.of(method.context, people)
+    coefficients = np.array([surrogate.coefficients for surrogate in found])
+    intercepts = np.array([surrogate.intercept for surrogate in found])
+    worst = coefficients * rows - method.radius * np.abs(rows)
+    return np.asarray(worst.sum(axis=1) + intercepts - method.radius)
+
+
 def passing(native: StoredResults, key: Any, both: list[Counterfactuals]) -> list[Booleans]:
     """Return which accepted answers of both ways pass the method's own test of robustness."""
     if key.method not in OWN_TESTS:
@@ -118,7 +128,8 @@ def passing(native: StoredResults, key: Any, both: list[Counterfactuals]) -> lis
     found = []
     for answers in both:
         passes = answers.base_valid.copy()
-        passes[passes] = OWN_TESTS[key.method](method, answers.rows[passes])
+        people = Factuals(answers.row_ids, answers.factuals)[passes]
+        passes[passes] = OWN_TESTS[key.method](method, people, answers.rows[passes])
         found.append(passes)
     return found
 
