@@ -176,6 +176,11 @@ class Wording:
         digits = [max(own, decimals_of(value)) for value in (before, after)]
         if max(digits) <= own + MOST_ZEROS:
             digits = [max(digits)] * 2
+        elif digits[0] > digits[1]:
+            # What a person has is no advice: it is rounded, unless that would hide the difference.
+            digits[0] = digits[1]
+            while _text(before, digits[0]) == _text(after, digits[1]):
+                digits[0] += 1
         texts = _text(before, digits[0]), _text(after, digits[1])
         return Change(self.names[feature], RAISE if after > before else LOWER, *texts, size)
 
