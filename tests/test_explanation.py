@@ -13,7 +13,7 @@ from changeproof.explanation import recommendation
 from changeproof.report.recourse import Wording
 from changeproof.runs.results import Answered
 
-METHODS = ["kdtree", "rbr", "robx-robust", "younger", "unkind-tool"]
+METHODS = ["kdtree", "rbr", "robx-robust", "younger", "more", "unkind-tool"]
 
 
 @pytest.fixture(scope="module")

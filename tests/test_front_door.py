@@ -416,7 +416,7 @@ def test_what_evaluate_refuses(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_questions_about_results_that_make_no_sense(audited: Results) -> None:
-    with pytest.raises(InputError, match="unknown table 'nothing'; expected one of: certified"):
+    with pytest.raises(InputError, match="unknown table 'nothing'; expected one of: advice"):
         audited.table("nothing")
     with pytest.raises(InputError, match="survival takes dataset, base seed and method, or noth"):
         audited.survival("data")  # type: ignore[call-overload]

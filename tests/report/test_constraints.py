@@ -65,6 +65,7 @@ def test_constraints_and_reasons() -> None:
         "change": "any",
         "low": 0,
         "high": 9000,
+        "by": None,
         "step": None,
         "reason": "",
     }
