@@ -119,3 +119,32 @@ def test_explain_prints_the_row_that_was_tested(table: Path, tmp_path: Path) -> 
     task, answers = results.task("loans"), results.counterfactuals(*key)
     row = task.encoded(pd.DataFrame([told["counterfactual"]]))
     assert row.tobytes() == answers.rows.tobytes()
+
+
+def test_a_dataset_file_says_what_the_data_mean_and_what_may_change(
+    table: Path, tmp_path: Path
+) -> None:
+    described = table.with_name("described.toml")
+    described.write_text(
+        'data = "loans.csv"\ntarget = "approved"\nfavourable = "yes"\nid = "applicant"\n'
+        '[features.purpose]\nchange = "increase"\norder = ["study", "car", "house"]\n'
+    )
+    done = call("audit", "--data", described, *SMALL, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    results = Results(tmp_path / "run")
+    assert results.plan.realisable
+    assert results.task("described").declared["purpose"].order == ("study", "car", "house")
+    person = loans(200).query("approved == 'no'")["applicant"].iloc[0]
+    asked = ["explain", "--data", described, "--families", "bootstrap(replicates=3)"]
+    one = call(*asked, "--row", person, "--method", "kdtree", "--out", tmp_path / "one")
+    assert one.returncode == 0, one.stderr
+    assert "purpose may only increase" in one.stdout
+    twice = call("audit", "--data", described, *DATA, "--out", tmp_path / "no")
+    assert twice.returncode == 2
+    assert "says itself what --target, --favourable, --id-column would say" in twice.stderr
+    rules = call("audit", "--data", described, "--immutable", "owner", "--out", tmp_path / "no")
+    assert "--immutable, --only-increase, --only-decrease or --range" in rules.stderr
+    nothing = call("audit", "--data", table, "--out", tmp_path / "no")
+    assert nothing.returncode == 2
+    assert "--target is missing" in nothing.stderr
+    assert not (tmp_path / "no").exists()

@@ -7,9 +7,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from changeproof.errors import InputError
+
 DATA = "Your data"
 MODEL = "Your model"
 RUN = "The run"
+FLAGS = {"actions": "--immutable, --only-increase, --only-decrease or --range"}
 
 
 def option(panel: str, text: str, default: str | bool = False, **more: Any) -> Any:
@@ -17,10 +20,18 @@ def option(panel: str, text: str, default: str | bool = False, **more: Any) -> A
     return typer.Option(help=text, show_default=default, rich_help_panel=panel, **more)
 
 
-Data = Annotated[Path, option(DATA, "A CSV or Parquet file.", metavar="FILE")]
-Target = Annotated[str, option(DATA, "The column to predict.", metavar="COLUMN")]
+Data = Annotated[
+    Path,
+    option(
+        DATA,
+        "A CSV or Parquet file; or a dataset file (.toml), which says all that follows here "
+        "and what may change.",
+        metavar="FILE",
+    ),
+]
+Target = Annotated[str | None, option(DATA, "The column to predict.", metavar="COLUMN")]
 Favourable = Annotated[
-    list[str],
+    list[str] | None,
     option(DATA, "The value that people want. Repeat for several.", metavar="VALUE"),
 ]
 Name = Annotated[
@@ -93,3 +104,21 @@ Families = Annotated[
         metavar="NAME,…",
     ),
 ]
+
+
+def data_of(data: Path, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a table with what it means, or the task of a dataset file, which says it itself."""
+    if data.suffix != ".toml":
+        for name in ("target", "favourable"):
+            if not options[name]:
+                raise InputError(
+                    f"--{name} is missing; a table does not say it, a dataset file can"
+                )
+        return data, options
+    given = [name for name, value in options.items() if value not in (None, (), {}, "refuse")]
+    if given:
+        names = ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in given)
+        raise InputError(f"dataset file {data} says itself what {names} would say; leave them out")
+    from changeproof.datasets.dataset_file import load_dataset
+
+    return load_dataset(data), {}

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def audit(
     data: ask.Data,
-    target: ask.Target,
-    favourable: ask.Favourable,
     out: Annotated[Path, ask.option(ask.RUN, "The run directory.", metavar="DIR")],
+    target: ask.Target = None,
+    favourable: ask.Favourable = None,
     model: ask.ModelName = "mlp",
     counterfactuals: Annotated[
         list[str] | None,
@@ -94,29 +94,36 @@ def audit(
     changeproof audit --data loans.csv --target approved --favourable yes
     --immutable sex,purpose --only-increase age --range income=0:9000
     --most-changes 3 --out audit-realisable
+
+    changeproof audit --data loans.toml --out audit-described
     """
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.front_door import audit as run_audit
 
+    source, described = ask.data_of(
+        data,
+        {
+            "target": target,
+            "favourable": favourable,
+            "name": name,
+            "id_column": id_column,
+            "categorical": split_names(categorical) or (),
+            "drop": split_names(drop) or (),
+            "missing": missing,
+            "split": split,
+            "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
+            "most_changes": most_changes,
+        },
+    )
     with ConsoleObserver() as observer, failures_told(out):
         results = run_audit(
-            data,
+            source,
             out,
-            target=target,
-            favourable=favourable,
             model=model_of(model, unpickle),
             counterfactuals=_tables(counterfactuals),
             grid=grid_of(grid),
             replacements=replacements,
-            name=name,
-            id_column=id_column,
-            categorical=split_names(categorical) or (),
-            drop=split_names(drop) or (),
-            missing=missing,
-            split=split,
-            actions=may.constraints(immutable, only_increase, only_decrease, ranges),
-            most_changes=most_changes,
             realisable=realisable,
             jobs=jobs,
             observer=observer,
@@ -124,6 +131,7 @@ def audit(
             families=split_names(families),
             base_seeds=whole_numbers("base seed", split_names(base_seeds)),
             factuals=factuals,
+            **described,
         )
     say_what_was_left_out(results)
     typer.echo(f"Tables: {results.folder / 'tables'}")

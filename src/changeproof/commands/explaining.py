@@ -25,9 +25,9 @@ MOST_REASONS = 5
 
 def explain(
     data: ask.Data,
-    target: ask.Target,
-    favourable: ask.Favourable,
     row: Annotated[str, ask.option(ask.RUN, "The id of the person.", metavar="ID")],
+    target: ask.Target = None,
+    favourable: ask.Favourable = None,
     method: Annotated[
         list[str] | None,
         ask.option(
@@ -96,12 +96,13 @@ def explain(
         "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
         "most_changes": most_changes,
     }
-    task = own_task(data, **options)
+    source, described = ask.data_of(data, options)
+    task = own_task(source, **described) if described else source
     folder = out if out is not None else folder_of(task)
     asked = split_names(method)
     with ConsoleObserver() as observer, failures_told(folder):
         results = run_audit(
-            data,
+            source,
             folder,
             model=model_of(model, unpickle),
             grid=grid_of(grid),
@@ -114,7 +115,7 @@ def explain(
             realisable=realisable,
             publish=False,
             same_plan=False,
-            **options,
+            **described,
         )
     answers = explain_all(results, row)
     one = asked is not None and len(asked) == 1
