@@ -16,7 +16,7 @@ from changeproof.report.tables import Table, print_tables
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [
     "dataset_summary", "change_magnitude", "full_results", "family_results",
-    "generation_seconds", "certified",
+    "generation_seconds", "advice", "certified",
 ]  # fmt: skip
 # An ampersand that is not escaped ends a cell.
 CELL = re.compile(r"(?<!\\)&")
