@@ -24,8 +24,6 @@ FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP = (
     "no whole step",
 )
 WAYS = (FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP)
-# The first four are promises to people; the others a method's answer that nobody rounded.
-PROMISES = (FIXED, DIRECTION, RANGE, MOST)
 PART = 1e-6
 
 
