@@ -178,12 +178,40 @@ def test_who_can_be_told_of_no_stable_row_gets_a_more_stable_one_than_the_start(
     assert (scores > strict.stability(starts)).any()
 
 
-def test_the_whole_ensemble_accepts_betarce_answers() -> None:
-    method, answers = answered("betarce")
-    assert isinstance(method, BetaRCE)
+def test_the_whole_ensemble_accepts_betarce_answers_if_they_may_be_farther() -> None:
+    context, factuals = people()
+    method = BetaRCE(farther=True).fit(context)
+    answers = method.generate(factuals)
     found = answers.found
     assert (method.bounds(answers.rows[found]) > 0.9).all()
     assert (answers.diagnostics["second_shells"] > 0).any()
+
+
+@pytest.mark.parametrize("name", ["robx-balanced", "robx-robust", "betarce"])
+def test_nobody_is_sent_farther_than_by_projecting_unless_that_is_asked_for(name: str) -> None:
+    context, factuals = people()
+    method, answers = answered(name)
+    own = {"betarce": "_robust"}.get(name, "_stable")
+    mended = projecting(fresh(name)).fit(context).generate(factuals)
+    both = np.flatnonzero(mended.base_valid)
+    assert len(both) > 10
+    assert answers.base_valid[both].all()
+    farther = type(method)(**{**method.settings(), "farther": True}).fit(context)
+    robust = farther.generate(factuals)
+    length, longest, most = (
+        context.task.distances(factuals.rows[both], each.rows[both])
+        for each in (answers, mended, robust)
+    )
+    assert (length <= longest + 1e-12).all()
+    # Where the robust answer is as near, it is the answer; elsewhere the surest that is near.
+    same = most <= longest
+    np.testing.assert_array_equal(answers.rows[both[same]], robust.rows[both[same]])
+    other = both[~same]
+    assert len(other)
+    likely = context.model.probabilities
+    assert (likely(answers.rows[other]) >= likely(mended.rows[other])).all()
+    passes = getattr(method, own)
+    assert passes(robust.rows[both]).sum() > passes(answers.rows[both]).sum()
 
 
 def test_wachter_reaches_its_target_and_gives_up_when_nothing_better_comes() -> None:

@@ -99,6 +99,28 @@ def test_answers_are_realisable_as_they_are_and_valid_where_projected_ones_are(
     assert (answers.base_valid | ~afterwards.base_valid).all()
 
 
+@pytest.mark.parametrize("method", [RoarLime, APDS])
+def test_nobody_is_sent_farther_than_by_projecting_unless_that_is_asked_for(
+    method: type[Method], context: Context, people: Factuals
+) -> None:
+    answers, robust = (
+        method(farther=farther).fit(context).generate(people) for farther in (False, True)
+    )
+    mended = projected_afterwards(method, context, people)
+    both = np.flatnonzero(mended.base_valid)
+    assert len(both)
+    length, longest, most = (
+        context.task.distances(people.rows[both], each.rows[both])
+        for each in (answers, mended, robust)
+    )
+    assert (length <= longest + 1e-12).all()
+    same = most <= longest
+    np.testing.assert_array_equal(answers.rows[both[same]], robust.rows[both[same]])
+    likely = context.model.probabilities
+    other = both[~same]
+    assert (likely(answers.rows[other]) >= likely(mended.rows[other])).all()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_answers_do_not_depend_on_batch_or_order(
     method: type[Method], context: Context, people: Factuals

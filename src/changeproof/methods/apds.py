@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers
@@ -22,13 +24,23 @@ MARGIN_SLACK = 1e-4
 NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 
+class Raised(NamedTuple):
+    """Rows with the margins that they have, whether they survive, and how many margins it took."""
+
+    rows: Floats
+    margins: Floats
+    survives: Booleans
+    tried: Integers
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class APDS(Method):
     """Raise the logit margin until the closest counterfactual survives all sampled networks.
 
     Where it is said what people may be told, only such rows are searched, tested and certified.
     If none of them survives, the one of the largest margin (perhaps 0) is the answer, and not
-    certified.
+    certified. Nobody is sent farther than by the published answer, put on what may change, where
+    the network accepts that one; see `farther`.
 
     Parameters
     ----------
@@ -45,6 +57,8 @@ class APDS(Method):
         `RealisableSearch`.
     replicas, update_learning_rate, update_batch
         The updates: one pass of mini-batch Adam each, over a bootstrap of the update pool.
+    farther
+        Whether people may be sent farther than that, where surviving needs it.
     """
 
     name = "apds"
@@ -61,6 +75,7 @@ class APDS(Method):
     replicas: int = 10
     update_learning_rate: float = 1e-3
     update_batch: int = 8
+    farther: bool = False
 
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
@@ -71,14 +86,12 @@ class APDS(Method):
         self._box = ParameterBox(network, self.calibrated_radius)
         # One sample for the search, shared by all factuals and margins.
         self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)
-        self._minimal = self._closest(task, network)
-
-    def _closest(self, task: Task, network: Network) -> MinimalSearch | RealisableSearch:
         low, high = task.training_range
         rows, actions = task.rows("train"), self.context.actions
+        self._published = MinimalSearch(network, low, high, rows, engine=self.engine)
+        self._minimal: MinimalSearch | RealisableSearch = self._published
         if actions is not None:
-            return RealisableSearch(network, actions, rows, engine=self.engine)
-        return MinimalSearch(network, low, high, rows, engine=self.engine)
+            self._minimal = RealisableSearch(network, actions, rows, engine=self.engine)
 
     def _calibrate(self, task: Task, network: Network) -> float:
         rows, labels = task.rows("update"), task.labels_of("update")
@@ -97,16 +110,36 @@ class APDS(Method):
         return largest
 
     def _search(self, factuals: Factuals) -> Candidates:
-        n = len(factuals)
-        rows = np.full_like(factuals.rows, np.nan)
+        actions, network, own = self.context.actions, self.context.model, factuals.rows
+        assert isinstance(network, Network)
+        rows, margins, survives, tried = self._raised(own, self._minimal)
+        if actions is not None and not self.farther:
+            task, published = self.context.task, self._raised(own, self._published).rows
+            near = as_near(actions, task, network, own, rows, published)
+            other = np.isfinite(near[:, 0]) & (near != rows).any(axis=1)
+            rows, margins[other] = near, network.logits(near[other])
+            survives[other] = self._sample.all_favourable(near[other])
+        return Candidates(
+            rows,
+            reasons=["" if there else self._reason() for there in np.isfinite(margins)],
+            diagnostics={
+                "certified": self._certified(factuals.places, rows, survives),
+                "margin": margins,
+                "margins_tried": tried,
+                "radius": np.full(len(rows), self.calibrated_radius),
+            },
+        )
+
+    def _raised(self, factuals: Floats, minimal: MinimalSearch | RealisableSearch) -> Raised:
+        """Raise the margin until rows survive; among realisable rows, as far as it goes."""
+        n, realisable = len(factuals), isinstance(minimal, RealisableSearch)
+        rows = np.full_like(factuals, np.nan)
         margins, tried = np.full(n, np.nan), np.zeros(n, dtype=np.int64)
         waiting = np.arange(n)
         previous, reached = rows.copy(), margins.copy()
         for number in range(self._margins()):
             margin = self.first_margin + number * self.margin_step
-            found = self._minimal.search(
-                factuals.rows[waiting], margin + MARGIN_SLACK, previous[waiting]
-            )
+            found = minimal.search(factuals[waiting], margin + MARGIN_SLACK, previous[waiting])
             tried[waiting] += 1
             there = np.asarray(np.isfinite(found).all(axis=1))
             previous[waiting[there]] = found[there]
@@ -114,30 +147,20 @@ class APDS(Method):
             accepted[there] = self._sample.all_favourable(found[there])
             rows[waiting[accepted]] = found[accepted]
             margins[waiting[accepted]] = margin
-            if self.context.actions is not None:
+            if realisable:
                 reached[waiting[there]] = margin
                 # What cannot reach this margin cannot reach a larger one.
                 accepted |= ~there
             waiting = waiting[~accepted]
             if not len(waiting):
                 break
-        answered = np.isfinite(margins)
-        certified = self._certified(factuals.places, rows, answered)
-        if self.context.actions is not None:
+        survives = np.isfinite(margins)
+        if realisable:
             lost = np.flatnonzero(np.isnan(previous[:, 0]))
-            previous[lost] = self._minimal.search(factuals.rows[lost], 0.0)
+            previous[lost] = minimal.search(factuals[lost], 0.0)
             reached[lost] = np.where(np.isnan(previous[lost, 0]), np.nan, 0.0)
-            rows[~answered], margins[~answered] = previous[~answered], reached[~answered]
-        return Candidates(
-            rows,
-            reasons=["" if there else self._reason() for there in answered],
-            diagnostics={
-                "certified": certified,
-                "margin": margins,
-                "margins_tried": tried,
-                "radius": np.full(n, self.calibrated_radius),
-            },
-        )
+            rows[~survives], margins[~survives] = previous[~survives], reached[~survives]
+        return Raised(rows, margins, survives, tried)
 
     def _reason(self) -> str:
         return BUDGET if self.context.actions is None else NOTHING_REALISABLE

@@ -12,6 +12,7 @@ from scipy.stats import beta
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_spheres import search_spheres
 from changeproof.methods.search.undoing import shortened
@@ -42,7 +43,9 @@ class BetaRCE(Method):
 
     The lower bound on the share of admissible models that accept a point is a quantile of the
     Beta posterior given the votes of the ensemble, with Jeffreys' prior. Where not everything may
-    change, both searches are among rows that the person may be told.
+    change, both searches are among rows that the person may be told, and nobody is sent farther
+    than by the published answer, put on what may change, where the model accepts that one; see
+    `farther`.
 
     Parameters
     ----------
@@ -55,6 +58,8 @@ class BetaRCE(Method):
         Growing spheres of both searches, in the Euclidean norm and without clipping.
     first_shells, second_shells
         The most shells of the two searches.
+    farther
+        Whether people may be sent farther than that, where the ensemble's agreement needs it.
     """
 
     name = "betarce"
@@ -70,6 +75,7 @@ class BetaRCE(Method):
         step: float = 0.1,
         first_shells: int = 200,
         second_shells: int = 100,
+        farther: bool = False,
     ) -> None:
         self.ensemble_size = ensemble_size
         self.robustness = robustness
@@ -78,6 +84,7 @@ class BetaRCE(Method):
         self.step = step
         self.first_shells = first_shells
         self.second_shells = second_shells
+        self.farther = farther
 
     def _prepare(self) -> None:
         task = self.context.task
@@ -125,14 +132,34 @@ class BetaRCE(Method):
                 f"{self.robustness}: at most {self._bounds[-1]:.3f}"
             )
             return Candidates(np.full_like(factuals.rows, np.nan), reasons=[reason] * n)
+        actions = self.context.actions
+        rows, diagnostics = self._searched(factuals, actions)
+        if actions is not None and not self.farther:
+            task, model, published = (
+                self.context.task,
+                self.context.model,
+                self._searched(factuals, None),
+            )
+            rows = as_near(actions, task, model, factuals.rows, rows, published[0])
+        found = np.asarray(np.isfinite(rows).all(axis=1))
+        bounds = np.full(n, np.nan)
+        bounds[found] = self.bounds(rows[found])
+        diagnostics["bound"] = bounds
+        if actions is not None:
+            diagnostics["certified"] = bounds > self.robustness
+        return Candidates(rows, np.where(found, "", BUDGET).tolist(), diagnostics)
+
+    def _searched(
+        self, factuals: Factuals, actions: Actions | None
+    ) -> tuple[Floats, dict[str, npt.NDArray[Any]]]:
         address = (self.context.task.name, self.context.base_seed)
-        actions, model = self.context.actions, self.context.model
+        model = self.context.model
         own, favourable = factuals.rows, model.favourable
         first = search_spheres(
             self._first, actions, own, own, favourable, *address, "betarce first", model=model
         )
         rows = first.points.copy()
-        second_shells = np.zeros(n, dtype=np.int64)
+        second_shells = np.zeros(len(rows), dtype=np.int64)
         waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
         waiting = waiting[~self._robust(rows[waiting])]
         own, centres, robust = own[waiting], rows[waiting], self._robust
@@ -144,17 +171,7 @@ class BetaRCE(Method):
             for i in waiting[np.isnan(second.points).any(axis=1)]:
                 start = first.points[[i]]
                 rows[i] = self._most_agreed(actions, factuals.rows[[i]], start)
-        found = np.asarray(np.isfinite(rows).all(axis=1))
-        bounds = np.full(n, np.nan)
-        bounds[found] = self.bounds(rows[found])
-        diagnostics: dict[str, npt.NDArray[Any]] = {
-            "first_shells": first.shells,
-            "second_shells": second_shells,
-            "bound": bounds,
-        }
-        if actions is not None:
-            diagnostics["certified"] = bounds > self.robustness
-        return Candidates(rows, np.where(found, "", BUDGET).tolist(), diagnostics)
+        return rows, {"first_shells": first.shells, "second_shells": second_shells}
 
     def _most_agreed(self, actions: Actions, factual: Floats, start: Floats) -> Floats:
         """Return the row that most members accept, for one person who has none with enough votes.

@@ -13,6 +13,7 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.lime import LocalSurrogates, Surrogate
 from changeproof.methods.search.repair import Goal, acceptance
@@ -33,7 +34,8 @@ class RoarLime(Method):
     Where it is said what people may be told, the end of the walk is put on such a row, and the
     descent goes on among such rows, one feature at a time. An answer that the model or a
     surrogate within the radius does not accept is replaced by the shortest found that all of
-    them do, or at least the model.
+    them do, or at least the model. Nobody is sent farther than by the published answer, put on
+    what may change, where the model accepts that one; see `farther`.
 
     Parameters
     ----------
@@ -49,6 +51,8 @@ class RoarLime(Method):
         After so many steps the last iterate is returned.
     n_samples, kernel_width, inverse_penalty, decimals
         How the surrogates are fitted; see `LocalSurrogates`.
+    farther
+        Whether people may be sent farther than that, where the worst surrogate needs it.
     """
 
     name = "roar-lime"
@@ -63,6 +67,7 @@ class RoarLime(Method):
     kernel_width: float = 0.75
     inverse_penalty: float = 1.0
     decimals: int = 4
+    farther: bool = False
 
     def __post_init__(self) -> None:
         self._surrogates = LocalSurrogates(
@@ -148,7 +153,10 @@ class RoarLime(Method):
         found, _ = mended(actions, factuals, found, Goal(shortfall, 0.0, easy.weights))
         found, reached = mended(actions, factuals, found, easy)
         found[~reached] = np.nan
-        return found
+        if self.farther:
+            return found
+        task, model = self.context.task, self.context.model
+        return as_near(actions, task, model, factuals, found, rows)
 
 
 @compiled

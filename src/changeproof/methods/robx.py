@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_rows import nearest_accepted
@@ -38,7 +39,8 @@ class RobXBalanced(Method):
 
     Where not everything may change, starts, anchors and the points of the way are rows that the
     person may be told, and what need not change that much to be stable does not. Who can be told
-    of no stable row gets the most stable that was looked at.
+    of no stable row gets the most stable that was looked at. Nobody is sent farther than by the
+    published answer, put on what may change, where the model accepts that one; see `farther`.
 
     Parameters
     ----------
@@ -52,6 +54,8 @@ class RobXBalanced(Method):
         Share of the remaining way that a step covers, and how many steps there are.
     shell_samples, shell_step, max_shells
         Growing spheres of the start, in the absolute norm and inside the training range.
+    farther
+        Whether people may be sent farther than that, where a stable row needs it.
     """
 
     name = "robx-balanced"
@@ -66,6 +70,7 @@ class RobXBalanced(Method):
     shell_samples: int = 1_000
     shell_step: float = 0.1
     max_shells: int = 800
+    farther: bool = False
 
     def _prepare(self) -> None:
         task, model = self.context.task, self.context.model
@@ -123,11 +128,27 @@ class RobXBalanced(Method):
         return self._estimates.may_be_stable(points, self._moves, self.threshold)
 
     def _search(self, factuals: Factuals) -> Candidates:
+        actions, own = self.context.actions, factuals.rows
+        candidates = self._searched(factuals, actions)
+        if actions is None:
+            return candidates
+        rows = candidates.rows
+        if not self.farther:
+            published = self._searched(factuals, None).rows
+            rows = as_near(actions, self.context.task, self.context.model, own, rows, published)
+        found = np.isfinite(rows).all(axis=1)
+        stable = np.zeros(len(rows), dtype=np.bool_)
+        stable[found] = self._stable(rows[found])
+        return replace(
+            candidates, rows=rows, diagnostics={**candidates.diagnostics, "stable": stable}
+        )
+
+    def _searched(self, factuals: Factuals, actions: Actions | None) -> Candidates:
         context = self.context
         address = (context.task.name, context.base_seed, "robx start")
         own, accept = factuals.rows, context.model.favourable
         starts = search_spheres(
-            self._spheres, context.actions, own, own, accept, *address, model=context.model
+            self._spheres, actions, own, own, accept, *address, model=context.model
         )
         rows = starts.points.copy()
         reasons = np.full(len(rows), "", dtype=object)
@@ -137,8 +158,8 @@ class RobXBalanced(Method):
         waiting = waiting[~self._stable(rows[waiting])]
         if len(waiting) and not len(self._anchors):
             rows[waiting], reasons[waiting] = np.nan, NONE_STABLE
-        elif len(waiting) and context.actions is not None:
-            rows[waiting], steps[waiting] = self._walk(context.actions, own[waiting], rows[waiting])
+        elif len(waiting) and actions is not None:
+            rows[waiting], steps[waiting] = self._walk(actions, own[waiting], rows[waiting])
         elif len(waiting):
             moved, steps[waiting] = self._approach(rows[waiting])
             rows[waiting] = moved
@@ -148,10 +169,6 @@ class RobXBalanced(Method):
             "shells": starts.shells,
             "steps": steps,
         }
-        if context.actions is not None:
-            found = reasons == ""
-            diagnostics["stable"] = np.zeros(len(rows), dtype=np.bool_)
-            diagnostics["stable"][found] = self._stable(rows[found])
         return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
 
     def _approach(self, starts: Floats) -> tuple[Floats, Integers]:

@@ -11,9 +11,10 @@ from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.realising import realised
+from changeproof.methods.search.repair import Goal
+from changeproof.methods.search.shortest import shortest
 from changeproof.methods.search.straight_through import walk
-from changeproof.methods.search.undoing import shortened
-from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers
+from changeproof.model import Access, DifferentiableModel, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 
@@ -127,9 +128,10 @@ class Wachter(Method):
         steps[left] = ended.steps
         who = np.flatnonzero(there)
 
-        def reaches(tried: Floats, places: Integers) -> Booleans:
-            return np.asarray(model.logits_and_gradients(tried)[0] >= targets[who[places]])
+        def spare(tried: Floats, places: Integers) -> Floats:
+            return np.asarray(model.logits_and_gradients(tried)[0] - targets[who[places]])
 
-        rows[who] = shortened(actions, own[who], rows[who], reaches)
+        goal = Goal(spare, 0.0, 1.0 / actions.scales.distance)
+        rows[who] = shortest(actions, own[who], rows[who], np.arange(len(who)), goal)
         rows[(rows == own).all(axis=1)] = np.nan
         return Candidates(rows, reasons=[BUDGET] * len(rows), diagnostics={"steps": steps})
