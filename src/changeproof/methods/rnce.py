@@ -14,6 +14,7 @@ from changeproof.certificates.exact import MAX_NODES, certify
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.realisable_rows import nearest_accepted
+from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
 
@@ -29,7 +30,8 @@ class RNCE(Method):
 
     Training rows count whatever their label; a row is a candidate if every network whose
     parameters differ by at most the radius gives it a positive logit, by an exact certificate.
-    Where not everything may change, candidates are put back to what may, and certified again.
+    Where not everything may change, candidates are put back to what may, and certified again; so
+    are single features of the nearest, put back to what people have, where it stays certified.
     Who has no candidate that is then still certified gets the nearest that is favourable, and the
     answer does not count as certified.
 
@@ -87,6 +89,8 @@ class RNCE(Method):
         )
         rows = nearest.rows[:, 0]
         certified = np.asarray(np.isfinite(rows).all(axis=1))
+        own = factuals.rows[certified]
+        rows[certified] = undone(actions, own, rows[certified], lambda rows, _: self._stays(rows))
         favourable = self.context.model.favourable
         rows[~certified] = nearest_accepted(
             actions, factuals.rows[~certified], self._candidates, lambda rows, _: favourable(rows)
