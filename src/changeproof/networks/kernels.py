@@ -458,6 +458,15 @@ def fill_logits(parameters: Any, sizes: Any, tiles: Any, logits: Any) -> None:
 
 
 @compiled
+def fill_logits_and_gradients(
+    parameters: Any, sizes: Any, tiles: Any, logits: Any, gradients: Any
+) -> None:
+    """Fill logits[model, tile, row] and their derivatives, gradients[model, tile, k, row]."""
+    for model in range(len(parameters)):
+        logits_and_gradients(parameters[model], sizes, tiles, logits[model], gradients[model])
+
+
+@compiled
 def logits_and_gradients(
     parameters: Any, sizes: Any, rows: Any, logits: Any, gradients: Any
 ) -> None:

@@ -108,15 +108,8 @@ class Network:
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
-        rows = checked_rows(rows, self.n_features)
-        parameters, sizes = self._packed
-        length = tile_length(len(rows), EVALUATION_TILE)
-        tiles = tile_rows(rows, length, np.float64)
-        logits = np.empty((len(tiles), length))
-        gradients = np.empty_like(tiles)
-        kernels.logits_and_gradients(parameters[0], sizes, tiles, logits, gradients)
-        by_row = gradients.transpose(0, 2, 1).reshape(-1, tiles.shape[1])
-        return logits.reshape(-1)[: len(rows)], by_row[: len(rows), : self.n_features].copy()
+        logits, gradients = differentiate(*self._packed, rows, self.n_features)
+        return logits[0], gradients[:, 0].copy()
 
     def to_torch(self) -> nn.Sequential:
         """Return the same network as a PyTorch module that gives probabilities."""
@@ -140,6 +133,21 @@ def evaluate(parameters: Floats, sizes: Integers, rows: Floats, n_features: int)
     logits = np.empty((len(parameters), len(tiles), length))
     kernels.fill_logits(parameters, sizes, tiles, logits)
     return logits.reshape(len(parameters), -1)[:, : len(rows)]
+
+
+def differentiate(
+    parameters: Floats, sizes: Integers, rows: Floats, n_features: int
+) -> tuple[Floats, Floats]:
+    """Return the logits [models, rows] and gradients [rows, models, features] of one shape."""
+    rows = checked_rows(rows, n_features)
+    length = tile_length(len(rows), EVALUATION_TILE)
+    tiles = tile_rows(rows, length, np.float64)
+    logits = np.empty((len(parameters), len(tiles), length))
+    gradients = np.empty((len(parameters), *tiles.shape))
+    kernels.fill_logits_and_gradients(parameters, sizes, tiles, logits, gradients)
+    by_row = gradients.transpose(1, 3, 0, 2).reshape(-1, len(parameters), tiles.shape[1])
+    values = logits.reshape(len(parameters), -1)[:, : len(rows)]
+    return values, by_row[: len(rows), :, :n_features]
 
 
 def checked_rows(rows: Floats, n_features: int) -> Floats:

@@ -14,7 +14,7 @@ from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.networks.layout import pack, padded_sizes
-from changeproof.networks.network import Network, evaluate
+from changeproof.networks.network import Network, differentiate, evaluate
 
 Tensors = dict[str, npt.NDArray[np.generic]]
 
@@ -106,6 +106,15 @@ class NetworkStack:
         for group in self.groups:
             result[group.positions] = evaluate(*group.packed, rows, group.n_features)
         return result
+
+    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the logits [models, rows] and their derivatives [rows, models, features]."""
+        logits = np.empty((self._size, len(rows)))
+        gradients = np.empty((len(rows), self._size, rows.shape[1]))
+        for group in self.groups:
+            found = differentiate(*group.packed, rows, group.n_features)
+            logits[group.positions], gradients[:, group.positions] = found
+        return logits, gradients
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""
