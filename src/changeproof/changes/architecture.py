@@ -5,16 +5,8 @@ from __future__ import annotations
 from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, alternatives
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
+from changeproof.models.retraining import HIDDEN_LAYERS
 from changeproof.networks.training import TrainingRecipe
-
-# fmt: off
-HIDDEN_LAYERS: tuple[tuple[int, ...], ...] = (
-    (8,), (16,), (32,), (64,), (128,),
-    (8, 8), (8, 16), (8, 32), (16, 8), (16, 16), (16, 32), (32, 8), (32, 16), (32, 64),
-    (64, 16), (64, 32), (64, 64), (128, 32), (128, 64), (128, 128),
-    (8, 8, 8), (16, 16, 8), (16, 16, 16), (32, 16, 8), (32, 32, 16),
-)
-# fmt: on
 
 
 class Architecture(ReplicatedFamily):

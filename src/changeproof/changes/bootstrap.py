@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, with_pool
+from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-from changeproof.networks.training import TrainingRecipe, bootstrap_weights
+from changeproof.models.retraining import resampled
 
 
 class Bootstrap(ReplicatedFamily):
@@ -16,15 +16,7 @@ class Bootstrap(ReplicatedFamily):
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe bootstrap samples."""
-        n_train = len(task.split.train)
         return [
-            Variant(
-                "resample",
-                r,
-                TrainingRecipe(
-                    initialisation_seed=base.seed,
-                    row_weights=with_pool(task, bootstrap_weights(n_train, base.seed + 10_000 + r)),
-                ),
-            )
+            Variant("resample", r, resampled(task, base.seed, base.seed + 10_000 + r))
             for r in range(self.replicates)
         ]

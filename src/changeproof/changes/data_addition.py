@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, percent
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.retraining import ADDED_SHARES, extended
 
-SHARES = (0.25, 0.50, 0.75)
 # There is one way to add the whole pool.
 WHOLE = (1.00, 0)
 
@@ -22,14 +19,8 @@ class DataAddition(ReplicatedFamily):
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe additions."""
-        n_train, n_pool = len(task.split.train), len(task.split.update)
         variants = []
-        for share, r in [*self.shared_out(SHARES, besides=1), WHOLE]:
-            generator = np.random.default_rng(base.seed + 30_000 + round(1000 * share) + r)
-            added = generator.choice(n_pool, round(share * n_pool), replace=False)
-            weights = np.zeros(n_train + n_pool, np.float32)
-            weights[:n_train] = 1.0
-            weights[n_train + added] = 1.0
-            recipe = TrainingRecipe(initialisation_seed=base.seed, row_weights=weights)
-            variants.append(Variant(percent(share), r, recipe))
+        for share, r in [*self.shared_out(ADDED_SHARES, besides=1), WHOLE]:
+            sampling = base.seed + 30_000 + round(1000 * share) + r
+            variants.append(Variant(percent(share), r, extended(task, share, base.seed, sampling)))
         return variants

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, percent, with_pool
+from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, percent
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-from changeproof.networks.training import TrainingRecipe
-
-SHARES = (0.01, 0.05, 0.10)
+from changeproof.models.retraining import DELETED_SHARES, shortened
 
 
 class DataDeletion(ReplicatedFamily):
@@ -20,15 +16,8 @@ class DataDeletion(ReplicatedFamily):
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe deletions."""
-        n_train = len(task.split.train)
         variants = []
-        for share, r in self.shared_out(SHARES):
-            generator = np.random.default_rng(base.seed + 20_000 + round(1000 * share) + r)
-            kept = generator.choice(n_train, round((1 - share) * n_train), replace=False)
-            weights = np.zeros(n_train)
-            weights[kept] = 1.0
-            recipe = TrainingRecipe(
-                initialisation_seed=base.seed, row_weights=with_pool(task, weights)
-            )
-            variants.append(Variant(percent(share), r, recipe))
+        for share, r in self.shared_out(DELETED_SHARES):
+            sampling = base.seed + 20_000 + round(1000 * share) + r
+            variants.append(Variant(percent(share), r, shortened(task, share, base.seed, sampling)))
         return variants

@@ -5,14 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import ClassVar, TypeVar
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Model, Singles
+from changeproof.model import Model
 from changeproof.models.learner import Alternative, Learner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.references import Configurable
@@ -108,9 +105,3 @@ def alternatives(base: BaseModel, others: Iterable[Alternative]) -> list[Variant
 def percent(share: float) -> str:
     """Return a share as the level's name."""
     return f"{share:.0%}"
-
-
-def with_pool(task: Task, train_weights: npt.NDArray[Any]) -> Singles:
-    """Extend weights of the training rows by an update pool that does not count."""
-    pool = np.zeros(len(task.split.update), np.float32)
-    return np.concatenate([train_weights.astype(np.float32), pool])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-
-RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
+from changeproof.models.retraining import RADII
 
 
 class ParameterPerturbation(ReplicatedFamily):

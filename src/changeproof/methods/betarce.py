@@ -17,7 +17,8 @@ from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_spheres import search_spheres
 from changeproof.methods.search.undoing import shortened
 from changeproof.model import Booleans, Integers
-from changeproof.networks.training import TrainingRecipe, bootstrap_weights
+from changeproof.models.retraining import resampled
+from changeproof.networks.training import TrainingRecipe
 
 ENSEMBLE_OFFSET = 100_000
 # How many members have been asked about a point before it is given up.
@@ -28,14 +29,8 @@ ROWS_LOOKED_AT = 100
 
 def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingRecipe]:
     """Describe bootstrap networks with the base initialisation and sampling seeds of their own."""
-    n_train, n_pool = len(task.split.train), len(task.split.update)
-    return [
-        TrainingRecipe(
-            initialisation_seed=base_seed,
-            row_weights=np.pad(bootstrap_weights(n_train, seed), (0, n_pool)),
-        )
-        for seed in range(base_seed + ENSEMBLE_OFFSET, base_seed + ENSEMBLE_OFFSET + size)
-    ]
+    first = base_seed + ENSEMBLE_OFFSET
+    return [resampled(task, base_seed, seed) for seed in range(first, first + size)]
 
 
 class BetaRCE(Method):

@@ -1,0 +1,198 @@
+"""Models of a method's own: what the base model may become, as far as the method expects.
+
+The kinds of change are those of the evaluation. The models are not: seeds of initialisations and
+samples are half the range of seeds away from those of the changed models, and every member has
+an initialisation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError, unknown
+from changeproof.model import Model
+from changeproof.models.learner import Learner
+from changeproof.models.private import PrivateLearner
+from changeproof.models.retraining import (
+    ADDED_SHARES,
+    DELETED_SHARES,
+    FLIPPED_SHARES,
+    HIDDEN_LAYERS,
+    RADII,
+    extended,
+    reconfigured,
+    relabelled,
+    resampled,
+    shortened,
+)
+from changeproof.networks.training import TrainingRecipe
+
+# Base seeds are below the first, and the seeds of changed models less than the last above them.
+SEEDS, SEEDS_OF_A_BANK = 2**31, 2**20
+FAR_AWAY = 2**30
+# Neighbours in a list of settings are alike: few members take every seventh.
+STRIDE = 7
+
+
+class Member(NamedTuple):
+    """A model still to be trained, by another learner if one is named, or a finished one."""
+
+    change: TrainingRecipe | Model
+    learner: Learner | None = None
+
+
+class Circumstances(NamedTuple):
+    """What a kind of change depends on; `number` counts the members of that kind."""
+
+    task: Task
+    model: Model
+    learner: PrivateLearner
+    seed: int
+    number: int
+
+
+def private_seed(base_seed: int, number: int) -> int:
+    """Return a seed that no changed model of this base model has."""
+    if not 0 <= number < FAR_AWAY - SEEDS_OF_A_BANK:
+        raise InputError(f"a private seed has a number from 0 to about 2^30; got {number}")
+    return (base_seed + FAR_AWAY + number) % SEEDS
+
+
+def _initialised(here: Circumstances) -> Member:
+    return Member(TrainingRecipe(initialisation_seed=here.seed))
+
+
+def _resampled(here: Circumstances) -> Member:
+    return Member(resampled(here.task, here.seed, here.seed))
+
+
+def _shortened(here: Circumstances) -> Member:
+    share = DELETED_SHARES[here.number % len(DELETED_SHARES)]
+    return Member(shortened(here.task, share, here.seed, here.seed))
+
+
+def _extended(here: Circumstances) -> Member:
+    # The whole pool can be added in one way only; without a seed that is a changed model's.
+    shares = (*ADDED_SHARES, 1.0) if here.learner.has_seeds else ADDED_SHARES
+    return Member(extended(here.task, shares[here.number % len(shares)], here.seed, here.seed))
+
+
+def _relabelled(here: Circumstances) -> Member:
+    share = FLIPPED_SHARES[here.number % len(FLIPPED_SHARES)]
+    return Member(relabelled(here.task, share, here.seed, here.seed))
+
+
+def _reconfigured(here: Circumstances) -> Member:
+    if "optimiser" in here.learner.follows:
+        recipes = reconfigured(here.seed)
+        return Member(recipes[STRIDE * here.number % len(recipes)])
+    return _alternative(here, [other.learner for other in here.learner.configurations()])
+
+
+def _rebuilt(here: Circumstances) -> Member:
+    if "hidden" in here.learner.follows:
+        hidden = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
+        return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
+    return _alternative(here, [other.learner for other in here.learner.replacements()])
+
+
+def _alternative(here: Circumstances, learners: Sequence[Learner]) -> Member:
+    """Train another kind of model; one without seeds on a sample, to be none of the bank's."""
+    other = learners[here.number % len(learners)]
+    if other.has_seeds:
+        return Member(TrainingRecipe(initialisation_seed=here.seed), other)
+    return Member(resampled(here.task, here.seed, here.seed), other)
+
+
+def _perturbed(here: Circumstances) -> Member:
+    radius = RADII[here.number % len(RADII)]
+    return Member(here.learner.perturbed(here.model, radius, here.seed))
+
+
+KINDS: dict[str, Callable[[Circumstances], Member]] = {
+    "new-initialization": _initialised,
+    "bootstrap": _resampled,
+    "data-deletion": _shortened,
+    "data-addition": _extended,
+    "label-update": _relabelled,
+    "training-configuration": _reconfigured,
+    "architecture": _rebuilt,
+    "parameter-perturbation": _perturbed,
+}
+
+
+def supported_kinds(learner: PrivateLearner) -> tuple[str, ...]:
+    """Return the kinds of change that can happen to a kind of model."""
+    possible = {
+        "new-initialization": learner.has_seeds,
+        "training-configuration": "optimiser" in learner.follows or learner.configurations(),
+        "architecture": "hidden" in learner.follows or learner.replacements(),
+        "parameter-perturbation": learner.has_parameters,
+    }
+    return tuple(kind for kind in KINDS if possible.get(kind, True))
+
+
+def checked_kinds(expect: Sequence[str]) -> tuple[str, ...]:
+    """Return kinds of change in the order of the families; none stands for all of them."""
+    for kind in expect:
+        if kind not in KINDS:
+            raise unknown("kind of change", kind, tuple(KINDS))
+    return tuple(kind for kind in KINDS if kind in expect)
+
+
+def expected_models(
+    task: Task,
+    model: Model,
+    base_seed: int,
+    learner: PrivateLearner,
+    kinds: Sequence[str],
+    count: int,
+    *,
+    after: int = 0,
+) -> list[Model]:
+    """Make models that the base model may become, kind after kind in turn.
+
+    Parameters
+    ----------
+    task, model, base_seed, learner
+        The base model, and how its kind is trained.
+    kinds
+        Which kinds of change happen.
+    count, after
+        How many models, after how many others: pools that follow each other have nothing in
+        common.
+    """
+    members = expected_members(task, model, base_seed, learner, kinds, count, after=after)
+    models: list[Model] = [member.change for member in members]  # type: ignore[misc]
+    for kind in dict.fromkeys(member.learner for member in members):
+        places = [
+            place
+            for place, member in enumerate(members)
+            if member.learner is kind and isinstance(member.change, TrainingRecipe)
+        ]
+        recipes = [members[place].change for place in places]
+        trained = (kind or learner).train(recipes, task)  # type: ignore[arg-type]
+        for number, place in enumerate(places):
+            models[place] = trained[number]
+    return models
+
+
+def expected_members(
+    task: Task,
+    model: Model,
+    base_seed: int,
+    learner: PrivateLearner,
+    kinds: Sequence[str],
+    count: int,
+    *,
+    after: int = 0,
+) -> list[Member]:
+    """Describe the models of `expected_models`."""
+    found: list[Member] = []
+    for place in range(after, after + count):
+        number, which = divmod(place, len(kinds))
+        seed = private_seed(base_seed, place)
+        found.append(KINDS[kinds[which]](Circumstances(task, model, learner, seed, number)))
+    return found
