@@ -232,6 +232,13 @@ class Task:
         return np.asarray(changes[:, self._varying].mean(axis=1))
 
     @cached_property
+    def distance_weights(self) -> Floats:
+        """What a unit of change of every column adds to the distance."""
+        counted = np.zeros(self.n_features)
+        counted[self._varying] = 1.0
+        return counted / (self.distance_scale * counted.sum())
+
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of the rows, labels, names and split: of all that a task is."""
         digest = hashlib.sha256(repr((self.name, self.feature_names)).encode())

@@ -14,6 +14,7 @@ _METHODS = {
     "apds": ("changeproof.methods.apds", "APDS"),
     "betarce": ("changeproof.methods.betarce", "BetaRCE"),
     "kdtree": ("changeproof.methods.kdtree", "KDTree"),
+    "quorum": ("changeproof.methods.quorum", "Quorum"),
     "rbr": ("changeproof.methods.rbr", "RBR"),
     "rnce": ("changeproof.methods.rnce", "RNCE"),
     "roar-lime": ("changeproof.methods.roar_lime", "RoarLime"),

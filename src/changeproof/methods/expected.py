@@ -49,6 +49,7 @@ class Circumstances(NamedTuple):
     task: Task
     model: Model
     learner: PrivateLearner
+    base_seed: int
     seed: int
     number: int
 
@@ -65,23 +66,23 @@ def _initialised(here: Circumstances) -> Member:
 
 
 def _resampled(here: Circumstances) -> Member:
-    return Member(resampled(here.task, here.seed, here.seed))
+    return Member(resampled(here.task, here.base_seed, here.seed))
 
 
 def _shortened(here: Circumstances) -> Member:
     share = DELETED_SHARES[here.number % len(DELETED_SHARES)]
-    return Member(shortened(here.task, share, here.seed, here.seed))
+    return Member(shortened(here.task, share, here.base_seed, here.seed))
 
 
 def _extended(here: Circumstances) -> Member:
-    # The whole pool can be added in one way only; without a seed that is a changed model's.
-    shares = (*ADDED_SHARES, 1.0) if here.learner.has_seeds else ADDED_SHARES
-    return Member(extended(here.task, shares[here.number % len(shares)], here.seed, here.seed))
+    # Not the whole: that can be added in one way only, which is a changed model's.
+    share = ADDED_SHARES[here.number % len(ADDED_SHARES)]
+    return Member(extended(here.task, share, here.base_seed, here.seed))
 
 
 def _relabelled(here: Circumstances) -> Member:
     share = FLIPPED_SHARES[here.number % len(FLIPPED_SHARES)]
-    return Member(relabelled(here.task, share, here.seed, here.seed))
+    return Member(relabelled(here.task, share, here.base_seed, here.seed))
 
 
 def _reconfigured(here: Circumstances) -> Member:
@@ -194,5 +195,7 @@ def expected_members(
     for place in range(after, after + count):
         number, which = divmod(place, len(kinds))
         seed = private_seed(base_seed, place)
-        found.append(KINDS[kinds[which]](Circumstances(task, model, learner, seed, number)))
+        found.append(
+            KINDS[kinds[which]](Circumstances(task, model, learner, base_seed, seed, number))
+        )
     return found

@@ -43,15 +43,18 @@ def further(
     return tried, possible
 
 
-def back(actions: Actions, factuals: Floats, rows: Floats) -> tuple[Floats, Booleans]:
+def back(
+    actions: Actions, factuals: Floats, rows: Floats, cuts: Floats = CUTS
+) -> tuple[Floats, Booleans]:
     """Return rows [people, slots, columns] with one change smaller, and which are possible.
 
-    Numbers go back towards the person's own; categories become their own or another one.
+    Numbers go back towards the person's own, by these shares of their change (0 is one step);
+    categories become their own or another one.
     """
-    slots = _slots(actions, len(CUTS))
+    slots = _slots(actions, len(cuts))
     tried = np.repeat(rows[:, None], slots[-1], axis=1)
     possible = np.zeros(tried.shape[:2], dtype=np.bool_)
-    _back(rows, factuals, actions.rules, slots, CUTS, tried, possible)
+    _back(rows, factuals, actions.rules, slots, cuts, tried, possible)
     return tried, possible
 
 

@@ -30,10 +30,12 @@ LOWEST = 48
 PENALTY = 5.0
 # How much of the way to the answer of a linear programme is tried. More than 1 goes beyond it, away
 # from the person: networks that are not linear are often just missed.
-SHARES = (1.2, 1.05, 1.0, 0.5, 0.25, 0.1)
+SHARES = (1.15, 1.03, 0.5, 0.1)
 # What becomes of the trust region after each, and where nothing is gained.
-REGIONS, NOTHING_GAINED = np.array([2.0, 2.0, 2.0, 0.5, 0.3, 0.3]), 0.25
+REGIONS, NOTHING_GAINED = np.array([2.0, 2.0, 0.5, 0.3]), 0.25
 FIRST_REGION, LARGEST_REGION = 1.0, 2.0
+# Who has less room than this has arrived.
+SMALLEST_REGION = 0.01
 MOST_PIVOTS = 400
 WORTHWHILE = 1e-9
 HALVINGS = 12
@@ -65,17 +67,13 @@ class Jury:
         others = np.partition(logits[:, 1:], failures, axis=1)[:, failures]
         return np.minimum(logits[:, 0], others)
 
-    def lowest(self, rows: Floats, failures: int) -> tuple[Floats, Integers]:
-        """Return logits [rows, k] and whose they are: the base network's and the lowest others."""
-        logits = self.logits(rows)
-        order = np.argsort(logits[:, 1:], axis=1, kind="stable")[:, failures : failures + LOWEST]
+    def lowest(self, rows: Floats, failures: int) -> tuple[Floats, Floats]:
+        """Return logits [rows, k] and gradients of the base network and of the lowest others."""
+        logits, gradients = self.stack.logits_and_gradients(rows)
+        order = np.argsort(logits[1:].T, axis=1, kind="stable")[:, failures : failures + LOWEST]
         which = np.concatenate([np.zeros((len(rows), 1), dtype=np.int64), order + 1], axis=1)
-        return np.take_along_axis(logits, which, axis=1), which
-
-    def slopes(self, rows: Floats, which: Integers) -> Floats:
-        """Return the gradients [rows, k, columns] of those k networks of each row."""
-        gradients = self.stack.logits_and_gradients(rows)[1]
-        return np.take_along_axis(gradients, which[:, :, None], axis=1)
+        slopes = np.take_along_axis(gradients, which[:, :, None], axis=1)
+        return np.take_along_axis(logits.T, which, axis=1), slopes
 
 
 class Room(NamedTuple):
@@ -84,6 +82,10 @@ class Room(NamedTuple):
     weights: Floats
     low: Floats
     high: Floats
+
+    def of(self, people: Integers) -> Room:
+        """Return the limits of some people."""
+        return Room(self.weights, self.low[people], self.high[people])
 
     def lengths(self, factuals: Floats, rows: Floats) -> Floats:
         """Return how long changes are."""
@@ -129,7 +131,7 @@ def nearest_accepted_points(
     best = Nearest(np.full_like(factuals, np.nan), np.full(len(factuals), np.inf))
     for start in starts:
         some = np.flatnonzero(np.isfinite(start).all(axis=1))
-        limits = Room(room.weights, room.low[some], room.high[some])
+        limits = room.of(some)
         found = _stepped(jury, factuals[some], start[some], limits, margin, failures, rounds)
         shorter = found.lengths < best.lengths[some] - WORTHWHILE
         best.rows[some[shorter]] = found.rows[shorter]
@@ -146,28 +148,33 @@ def _stepped(
     failures: int,
     rounds: int,
 ) -> Nearest:
-    people = np.arange(len(start))
     here, regions = start.copy(), np.full(len(start), FIRST_REGION)
     best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
-    worth = _keep(best, room.lengths(factuals, here), here, jury.least(here, failures), margin)
+    everybody = np.arange(len(start))
+    worth = _keep(best, everybody, room, factuals, here, jury.least(here, failures), margin)
+    going = everybody
     for _ in range(rounds):
-        logits, which = jury.lowest(here, failures)
-        goal = here.copy()
-        _solve_all(factuals, goal, logits, jury.slopes(here, which), *room, regions, margin)
-        tried = np.array([_on_the_way(factuals, here, goal, room, share) for share in SHARES])
+        own, now, limits = factuals[going], here[going], room.of(going)
+        goal = now.copy()
+        _solve_all(own, goal, *jury.lowest(now, failures), *limits, regions[going], margin)
+        tried = np.array([_on_the_way(own, now, goal, limits, share) for share in SHARES])
         least = jury.least(tried.reshape(-1, tried.shape[2]), failures).reshape(len(SHARES), -1)
         worths = np.array(
             [
-                _keep(best, room.lengths(factuals, rows), rows, lows, margin)
+                _keep(best, going, limits, own, rows, lows, margin)
                 for rows, lows in zip(tried, least, strict=True)
             ]
         )
-        choice = worths.argmin(axis=0)
-        better = worths[choice, people] < worth - WORTHWHILE
-        here[better] = tried[choice[better], people[better]]
-        worth[better] = worths[choice[better], people[better]]
+        choice, places = worths.argmin(axis=0), np.arange(len(going))
+        better = worths[choice, places] < worth[going] - WORTHWHILE
+        moved = going[better]
+        here[moved] = tried[choice[better], places[better]]
+        worth[moved] = worths[choice[better], places[better]]
         factor = np.where(better, REGIONS[choice], NOTHING_GAINED)
-        regions = np.minimum(factor * regions, LARGEST_REGION)
+        regions[going] = np.minimum(factor * regions[going], LARGEST_REGION)
+        going = going[regions[going] >= SMALLEST_REGION]
+        if not len(going):
+            break
     return best
 
 
@@ -179,10 +186,19 @@ def _on_the_way(factuals: Floats, here: Floats, goal: Floats, room: Room, share:
     return beyond
 
 
-def _keep(best: Nearest, far: Floats, rows: Floats, least: Floats, margin: float) -> Floats:
+def _keep(
+    best: Nearest,
+    people: Integers,
+    room: Room,
+    factuals: Floats,
+    rows: Floats,
+    least: Floats,
+    margin: float,
+) -> Floats:
     """Keep accepted rows that are nearer, in place; return how far, and what is missing, in one."""
-    nearer = (least >= margin) & (far < best.lengths)
-    best.rows[nearer], best.lengths[nearer] = rows[nearer], far[nearer]
+    far = room.lengths(factuals, rows)
+    nearer = (least >= margin) & (far < best.lengths[people])
+    best.rows[people[nearer]], best.lengths[people[nearer]] = rows[nearer], far[nearer]
     return np.asarray(far + PENALTY * np.maximum(margin - least, 0.0))
 
 

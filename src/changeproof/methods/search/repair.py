@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from changeproof.datasets.actions import Actions
-from changeproof.methods.search.alternatives import back, further, lengths, undone
+from changeproof.methods.search.alternatives import CUTS, back, further, lengths, undone
 from changeproof.model import Booleans, Floats, Integers, Model
 from changeproof.networks.network import Network
 
@@ -126,6 +126,7 @@ def shortened(
     rows: Floats,
     goal: Goal,
     which: Booleans | None = None,
+    cuts: Floats = CUTS,
 ) -> Floats:
     """Take back of the changes what the goal does not need, the longest part first."""
     rows = rows.copy()
@@ -133,7 +134,7 @@ def shortened(
     for _ in range(ROUNDS):
         moved_on = []
         for some in parts(waiting):
-            tried, possible = back(actions, factuals[some], rows[some])
+            tried, possible = back(actions, factuals[some], rows[some], cuts)
             before = goal.lengths(factuals[some], rows[some])
             saved = before[:, None] - goal.lengths(factuals[some], tried)
             possible &= saved > WORTHWHILE

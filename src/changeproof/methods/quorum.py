@@ -1,0 +1,164 @@
+"""The nearest point that the base model and a private pool accept, with a calibrated margin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.errors import InputError
+from changeproof.methods.expected import checked_kinds, expected_models, supported_kinds
+from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.search.agreed_points import AgreedPoints
+from changeproof.methods.search.agreed_rows import AgreedRows
+from changeproof.methods.search.calibration import Calibrated, lower_bounds, smallest_margin
+from changeproof.model import Floats
+from changeproof.models.learner import stacked
+from changeproof.networks.network import Network
+from changeproof.randomness import stream
+
+# Log odds by which everybody has to accept; one of them is chosen.
+MARGINS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
+FIRST_GUESS = MARGINS.index(0.75)
+# People to calibrate on, times 1 / (1 - target): with fewer than one nothing could be promised.
+PEOPLE = 1.25
+CONFIDENCE = 0.95
+NONE_ACCEPTED = "no row that the base model accepts was found"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Quorum(Method):
+    """Send people to the nearest point that the base model and a pool of models accept.
+
+    The pool is what the base model may become: the same kinds of change that the evaluation has,
+    with seeds that no changed model has. All of the pool, and the base model, must accept with a
+    margin. The margin is calibrated: people who are none of those that ask (adverse training and
+    validation rows) are advised, and a second pool judges. The smallest margin is taken with which
+    no more than 1 - target of the judgements are against the advice, one more person counted who
+    fails altogether (conformal risk control).
+
+    The promise: of people exchangeable with these, in expectation a share of at least `target` of
+    the second pool accepts the advice. It holds in changed models as far as those are like the
+    second pool. Where there are too few people, less is promised; `promised` in the diagnostics
+    says how much. `accepted` and `at_least` say of every answer how many of the second pool accept
+    it, and the exact lower bound (95 %) on the share of such models that do.
+
+    Of networks, points are found by linear programmes. Of other models, and where it is said what
+    people may be told, training rows are put back feature by feature.
+
+    Parameters
+    ----------
+    target
+        The share of changed models that shall accept the advice.
+    members, held_out
+        Sizes of the pool and of the second pool.
+    expect
+        Which kinds of change the pools are made of, by the names of the families; none stands
+        for all that can happen to this kind of model.
+    sparsity
+        Changes of single features are given up where the others can make up for it at this share
+        of the distance more.
+    """
+
+    name = "quorum"
+    summary = "the nearest point that a pool of possible models accepts, with a calibrated margin"
+
+    target: float = 0.99
+    members: int = 32
+    held_out: int = 32
+    expect: str | Sequence[str] = ()
+    sparsity: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.target < 1.0:
+            raise InputError(f"target has to be between 0 and 1; got {self.target!r}")
+        if self.members < 1 or self.held_out < 1:
+            raise InputError(
+                f"both pools need at least one model; got {self.members} and {self.held_out}"
+            )
+        if self.sparsity < 0.0:
+            raise InputError(f"sparsity must not be negative; got {self.sparsity!r}")
+        self._kinds = checked_kinds([self.expect] if isinstance(self.expect, str) else self.expect)
+
+    def _prepare(self) -> None:
+        context = self.context
+        supported = supported_kinds(context.learner)
+        for kind in self._kinds:
+            if kind not in supported:
+                raise InputError(
+                    f"quorum expects {kind!r}, which cannot happen to {context.learner.name}; "
+                    f"expected some of: {', '.join(supported)}"
+                )
+        base = (context.task, context.model, context.base_seed, context.learner)
+        kinds = self._kinds or supported
+        pool = expected_models(*base, kinds, self.members)
+        second = expected_models(*base, kinds, self.held_out, after=self.members)
+        self._second = stacked(second)
+        self._search_with(pool)
+        self.calibrated = self._calibrate()
+
+    def _search_with(self, pool: Sequence[Any]) -> None:
+        task, model, actions = self.context.task, self.context.model, self.context.actions
+        rows = task.rows("train")
+        networks = [one for one in (model, *pool) if isinstance(one, Network)]
+        points = None
+        if len(networks) == 1 + len(pool):
+            points = AgreedPoints(tuple(networks), task, rows, self.sparsity)
+        self._agreed: AgreedPoints | AgreedRows
+        if points is not None and actions is None:
+            self._agreed = points
+        else:
+            self._agreed = AgreedRows((model, *pool), actions or task.actions, rows, points)
+
+    def _calibrate(self) -> Calibrated:
+        """Choose the margin on people who are not asked about later."""
+        task, model = self.context.task, self.context.model
+        rows = np.concatenate([task.rows("validation"), task.rows("train")])
+        rows = rows[~model.favourable(rows)]
+        if self.context.actions is not None:
+            rows = rows[[not reason for reason in self.context.actions.refusals(rows)]]
+        wanted = int(np.ceil(PEOPLE / (1.0 - self.target)))
+        order = stream(task.name, self.context.base_seed, "quorum people").permutation(len(rows))
+        people = rows[order[:wanted]]
+
+        def losses(margin: float) -> Floats:
+            found = self._answers(people, margin)[0]
+            there = np.isfinite(found).all(axis=1)
+            # Who gets no advice cannot be failed by it.
+            lost = np.zeros(len(people))
+            lost[there] = 1.0 - self._second.favourable(found[there]).mean(axis=0)
+            return lost
+
+        return smallest_margin(MARGINS, losses, len(people), self.target, FIRST_GUESS)
+
+    def _answers(self, factuals: Floats, margin: float) -> tuple[Floats, Floats]:
+        """Return answers with a margin, or with the largest smaller one that there is."""
+        rows, reached = np.full_like(factuals, np.nan), np.full(len(factuals), np.nan)
+        for smaller in reversed([other for other in MARGINS if other <= margin]):
+            left = np.flatnonzero(np.isnan(reached))
+            if not len(left):
+                break
+            rows[left] = self._agreed.search(factuals[left], smaller)
+            reached[left[np.isfinite(rows[left, 0])]] = smaller
+        left = np.flatnonzero(np.isnan(reached))
+        rows[left] = self._agreed.most_agreed(factuals[left])
+        return rows, reached
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        rows, margins = self._answers(factuals.rows, self.calibrated.margin)
+        found = np.isfinite(rows).all(axis=1)
+        accepted = np.zeros(len(rows), dtype=np.int64)
+        accepted[found] = self._second.favourable(rows[found]).sum(axis=0)
+        n = len(rows)
+        diagnostics: dict[str, npt.NDArray[Any]] = {
+            "margin": margins,
+            "promised": np.full(n, self.calibrated.promised),
+            "calibrated_on": np.full(n, self.calibrated.people),
+            "accepted": accepted,
+            "asked": np.full(n, self.held_out),
+            "at_least": lower_bounds(accepted, self.held_out, CONFIDENCE),
+        }
+        return Candidates(rows, np.where(found, "", NONE_ACCEPTED).tolist(), diagnostics)
