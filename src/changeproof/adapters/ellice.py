@@ -33,8 +33,9 @@ METHODS = ("continuous", "data_supported")
 REQUIREMENTS = ("valid", "robust", "none")
 OUTCOME = "favourable"
 REASONS = {
-    ("continuous", "valid"): "ElliCE's search ended at no row that the base network accepts",
-    ("continuous", "robust"): "ElliCE's search ended at no row that its whole ellipsoid accepts",
+    "valid": "ElliCE's search ended at no row that the base network accepts",
+    "robust": "ElliCE's search ended at no row that its whole ellipsoid accepts",
+    "none": "ElliCE's search ended where it began",
 }
 NO_TRAINING_ROW = "no training row that may be told is accepted by ElliCE's whole ellipsoid"
 
@@ -134,7 +135,7 @@ class ElliCE(Method):
                     worst[i] = found["worst_case_prob_target"].to_numpy()[0]
         none = (np.isnan(rows) | (rows == factuals.rows)).all(axis=1)
         rows[none], worst[none] = np.nan, np.nan
-        reason = REASONS.get((self.method, self.requires), NO_TRAINING_ROW)
+        reason = REASONS[self.requires] if self.method == "continuous" else NO_TRAINING_ROW
         return Candidates(
             rows,
             reasons=[reason if nothing else "" for nothing in none.tolist()],
