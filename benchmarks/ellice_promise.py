@@ -27,6 +27,7 @@ from changeproof import make_method
 from changeproof.adapters.ellice import ElliCE
 from changeproof.datasets.task import Task
 from changeproof.networks.network import Network
+from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
 from changeproof.workflow import Results
 
@@ -89,6 +90,9 @@ def looked_at(results: Results, dataset: str, base_seed: int, name: str) -> dict
     losses = log_loss(layers @ ellipsoid.features.T, ellipsoid.labels)
     refused = (layers @ last_features(network, rows).T < 0).any(axis=0)
     limit = ellipsoid.loss + method.robustness_epsilon
+    stack = results.bank(dataset, base_seed).stack
+    assert isinstance(stack, NetworkStack)
+    near = log_loss(stack.logits(task.rows("train")), ellipsoid.labels) <= limit
     held = results.survived(dataset, base_seed, name)[certified]
     return {
         "dataset": dataset,
