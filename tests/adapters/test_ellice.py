@@ -49,8 +49,11 @@ def test_defaults_are_theirs() -> None:
 
 
 @needs_ellice
-def test_it_keeps_to_the_contract() -> None:
-    findings = cp.check_method(f"{PATH}(max_iterations=40, patience=10)")
+@pytest.mark.parametrize(
+    "settings", ["learning_rate=0.5, max_iterations=15", "method='data_supported'"]
+)
+def test_it_keeps_to_the_contract(settings: str) -> None:
+    findings = cp.check_method(f"{PATH}({settings})")
     assert not [finding for finding in findings if finding.failed]
     assert len(findings) > 10
 
