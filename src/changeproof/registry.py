@@ -223,6 +223,8 @@ def usable_class(
             raise InputError(f"{label}: {found.__name__} sets no {attribute!r}")
     try:
         found()
+    except InputError as error:  # of what the author has to say, every word is meant
+        raise InputError(f"{label}: {error}") from error
     except Exception as error:
         raise InputError(
             f"{label}: {found.__name__}() failed with {type(error).__name__}: {error}; "

@@ -91,7 +91,7 @@ class ElliCE(Method):
     def __post_init__(self) -> None:
         if not HAS_ELLICE:
             raise InputError(
-                "method 'ellice' needs the ellice package, which is not installed: "
+                "ElliCE needs the ellice package, which is not installed (extra: ellice); "
                 "pip install 'changeproof[ellice]'"
             )
         if self.method not in METHODS:
