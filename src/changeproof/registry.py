@@ -223,11 +223,11 @@ def usable_class(
             raise InputError(f"{label}: {found.__name__} sets no {attribute!r}")
     try:
         found()
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from error
     except Exception as error:
-        raise InputError(
-            f"{label}: {found.__name__}() failed with {type(error).__name__}: {error}; "
-            "every setting needs a default"
-        ) from error
+        what = f"{found.__name__}() failed with {one_line(error)}"
+        raise InputError(f"{label}: {what}; every setting needs a default") from error
     return found
 
 

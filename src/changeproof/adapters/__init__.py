@@ -1,1 +1,1 @@
-"""From the objects of other tools to tables of counterfactuals; none of the tools is imported."""
+"""From other tools: tables of their counterfactuals, and searches of theirs as methods."""
