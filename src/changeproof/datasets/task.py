@@ -234,9 +234,7 @@ class Task:
     @cached_property
     def distance_weights(self) -> Floats:
         """What a unit of change of every column adds to the distance."""
-        counted = np.zeros(self.n_features)
-        counted[self._varying] = 1.0
-        return counted / (self.distance_scale * counted.sum())
+        return self.distances(np.zeros((1, self.n_features)), np.eye(self.n_features))
 
     @cached_property
     def fingerprint(self) -> str:

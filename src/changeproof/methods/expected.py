@@ -1,14 +1,17 @@
 """Models of a method's own: what the base model may become, as far as the method expects.
 
-The kinds of change are those of the evaluation. The models are not: seeds of initialisations and
-samples are half the range of seeds away from those of the changed models, and every member has
-an initialisation of its own.
+The kinds of change are those of the evaluation. The models are not: new initialisations and samples
+have seeds that are half the range of seeds away from those of the changed models, and other
+settings lie between theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
@@ -34,6 +37,7 @@ SEEDS, SEEDS_OF_A_BANK = 2**31, 2**20
 FAR_AWAY = 2**30
 # Neighbours in a list of settings are alike: few members take every seventh.
 STRIDE = 7
+HALF_AN_OCTAVE = 2.0**0.5
 
 
 class Member(NamedTuple):
@@ -87,16 +91,30 @@ def _relabelled(here: Circumstances) -> Member:
 
 def _reconfigured(here: Circumstances) -> Member:
     if "optimiser" in here.learner.follows:
-        recipes = reconfigured(here.seed)
-        return Member(recipes[STRIDE * here.number % len(recipes)])
+        recipes = reconfigured(here.base_seed)
+        recipe = recipes[STRIDE * here.number % len(recipes)]
+        alike = [other for other in recipes if other.optimiser == recipe.optimiser]
+        rates = [other.learning_rate for other in alike]
+        rate = _between(here, recipe.learning_rate, min(rates), max(rates))
+        return Member(replace(recipe, learning_rate=rate))
     return _alternative(here, [other.learner for other in here.learner.configurations()])
 
 
 def _rebuilt(here: Circumstances) -> Member:
     if "hidden" in here.learner.follows:
-        hidden = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
-        return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
+        first, *others = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
+        widths = {width for hidden in HIDDEN_LAYERS for width in hidden}
+        # A unit more or less makes a network that no bank has.
+        width = round(_between(here, first, min(widths) + 1, max(widths) - 1))
+        hidden = (width if width not in widths else width + 1, *others)
+        return Member(TrainingRecipe(initialisation_seed=here.base_seed, hidden=hidden))
     return _alternative(here, [other.learner for other in here.learner.replacements()])
+
+
+def _between(here: Circumstances, value: float, low: float, high: float) -> float:
+    """Return another value, up to half an octave away, inside limits."""
+    up, down = min(high, value * HALF_AN_OCTAVE), max(low, value / HALF_AN_OCTAVE)
+    return float(np.random.default_rng(here.seed).uniform(down, up))
 
 
 def _alternative(here: Circumstances, learners: Sequence[Learner]) -> Member:

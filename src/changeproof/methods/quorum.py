@@ -8,24 +8,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logit
+from scipy.stats import norm
 
 from changeproof.errors import InputError
 from changeproof.methods.expected import checked_kinds, expected_models, supported_kinds
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
-from changeproof.methods.search.calibration import Calibrated, lower_bounds, smallest_margin
+from changeproof.methods.search.calibration import Calibrated, Losses, lower_bounds, smallest_margin
 from changeproof.model import Floats
 from changeproof.models.learner import stacked
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
 # Log odds by which everybody has to accept; one of them is chosen.
-MARGINS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
-FIRST_GUESS = MARGINS.index(0.75)
-# People to calibrate on, times 1 / (1 - target): with fewer than one nothing could be promised.
-PEOPLE = 1.25
+MARGINS = (
+    *(0.0625 * number for number in range(13)),
+    *(0.875, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0),
+)
+FIRST_GUESS = MARGINS.index(0.5)
 CONFIDENCE = 0.95
+TINY = 1e-12
+# A standard deviation below the median of a normal distribution.
+LOW_QUANTILE = 0.1587
 NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
@@ -55,6 +61,9 @@ class Quorum(Method):
         The share of changed models that shall accept the advice.
     members, held_out
         Sizes of the pool and of the second pool.
+    people
+        How many people the margin is calibrated on, as far as there are so many. A target needs at
+        least 1 / (1 - target) of them to be promised.
     expect
         Which kinds of change the pools are made of, by the names of the families; none stands
         for all that can happen to this kind of model.
@@ -67,17 +76,19 @@ class Quorum(Method):
     summary = "the nearest point that a pool of possible models accepts, with a calibrated margin"
 
     target: float = 0.99
-    members: int = 32
-    held_out: int = 32
+    members: int = 56
+    held_out: int = 24
+    people: int = 400
     expect: str | Sequence[str] = ()
     sparsity: float = 0.02
 
     def __post_init__(self) -> None:
         if not 0.0 < self.target < 1.0:
             raise InputError(f"target has to be between 0 and 1; got {self.target!r}")
-        if self.members < 1 or self.held_out < 1:
+        if self.members < 1 or self.held_out < 1 or self.people < 1:
             raise InputError(
-                f"both pools need at least one model; got {self.members} and {self.held_out}"
+                "both pools need at least one model, and calibration somebody; got "
+                f"{self.members}, {self.held_out} and {self.people}"
             )
         if self.sparsity < 0.0:
             raise InputError(f"sparsity must not be negative; got {self.sparsity!r}")
@@ -120,19 +131,30 @@ class Quorum(Method):
         rows = rows[~model.favourable(rows)]
         if self.context.actions is not None:
             rows = rows[[not reason for reason in self.context.actions.refusals(rows)]]
-        wanted = int(np.ceil(PEOPLE / (1.0 - self.target)))
         order = stream(task.name, self.context.base_seed, "quorum people").permutation(len(rows))
-        people = rows[order[:wanted]]
+        people = rows[order[: self.people]]
 
-        def losses(margin: float) -> Floats:
-            found = self._answers(people, margin)[0]
-            there = np.isfinite(found).all(axis=1)
+        def losses(margin: float, some: slice) -> Losses:
+            found = self._answers(people[some], margin)[0]
             # Who gets no advice cannot be failed by it.
-            lost = np.zeros(len(people))
-            lost[there] = 1.0 - self._second.favourable(found[there]).mean(axis=0)
-            return lost
+            lost, expected = np.zeros((2, len(found)))
+            there = np.isfinite(found).all(axis=1)
+            lost[there], expected[there] = self._failures(found[there])
+            return Losses(lost, expected)
 
         return smallest_margin(MARGINS, losses, len(people), self.target, FIRST_GUESS)
+
+    def _failures(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the share of the second pool that refuses, and what it tells of other models.
+
+        That is the lower tail of a normal distribution with the median and the lower spread of
+        the pool's log odds.
+        """
+        likely = self._second.probabilities(rows)
+        refused = 1.0 - (likely >= 0.5).mean(axis=0)
+        odds = logit(np.clip(likely, TINY, 1.0 - TINY))
+        middle, low = np.quantile(odds, (0.5, LOW_QUANTILE), axis=0)
+        return refused, norm.sf(middle / (middle - low + TINY))
 
     def _answers(self, factuals: Floats, margin: float) -> tuple[Floats, Floats]:
         """Return answers with a margin, or with the largest smaller one that there is."""

@@ -55,7 +55,8 @@ class AgreedPoints:
         """Return the nearest point found that all accept with a margin; NaN where none is.
 
         The search begins with the people and, where it fails, with the nearest training row that
-        is accepted, pulled towards them. Other bounds [people, columns] may be given than the training range.
+        is accepted, pulled towards them. Other bounds [people, columns] may be given than the
+        training range.
         """
         low, high = bounds or (np.minimum(self._low, factuals), np.maximum(self._high, factuals))
         room = Room(self._weights, low, high)

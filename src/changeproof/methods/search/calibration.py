@@ -17,6 +17,16 @@ from scipy.stats import beta
 
 from changeproof.model import Floats, Integers
 
+# People are tried in turns, so that a margin that fails is known to fail early.
+PEOPLE_AT_ONCE = 64
+
+
+class Losses(NamedTuple):
+    """What people lose, from 0 to 1, and what they may be expected to, judged by how narrowly."""
+
+    lost: Floats
+    expected: Floats
+
 
 class Calibrated(NamedTuple):
     """A margin, the share that it promises to hold, and how many people it was tried on."""
@@ -26,30 +36,25 @@ class Calibrated(NamedTuple):
     people: int
 
 
-def bounded_loss(losses: Floats) -> float:
-    """Return the mean of losses (0 to 1) and of one more that is 1."""
-    return (float(np.sum(losses)) + 1.0) / (len(losses) + 1.0)
-
-
 def smallest_margin(
     grid: Sequence[float],
-    losses: Callable[[float], Floats],
+    losses: Callable[[float, slice], Losses],
     people: int,
     target: float,
     guess: int = 0,
 ) -> Calibrated:
     """Return the smallest margin of a grid whose bounded loss is at most 1 - target.
 
-    With too few people for the target, none of them may lose anything, and less is promised. If
-    no margin suffices, that of the least loss is returned with what it promises.
+    With too few people for that, whatever they lose, what they are expected to lose has to be at
+    most 1 - target on average, and less is promised. If no margin suffices, that of the least
+    loss is returned with what it promises.
 
     Parameters
     ----------
     grid
         Margins, from small to large.
     losses
-        Tries a margin on everybody, and returns what each loses: from 0 to 1, and the less the
-        larger the margin is.
+        Tries a margin on some of the people, and returns what each loses.
     people
         How many there are.
     target
@@ -57,20 +62,32 @@ def smallest_margin(
     guess
         Where in the grid to look first; it changes how many margins are tried, not the result.
     """
-    allowed = max(1.0 - target, 1.0 / (people + 1.0)) + 1e-12
+    enough_people = 1.0 / (people + 1.0) <= 1.0 - target
 
     @cache
-    def bounded(place: int) -> float:
-        return bounded_loss(losses(grid[place]))
+    def tried(place: int, to_the_end: bool = False) -> tuple[bool, float]:
+        """Return whether a margin suffices, and its bounded loss as far as it was tried."""
+        lost, expected = 1.0, 0.0
+        for first in range(0, people, PEOPLE_AT_ONCE):
+            found = losses(grid[place], slice(first, first + PEOPLE_AT_ONCE))
+            lost += float(found.lost.sum())
+            expected += float(np.maximum(found.lost, found.expected).sum())
+            enough = lost / (people + 1.0) if enough_people else expected / people
+            if enough > 1.0 - target and not to_the_end:
+                return False, lost / (people + 1.0)
+        return enough <= 1.0 - target, lost / (people + 1.0)
 
-    place = guess
-    while bounded(place) > allowed and place + 1 < len(grid):
-        place += 1
-    while place > 0 and bounded(place) <= allowed and bounded(place - 1) <= allowed:
-        place -= 1
-    if bounded(place) > allowed:
-        place = min(range(guess, len(grid)), key=bounded)
-    return Calibrated(grid[place], 1.0 - bounded(place), people)
+    low, high, place = 0, len(grid), guess
+    while low < high:
+        if tried(place)[0]:
+            high = place
+        else:
+            low = place + 1
+        place = (low + high) // 2
+    if low == len(grid):
+        low = min(range(len(grid)), key=lambda other: tried(other, True)[1])
+        return Calibrated(grid[low], 1.0 - tried(low, True)[1], people)
+    return Calibrated(grid[low], 1.0 - tried(low)[1], people)
 
 
 def lower_bounds(accepted: Integers, asked: int, confidence: float) -> Floats:
