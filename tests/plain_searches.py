@@ -14,6 +14,7 @@ from changeproof import Network
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Access
+from changeproof.models.network import NetworkLearner
 
 
 class Judge:
@@ -127,3 +128,9 @@ def plain_log_odds(
         weights = sign * np.exp(logs[:, 0] - total) * logs[:, 1] / c
         gradient += (weights[:, None] * (here - rows)).sum(axis=0)
     return value, gradient
+
+
+def alike(columns: int, count: int) -> tuple[Network, ...]:
+    """Return networks that mostly agree: one of them, and others with parameters moved a little."""
+    learner, first = NetworkLearner(), Network.initialised(columns, (8,), 1)
+    return first, *(learner.perturbed(first, 0.05, seed) for seed in range(1, count))

@@ -53,6 +53,7 @@ from .methods import builtin_method_names as builtin_method_names
 from .methods import get_method as get_method
 from .methods import make_method as make_method
 from .methods import method_names as method_names
+from .methods import published_method_names as published_method_names
 from .methods.apds import APDS as APDS
 from .methods.betarce import BetaRCE as BetaRCE
 from .methods.extension import method as method
@@ -64,6 +65,7 @@ from .methods.method import Context as Context
 from .methods.method import Counterfactuals as Counterfactuals
 from .methods.method import Factuals as Factuals
 from .methods.method import Method as Method
+from .methods.quorum import Quorum as Quorum
 from .methods.rbr import RBR as RBR
 from .methods.rnce import RNCE as RNCE
 from .methods.roar_lime import RoarLime as RoarLime

@@ -23,6 +23,9 @@ _METHODS = {
     "wachter": ("changeproof.methods.wachter", "Wachter"),
 }
 
+# Those that the paper does not have.
+OURS = ("quorum",)
+
 
 def _accept(found: Any, reference: str) -> type[Method]:
     from changeproof.methods.extension import as_method
@@ -34,12 +37,17 @@ REGISTRY: Registry[Method] = Registry("method", "changeproof.methods", _METHODS,
 
 
 def builtin_method_names() -> tuple[str, ...]:
-    """Return the names of the paper's methods, in alphabetical order as in its tables."""
+    """Return the names of the methods that come with the package, in alphabetical order."""
     return REGISTRY.builtin_names
 
 
+def published_method_names() -> tuple[str, ...]:
+    """Return the names of the paper's methods, in alphabetical order as in its tables."""
+    return tuple(name for name in REGISTRY.builtin_names if name not in OURS)
+
+
 def method_names() -> tuple[str, ...]:
-    """Return the names of all methods: the paper's, then those of packages and of one's own."""
+    """Return the names of all methods: ours, then those of packages and of one's own."""
     return REGISTRY.names
 
 

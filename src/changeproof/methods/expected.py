@@ -102,12 +102,8 @@ def _reconfigured(here: Circumstances) -> Member:
 
 def _rebuilt(here: Circumstances) -> Member:
     if "hidden" in here.learner.follows:
-        first, *others = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
-        widths = {width for hidden in HIDDEN_LAYERS for width in hidden}
-        # A unit more or less makes a network that no bank has.
-        width = round(_between(here, first, min(widths) + 1, max(widths) - 1))
-        hidden = (width if width not in widths else width + 1, *others)
-        return Member(TrainingRecipe(initialisation_seed=here.base_seed, hidden=hidden))
+        hidden = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
+        return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
     return _alternative(here, [other.learner for other in here.learner.replacements()])
 
 

@@ -35,6 +35,7 @@ METHODS = {
     "apds": "APΔS",
     "betarce": "BetaRCE",
     "kdtree": "KD-tree",
+    "quorum": "Quorum",
     "rbr": "RBR",
     "rnce": "RNCE",
     "roar-lime": "ROAR-LIME",

@@ -17,6 +17,7 @@ from changeproof.runs.piece import Kind, Piece
 SECONDS_PER_REQUEST = {
     "apds": 0.02,
     "kdtree": 0.0001,
+    "quorum": 0.002,
     "rbr": 0.005,
     "rnce": 0.001,
     "roar-lime": 0.016,
@@ -28,6 +29,7 @@ SECONDS_PER_REQUEST = {
 OWN_SECONDS_PER_REQUEST = {
     "betarce": 0.15,
     "kdtree": 0.0001,
+    "quorum": 0.2,
     "rbr": 0.02,
     "roar-lime": 0.1,
     "robx-balanced": 0.4,
@@ -36,7 +38,8 @@ OWN_SECONDS_PER_REQUEST = {
 OWN_FIT = 0.2
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
-ENSEMBLE = 32
+# Models that methods train for themselves.
+ENSEMBLES = {"betarce": 32, "quorum": 80}
 
 
 def training_cost(task: Task, networks: float) -> float:
@@ -59,8 +62,8 @@ def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> flo
     ours, name = learner.stores_models, parsed(method)[0]
     seconds = SECONDS_PER_REQUEST if ours else OWN_SECONDS_PER_REQUEST
     cost = 0.05 + asked * seconds.get(name, 0.01)
-    if name == "betarce":
-        cost += training_cost(task, 0.7 * ENSEMBLE) if ours else ENSEMBLE * OWN_FIT
+    if members := ENSEMBLES.get(name):
+        cost += training_cost(task, 0.7 * members) if ours else members * OWN_FIT
     return cost
 
 

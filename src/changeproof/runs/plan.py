@@ -21,7 +21,7 @@ from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
-from changeproof.methods import builtin_method_names
+from changeproof.methods import builtin_method_names, published_method_names
 from changeproof.references import as_text
 from changeproof.registry import Registry
 
@@ -68,10 +68,10 @@ class Plan(BaseModel):
     Parameters
     ----------
     datasets, methods, families
-        Names, as `changeproof list` prints them; everything that comes with the package by
-        default. Datasets may be dataset files ("loans.toml"). Methods and families may be import
-        paths ("my_package.module:MyMethod"), and have settings: "robx-balanced(quantile=0.7)",
-        or in a file ``{name = "robx-balanced", quantile = 0.7}``.
+        Names, as `changeproof list` prints them; by default those of the paper. Datasets may be
+        dataset files ("loans.toml"). Methods and families may be import paths
+        ("my_package.module:MyMethod"), and have settings: "robx-balanced(quantile=0.7)", or in a
+        file ``{name = "robx-balanced", quantile = 0.7}``.
     base_seeds
         Seeds of the base networks; the paper's five by default.
     factuals
@@ -96,7 +96,7 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     datasets: tuple[str, ...] = Field(default_factory=paper_datasets, min_length=1)
-    methods: tuple[str, ...] = Field(default_factory=builtin_method_names)
+    methods: tuple[str, ...] = Field(default_factory=published_method_names)
     families: tuple[str, ...] = Field(default_factory=builtin_family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
     factuals: int = Field(default=FACTUALS, ge=1)
@@ -174,12 +174,14 @@ class Plan(BaseModel):
 PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "quick": lambda: {
         "datasets": ("breast-cancer", "diabetes"),
+        "methods": builtin_method_names(),
         "base_seeds": (2026,),
         "factuals": 25,
     },
     "paper": dict,
     "recourse": lambda: {
         "datasets": tuple(name for name in dataset_names() if name not in paper_datasets()),
+        "methods": builtin_method_names(),
         "factuals": 100,
         "realisable": True,
     },

@@ -21,7 +21,7 @@ from changeproof.workers.execution import execute
 
 NETWORKS = "networks"
 # Methods with kernels of their own, those that take longest to compile first.
-COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce")
+COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce", "quorum")
 
 
 def warm_up(methods: Iterable[str], *, jobs: int, realisable: bool = False) -> None:

@@ -30,7 +30,7 @@ LOWEST = 48
 PENALTY = 5.0
 # How much of the way to the answer of a linear programme is tried. More than 1 goes beyond it, away
 # from the person: networks that are not linear are often just missed.
-SHARES = (1.15, 1.03, 0.5, 0.1)
+SHARES = (1.15, 1.0, 0.5, 0.1)
 # What becomes of the trust region after each, and where nothing is gained.
 REGIONS, NOTHING_GAINED = np.array([2.0, 2.0, 0.5, 0.3]), 0.25
 FIRST_REGION, LARGEST_REGION = 1.0, 2.0
@@ -38,6 +38,8 @@ FIRST_REGION, LARGEST_REGION = 1.0, 2.0
 SMALLEST_REGION = 0.01
 MOST_PIVOTS = 400
 WORTHWHILE = 1e-9
+# Steps aim this far beyond the margin, so that no answer is lost to rounding.
+HAIR = 1e-7
 HALVINGS = 12
 
 
@@ -156,7 +158,7 @@ def _stepped(
     for _ in range(rounds):
         own, now, limits = factuals[going], here[going], room.of(going)
         goal = now.copy()
-        _solve_all(own, goal, *jury.lowest(now, failures), *limits, regions[going], margin)
+        _solve_all(own, goal, *jury.lowest(now, failures), *limits, regions[going], margin + HAIR)
         tried = np.array([_on_the_way(own, now, goal, limits, share) for share in SHARES])
         least = jury.least(tried.reshape(-1, tried.shape[2]), failures).reshape(len(SHARES), -1)
         worths = np.array(

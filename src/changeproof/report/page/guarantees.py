@@ -16,15 +16,15 @@ from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 
 Tables = Mapping[str, pd.DataFrame]
-PARAMETERS = "parameter-perturbation"
+PARAMETERS, EVERYTHING = "parameter-perturbation", "all"
 
 
 class Promise(NamedTuple):
     """What a method promises of a certified counterfactual; `words` are filled with its settings.
 
-    `ground` is the family of change that the promise is about. Of moved parameters only those
-    count that are within the method's radius: its setting, or else its diagnostic. `always` means
-    that the method answers with nothing else.
+    `ground` is the family of change that the promise is about, or all of them. Of moved parameters
+    only those count that are within the method's radius: its setting, or else its diagnostic.
+    `always` means that the method answers with nothing else.
     """
 
     words: str
@@ -51,6 +51,13 @@ PROMISES = {
         "bootstrap",
         always=True,
     ),
+    "quorum": Promise(
+        "is calibrated to hold in {level:g} % of models like those of its second pool, on average "
+        "over people like those on whom its margin was calibrated. As far as changed models are "
+        "like that pool, this is about all families",
+        EVERYTHING,
+        always=True,
+    ),
 }
 OTHERS = Promise("certifies its counterfactuals by a test of its own")
 
@@ -69,7 +76,8 @@ def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> dict[str, 
         promise, settings = PROMISES.get(without_settings(method), OTHERS), {}
         if promise is not OTHERS:
             settings = make_method(method).settings()
-        level, sure = (100.0 * settings.get(name, 1.0) for name in ("robustness", "confidence"))
+        share = settings.get("target", settings.get("robustness", 1.0))
+        level, sure = 100.0 * share, 100.0 * settings.get("confidence", 1.0)
         ground, radius = promise.ground, settings.get("radius")
         entries.append(
             {
@@ -94,7 +102,7 @@ def _kept(
         if (key.dataset, key.method) != (dataset, method):
             continue
         variants, answers = results.variants(dataset, key.base_seed), results.counterfactuals(*key)
-        inside = (variants["family"] == promise.ground).to_numpy()
+        inside = (variants["family"] == promise.ground).to_numpy() | (promise.ground == EVERYTHING)
         if promise.ground == PARAMETERS:
             told = pd.Series(answers.diagnostics.get("radius"), dtype=float).min()
             levels = pd.to_numeric(variants["level"], errors="coerce").to_numpy()

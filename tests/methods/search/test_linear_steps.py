@@ -1,0 +1,99 @@
+"""The nearest point that networks accept, against a solver and against what it says of itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from changeproof import Network
+from changeproof.methods.search.linear_steps import Jury, Room, nearest_accepted_points, pulled
+from changeproof.model import Floats
+from plain_searches import alike
+
+PEOPLE, COLUMNS = 6, 4
+
+
+def linear(generator: np.random.Generator) -> Network:
+    """Return a network without hidden layers."""
+    weight = generator.normal(size=(1, COLUMNS)).astype(np.float32)
+    return Network((weight,), (generator.normal(size=1).astype(np.float32),))
+
+
+def drawn(seed: int) -> tuple[np.random.Generator, Floats, Room]:
+    generator = np.random.default_rng(seed)
+    people = generator.normal(size=(PEOPLE, COLUMNS))
+    weights = generator.uniform(0.1, 1.0, COLUMNS)
+    return generator, people, Room(weights, people - 4.0, people + 3.0)
+
+
+def shortest(networks: list[Network], person: Floats, room: Room, i: int, margin: float) -> float:
+    """Return the length of the shortest change that linear networks accept, by HiGHS."""
+    slopes = np.array([network.weights[0][0] for network in networks], dtype=float)
+    needed = margin - np.array([network.logits(person[None])[0] for network in networks])
+    costs = np.concatenate([room.weights, room.weights])
+    bounds = [*zip([0.0] * COLUMNS, room.high[i] - person, strict=True)]
+    bounds += [*zip([0.0] * COLUMNS, person - room.low[i], strict=True)]
+    found = linprog(costs, A_ub=-np.hstack([slopes, -slopes]), b_ub=-needed, bounds=bounds)
+    return float(found.fun) if found.status == 0 else np.inf
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_with_linear_networks_it_is_the_answer_of_one_linear_programme(seed: int) -> None:
+    generator, people, room = drawn(seed)
+    networks = [linear(generator) for _ in range(3)]
+    found = nearest_accepted_points(Jury(tuple(networks)), people, [people], room, margin=0.1)
+    expected = [shortest(networks, person, room, i, 0.1) for i, person in enumerate(people)]
+    np.testing.assert_allclose(found.lengths, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+def test_every_point_is_accepted_inside_its_limits_and_no_other_person_matters(
+    failures: int,
+) -> None:
+    generator, people, room = drawn(7)
+    jury = Jury(alike(COLUMNS, 9))
+    far = people + generator.normal(size=people.shape)
+    starts = [people, np.where(np.arange(PEOPLE)[:, None] < 3, far, np.nan)]
+    found = nearest_accepted_points(jury, people, starts, room, margin=0.05, failures=failures)
+    there = np.isfinite(found.lengths)
+    assert there.any()
+    logits = jury.logits(found.rows[there])
+    assert (logits[:, 0] >= 0.05).all()
+    assert ((logits < 0.05).sum(axis=1) <= failures).all()
+    inside = (found.rows >= room.low - 1e-12) & (found.rows <= room.high + 1e-12)
+    assert inside[there].all()
+    np.testing.assert_allclose(
+        found.lengths[there], room.lengths(people[there], found.rows[there]), rtol=1e-12
+    )
+    for i in range(PEOPLE):
+        some = np.array([i])
+        alone = nearest_accepted_points(
+            jury,
+            people[some],
+            [start[some] for start in starts],
+            room.of(some),
+            margin=0.05,
+            failures=failures,
+        )
+        np.testing.assert_array_equal(alone.rows[0], found.rows[i])
+
+
+def test_a_constant_column_stays_and_pulled_rows_are_still_accepted() -> None:
+    _, people, room = drawn(3)
+    weights = room.weights.copy()
+    weights[1] = 0.0
+    jury = Jury((Network((np.ones((1, COLUMNS), np.float32),), (np.zeros(1, np.float32),)),))
+    free = Room(weights, room.low, room.high)
+    found = nearest_accepted_points(jury, people, [people], free, margin=2.0)
+    there = np.isfinite(found.lengths)
+    assert there.any()
+    np.testing.assert_array_equal(found.rows[there, 1], people[there, 1])
+    far = people + 3.0
+    accepted = jury.logits(far)[:, 0] >= 2.0
+    near = pulled(people, far, lambda rows, _: jury.logits(rows)[:, 0] >= 2.0)
+    assert (jury.logits(near[accepted])[:, 0] >= 2.0).all()
+    assert (room.lengths(people, near) <= room.lengths(people, far) + 1e-12).all()

@@ -1,0 +1,95 @@
+"""Private pools have nothing of the bank, whatever they expect."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from changeproof import InputError, Network, TrainingRecipe, builtin_family_names, get_family
+from changeproof.changes.bank import checked_variants
+from changeproof.changes.family import BaseModel
+from changeproof.methods.expected import KINDS, expected_members, private_seed, supported_kinds
+from changeproof.models.estimator import EstimatorLearner
+from changeproof.models.learner import Learner
+from changeproof.models.network import NetworkLearner
+from changeproof.models.private import PrivateLearner
+from changeproof.networks.training import recipe_identity
+from realisable import loans_task
+
+SEEDS = (0, 2026, 2**31 - 1)
+
+
+def learners() -> dict[str, Learner]:
+    seedless = EstimatorLearner(LogisticRegression(), grid={"C": (0.1, 10.0)})
+    seedless.replacement_learners = (EstimatorLearner(LogisticRegression(C=2.0)),)
+    return {
+        "network": NetworkLearner(),
+        "seedless": seedless,
+        "boosting": EstimatorLearner(HistGradientBoostingClassifier(max_iter=3, random_state=0)),
+    }
+
+
+def identities(changes: list[tuple[object, Learner | None]]) -> set[tuple[str, str]]:
+    found = set()
+    for change, learner in changes:
+        who = "" if learner is None else learner.name
+        if isinstance(change, TrainingRecipe):
+            found.add((who, recipe_identity(change)))
+        else:
+            assert isinstance(change, Network)
+            found.add((who, change.parameters.tobytes().hex()))
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", learners())
+def test_no_member_is_a_changed_model(kind: str, seed: int) -> None:
+    task, learner = loans_task(None), learners()[kind]
+    network = Network.initialised(task.n_features, (4,), 1)
+    bank = []
+    for name in builtin_family_names():
+        family = get_family(name)
+        if family.reason_against(learner) is None:
+            variants = checked_variants(family, task, BaseModel(seed, network), learner)
+            bank += [(variant.change, variant.learner) for variant in variants]
+    private = PrivateLearner(learner)
+    kinds = supported_kinds(private)
+    # Every kind alone, and all of them, each with a second pool behind the first.
+    for expect in [*((one,) for one in kinds), kinds]:
+        base = (task, network, seed, private, expect)
+        pools = [expected_members(*base, 30), expected_members(*base, 30, after=30)]
+        first, second = (identities([(m.change, m.learner) for m in pool]) for pool in pools)
+        assert len(first) == len(second) == 30
+        assert not first & identities(bank)
+        assert not second & identities(bank)
+        assert not first & second
+
+
+@settings(max_examples=50, deadline=None)
+@given(base=st.integers(0, 2**31 - 1), number=st.integers(0, 2**20), of_bank=st.integers(0, 2**20))
+def test_private_seeds_are_far_from_those_of_a_bank(base: int, number: int, of_bank: int) -> None:
+    seed = private_seed(base, number)
+    assert 0 <= seed < 2**31
+    assert seed != (base + of_bank) % 2**31
+
+
+def test_kinds_are_those_of_the_families_and_numbers_have_a_limit() -> None:
+    assert tuple(KINDS) == builtin_family_names()
+    assert supported_kinds(PrivateLearner(NetworkLearner())) == builtin_family_names()
+    with pytest.raises(InputError, match="private seed"):
+        private_seed(0, 2**30)
+
+
+def test_new_settings_lie_between_those_of_the_bank() -> None:
+    task, learner = loans_task(None), PrivateLearner(NetworkLearner())
+    network = Network.initialised(task.n_features, (4,), 1)
+    base = (task, network, 2026, learner)
+    recipes = [m.change for m in expected_members(*base, ("training-configuration",), 50)]
+    rates = {"adam": (2.5e-4, 4e-3), "sgd": (0.01, 0.03)}
+    for recipe in recipes:
+        assert isinstance(recipe, TrainingRecipe)
+        low, high = rates[recipe.optimiser]
+        assert low <= recipe.learning_rate <= high

@@ -1,0 +1,163 @@
+"""quorum: what it says of its answers is so, for networks, other models and realisable rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from changeproof import Context, Counterfactuals, Factuals, InputError, Quorum
+from changeproof.methods.search.agreed_points import AgreedPoints
+from changeproof.models.estimator import EstimatorLearner
+from changeproof.models.private import PrivateLearner
+from changeproof.networks.training import TrainingRecipe
+from changeproof.randomness import stream
+from plain_searches import alike
+from realisable import asked, loans_task
+
+SMALL = {"members": 8, "held_out": 8, "people": 60, "target": 0.95}
+
+
+@cache
+def answered(realisable: bool) -> tuple[Context, Factuals, Quorum, Counterfactuals]:
+    context, people = asked(loans_task(None), 30)
+    if not realisable:
+        context = replace(context, actions=None)
+    method = Quorum(**SMALL).fit(context)
+    return context, people, method, method.generate(people)
+
+
+@pytest.mark.parametrize("realisable", [False, True])
+def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bool) -> None:
+    context, people, method, answers = answered(realisable)
+    assert answers.found.all()
+    assert answers.base_valid.all()
+    agreed = method._agreed
+    points = agreed if isinstance(agreed, AgreedPoints) else agreed.points
+    assert points is not None
+    assert len(points.jury.networks) == 9
+    margins = answers.diagnostics["margin"]
+    assert (margins <= method.calibrated.margin).all()
+    assert (margins == method.calibrated.margin).mean() > 0.5
+    least = points.jury.logits(answers.rows).min(axis=1)
+    assert (least >= margins - 1e-9).all()
+    accepted = method._second.favourable(answers.rows).sum(axis=0)
+    np.testing.assert_array_equal(answers.diagnostics["accepted"], accepted)
+    assert (answers.diagnostics["at_least"] <= accepted / 8).all()
+    assert set(answers.diagnostics["asked"]) == {8}
+    assert method.calibrated.people == 60
+    if realisable:
+        assert context.actions is not None
+        assert answers.realisation is not None
+        assert set(answers.realisation.raw_breach) == {""}
+    else:
+        low, high = context.task.training_range
+        outside = (answers.rows < np.minimum(low, people.rows) - 1e-12) | (
+            answers.rows > np.maximum(high, people.rows) + 1e-12
+        )
+        assert not outside.any()
+
+
+@pytest.mark.parametrize("realisable", [False, True])
+def test_answers_do_not_depend_on_batch_or_order(realisable: bool) -> None:
+    _, people, method, answers = answered(realisable)
+    backwards = method.generate(people[np.arange(len(people))[::-1]])
+    np.testing.assert_array_equal(backwards.rows[::-1], answers.rows)
+    alone = method.generate(people[[4]])
+    np.testing.assert_array_equal(alone.rows[0], answers.rows[4])
+
+
+def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
+    _, _, method, _ = answered(False)
+    chosen = method.calibrated
+    assert chosen.promised >= 0.95
+    # Counted again, slowly, on the same people.
+    task, model = method.context.task, method.context.model
+    rows = np.concatenate([task.rows("validation"), task.rows("train")])
+    rows = rows[~model.favourable(rows)]
+    order = stream(task.name, method.context.base_seed, "quorum people").permutation(len(rows))
+    lost = 1.0
+    for row in rows[order[:60]]:
+        answer = method._answers(row[None], chosen.margin)[0]
+        lost += 1.0 - method._second.favourable(answer).mean()
+    assert chosen.promised == pytest.approx(1.0 - lost / 61.0)
+    test_rows = {tuple(row) for row in task.rows("test")}
+    assert not test_rows & {tuple(row) for row in rows[order[:60]]}
+
+
+def test_sparsity_spares_features_at_a_price_that_is_kept() -> None:
+    context, people, _, _ = answered(False)
+    lengths, changed = [], []
+    for sparsity in (0.0, 0.15):
+        points = AgreedPoints(
+            alike(context.task.n_features, 4),
+            context.task,
+            context.task.rows("train"),
+            sparsity,
+        )
+        rows = points.search(people.rows, 0.05)
+        there = np.isfinite(rows).all(axis=1)
+        assert there.mean() > 0.5
+        lengths.append(context.task.distances(people.rows, rows))
+        changed.append((rows != people.rows)[there].sum())
+    assert changed[1] < changed[0]
+    there = np.isfinite(lengths[0])
+    assert (lengths[1][there] <= 1.15 * lengths[0][there] + 1e-9).all()
+
+
+def test_models_without_gradients_are_searched_by_predictions() -> None:
+    task = loans_task(2)
+    learner = EstimatorLearner(HistGradientBoostingClassifier(max_iter=20, random_state=0))
+    model = learner.train([TrainingRecipe(initialisation_seed=2026)], task)[0]
+    rows = task.rows("test")
+    adverse = np.flatnonzero(~model.favourable(rows))[:12]
+    people = Factuals(task.row_ids("test")[adverse], rows[adverse])
+    context = Context(task, model, 2026, PrivateLearner(learner), task.actions)
+    method = Quorum(members=6, held_out=6, people=30, target=0.9).fit(context)
+    answers = method.generate(people)
+    assert answers.base_valid[answers.found].all()
+    assert answers.found.sum() > 6
+    assert task.actions.realisable(people.rows[answers.found], answers.rows[answers.found]).all()
+    margins = answers.diagnostics["margin"]
+    sure = np.flatnonzero(answers.found & np.isfinite(margins))
+    assert len(sure)
+    needed = 1.0 / (1.0 + np.exp(-margins[sure]))
+    likely = np.array([one.probabilities(answers.rows[sure]) for one in method._agreed.models])
+    assert (likely >= needed - 1e-12).all()
+    alone = method.generate(people[[3]])
+    np.testing.assert_array_equal(alone.rows[0], answers.rows[3])
+
+
+def test_who_cannot_have_the_margin_gets_the_largest_that_there_is() -> None:
+    _, people, method, _ = answered(False)
+    rows, reached = method._answers(people.rows, 8.0)
+    assert np.isfinite(rows).all()
+    assert method.context.model.favourable(rows).all()
+    assert np.nanmax(reached) <= 8.0
+    assert (reached < 8.0).any()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"target": 1.0}, "target has to be between 0 and 1; got 1.0"),
+        ({"members": 0}, "both pools need at least one model"),
+        ({"sparsity": -0.1}, "sparsity must not be negative"),
+        ({"expect": "weather"}, "unknown kind of change 'weather'"),
+    ],
+)
+def test_wrong_settings_are_told(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Quorum(**settings)  # type: ignore[arg-type]
+
+
+def test_what_cannot_happen_to_a_model_cannot_be_expected() -> None:
+    task = loans_task(None)
+    learner = EstimatorLearner(HistGradientBoostingClassifier(max_iter=3, random_state=0))
+    model = learner.train([TrainingRecipe(initialisation_seed=2026)], task)[0]
+    context = Context(task, model, 2026, PrivateLearner(learner))
+    with pytest.raises(InputError, match="expects 'parameter-perturbation', which cannot happen"):
+        Quorum(expect=("parameter-perturbation",)).fit(context)
