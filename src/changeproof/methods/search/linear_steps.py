@@ -77,6 +77,13 @@ class Nearest(NamedTuple):
     lengths: Floats
 
 
+class Few(NamedTuple):
+    """How many networks may fail; the first of the jury always count."""
+
+    failures: int
+    always: int
+
+
 def nearest_accepted_points(
     jury: Jury,
     factuals: Floats,
@@ -85,6 +92,7 @@ def nearest_accepted_points(
     *,
     margin: float,
     failures: int = 0,
+    always: int = 0,
     rounds: int = ROUNDS,
 ) -> Nearest:
     """Return the nearest points found at which all networks but a few reach a margin.
@@ -101,8 +109,8 @@ def nearest_accepted_points(
         What change costs, and its limits.
     margin
         The logit to reach.
-    failures
-        How many networks may stay below.
+    failures, always
+        How many networks may stay below, and how many, the first of the jury, may not.
     rounds
         Linear programmes per person and start.
     """
@@ -110,7 +118,8 @@ def nearest_accepted_points(
     for start in starts:
         some = np.flatnonzero(np.isfinite(start).all(axis=1))
         limits = Room(room.weights, room.low[some], room.high[some])
-        found = _stepped(jury, factuals[some], start[some], limits, margin, failures, rounds)
+        few = Few(failures, always)
+        found = _stepped(jury, factuals[some], start[some], limits, margin, few, rounds)
         shorter = found.lengths < best.lengths[some] - WORTHWHILE
         best.rows[some[shorter]] = found.rows[shorter]
         best.lengths[some[shorter]] = found.lengths[shorter]
@@ -123,21 +132,21 @@ def _stepped(
     start: Floats,
     room: Room,
     margin: float,
-    failures: int,
+    few: Few,
     rounds: int,
 ) -> Nearest:
-    n = min(LOWEST, len(jury.networks) - failures)
+    n = min(LOWEST, len(jury.networks) - few.failures)
     here, regions = start.copy(), np.full(len(start), FIRST_REGION)
     best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
     values = jury.logits(here)
-    which = lowest(values, failures, n)
+    which = lowest(values, n, *few)
     logits, slopes = np.take_along_axis(values, which, axis=1), jury.slopes(here, which)
     worth = _keep(best, room.lengths(factuals, here), here, logits[:, 0], margin)
     for _ in range(rounds):
         tried = here.copy()
         _solve_all(factuals, tried, logits, slopes, *room, regions, margin)
         values = jury.logits(tried)
-        which = lowest(values, failures, n)
+        which = lowest(values, n, *few)
         found = np.take_along_axis(values, which, axis=1)
         now = _keep(best, room.lengths(factuals, tried), tried, found[:, 0], margin)
         better = now < worth - WORTHWHILE
@@ -154,10 +163,15 @@ def _keep(best: Nearest, far: Floats, rows: Floats, least: Floats, margin: float
     return np.asarray(far + PENALTY * np.maximum(margin - least, 0.0))
 
 
-def lowest(logits: Floats, failures: int, n: int) -> Integers:
-    """Return the networks of the n lowest logits [rows, networks], after those that may fail."""
-    order = np.argsort(logits, axis=1, kind="stable")
-    return np.asarray(order[:, failures : failures + n])
+def lowest(logits: Floats, n: int, failures: int = 0, always: int = 0) -> Integers:
+    """Return the networks of the n lowest logits [rows, networks], without those that may fail.
+
+    The first networks, as many as are `always` asked, may not.
+    """
+    order = np.argsort(logits[:, always:], axis=1, kind="stable") + always
+    left = logits.copy()
+    np.put_along_axis(left, order[:, :failures], np.inf, axis=1)
+    return np.asarray(np.argsort(left, axis=1, kind="stable")[:, :n])
 
 
 def pulled(factuals: Floats, rows: Floats, accepted: Any) -> Floats:

@@ -1,0 +1,91 @@
+"""The limit of networks of ours: linear programmes that know all changed networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.datasets.task import Task
+from changeproof.methods.search.linear_steps import Jury, Room, nearest_accepted_points, pulled
+from changeproof.model import Booleans, Floats, Integers
+from changeproof.networks.network import Network
+from changeproof.networks.stack import NetworkStack
+
+
+class NetworkSearch:
+    """The nearest points that a base network and enough changed ones accept.
+
+    Inside the range of the training rows, widened to what a person has now. Starts are the
+    person's own row and the nearest accepted training rows, pulled towards the person.
+
+    Parameters
+    ----------
+    task
+        The task.
+    base, bank
+        The base network, which always has to accept, and all changed networks.
+    factuals
+        People [people, columns].
+    """
+
+    def __init__(self, task: Task, base: Network, bank: NetworkStack, factuals: Floats) -> None:
+        self.networks = (base, *bank)
+        self.factuals = factuals
+        low, high = task.training_range
+        units = np.eye(factuals.shape[1])
+        # What a unit of each column is worth in the task's distance.
+        weights = task.distances(np.zeros_like(units), units)
+        self.room = Room(weights, np.minimum(low, factuals), np.maximum(high, factuals))
+        self._train = task.rows("train")
+
+    def __call__(
+        self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
+    ) -> Floats:
+        """Return the nearest points found; see `Search`."""
+        jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
+        if not nearest:
+            return self._stepped(jury, failures, [*starts, self.factuals])
+        rows = self._pulled(jury, self._accepted[1 + start : 1 + stop], failures, nearest)
+        found = self._stepped(jury, failures, [*starts, self.factuals, *rows])
+        # Once more from the best, in a wide trust region.
+        return self._stepped(jury, failures, [found])
+
+    def _stepped(self, jury: Jury, failures: int, starts: Sequence[Floats]) -> Floats:
+        return nearest_accepted_points(
+            jury, self.factuals, starts, self.room, margin=0.0, failures=failures, always=1
+        ).rows
+
+    @cached_property
+    def _accepted(self) -> Booleans:
+        """Which networks accept which training rows [networks, rows]."""
+        return Jury(self.networks).stack.favourable(self._train)
+
+    def _pulled(self, jury: Jury, accepted: Booleans, failures: int, nearest: int) -> list[Floats]:
+        """Return the nearest accepted training rows, pulled as near as they are accepted."""
+        enough = self._accepted[0] & (np.sum(~accepted, axis=0) <= failures)
+        rows = self._train[enough]
+        lengths = np.empty((len(self.factuals), len(rows)))
+        _fill_lengths(lengths, self.factuals, rows, self.room.weights)
+        order = np.argsort(lengths, axis=1, kind="stable")
+
+        def accept(tried: Floats, _: Integers) -> Booleans:
+            judged = jury.logits(tried) >= 0.0
+            return np.asarray(judged[:, 0] & (np.sum(~judged[:, 1:], axis=1) <= failures))
+
+        there = range(min(nearest, len(rows)))
+        return [pulled(self.factuals, rows[order[:, place]], accept) for place in there]
+
+
+@compiled
+def _fill_lengths(lengths: Any, factuals: Any, rows: Any, weights: Any) -> None:
+    """Fill in how far every row [people, rows] is from every person."""
+    for i in range(len(factuals)):
+        for k in range(len(rows)):
+            length = 0.0
+            for j in range(len(weights)):
+                length += weights[j] * abs(rows[k, j] - factuals[i, j])
+            lengths[i, k] = length
