@@ -16,17 +16,18 @@ import numpy as np
 
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
+from changeproof.evaluation.factuals import named_factuals
 from changeproof.evaluation.limit_networks import NetworkSearch
 from changeproof.evaluation.limit_rows import RowSearch, free_actions
-from changeproof.model import Booleans, Floats, Model, Stack
+from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 
 PERCENTS = (100, 99, 95)
 PEOPLE_AT_ONCE = 256
 # Accepted training rows to start from: at the first share of all families, and at the others.
-FIRST_NEAREST = 5
-NEAREST = 1
+FIRST_NEAREST = 8
+NEAREST = 3
 
 
 class Part(NamedTuple):
@@ -39,6 +40,30 @@ class Part(NamedTuple):
     def models(self) -> int:
         """How many they are."""
         return self.stop - self.start
+
+
+class Limit(NamedTuple):
+    """The limit of the people of a base model.
+
+    Attributes
+    ----------
+    row_ids
+        Who they are: those whom the base model rejects.
+    rows
+        How they would have to be [1 + families, shares, people, columns], first over all families
+        and then family by family, at 100, 99 and 95 % of the changed models; NaN where nothing was
+        found.
+    """
+
+    row_ids: Integers
+    rows: Floats
+
+    def distances(self, task: Task) -> Floats:
+        """Return how far it is [1 + families, shares, people]."""
+        people = named_factuals(task, self.row_ids.tolist()).rows
+        flat = self.rows.reshape(-1, self.rows.shape[-1])
+        several = np.tile(people, (len(flat) // max(1, len(people)), 1))
+        return task.distances(several, flat).reshape(self.rows.shape[:-1])
 
 
 class Search(Protocol):

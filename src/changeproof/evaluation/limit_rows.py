@@ -27,7 +27,7 @@ from changeproof.networks.stack import NetworkStack
 # Of the models that reject the most training rows, how many are asked first, and then.
 FIRST_ASKED = (8, 32)
 ROWS_AT_ONCE = 32
-EXCHANGES = 2
+EXCHANGES = 1
 # Numbers that may be anything move in steps this small, in deviations, or smaller.
 FINE = 1e-3
 

@@ -34,6 +34,8 @@ OWN_SECONDS_PER_REQUEST = {
     "robx-robust": 0.5,
 }
 OWN_FIT = 0.2
+# Per request; where not every row can be told; with a model that is not ours.
+LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.06, 0.5, 5.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 ENSEMBLE = 32
@@ -62,6 +64,16 @@ def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> flo
     if name == "betarce":
         cost += training_cost(task, 0.7 * ENSEMBLE) if ours else ENSEMBLE * OWN_FIT
     return cost
+
+
+def limit_cost(
+    task: Task, learner: Learner, families: Iterable[str], asked: int, realisable: bool
+) -> float:
+    """Return what it takes to look for the limit; models that are not kept are made again."""
+    if learner.stores_models:
+        return 0.1 + asked * (REALISABLE_LIMIT if realisable else LIMIT)
+    made = sum(bank_cost(task, learner, family) for family in families)
+    return made + asked * OWN_LIMIT
 
 
 def expected_seconds(pieces: Iterable[Piece], fit: float = OWN_FIT) -> float:
