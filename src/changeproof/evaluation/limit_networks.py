@@ -10,7 +10,13 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.task import Task
-from changeproof.methods.search.linear_steps import Jury, Room, nearest_accepted_points, pulled
+from changeproof.methods.search.linear_steps import (
+    WORTHWHILE,
+    Jury,
+    Room,
+    nearest_accepted_points,
+    pulled,
+)
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
@@ -55,9 +61,25 @@ class NetworkSearch:
         return self._stepped(jury, failures, [found])
 
     def _stepped(self, jury: Jury, failures: int, starts: Sequence[Floats]) -> Floats:
-        return nearest_accepted_points(
-            jury, self.factuals, starts, self.room, margin=0.0, failures=failures, always=1
-        ).rows
+        """Step from all starts side by side; of two that end equally near the first counts."""
+        n, (weights, *limits) = len(starts), self.room
+        people, *tiled = (np.tile(each, (n, 1)) for each in (self.factuals, *limits))
+        found = nearest_accepted_points(
+            jury,
+            people,
+            [np.concatenate(starts)],
+            Room(weights, *tiled),
+            margin=0.0,
+            failures=failures,
+            always=1,
+        )
+        rows, lengths = found.rows.reshape(n, *self.factuals.shape), found.lengths.reshape(n, -1)
+        best: Floats = rows[0]
+        least = lengths[0]
+        for row, length in zip(rows[1:], lengths[1:], strict=True):
+            shorter = length < least - WORTHWHILE
+            best[shorter], least[shorter] = row[shorter], length[shorter]
+        return best
 
     @cached_property
     def _accepted(self) -> Booleans:

@@ -35,7 +35,7 @@ OWN_SECONDS_PER_REQUEST = {
 }
 OWN_FIT = 0.2
 # Per request; where not every row can be told; with a model that is not ours.
-LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.06, 0.5, 5.0
+LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 ENSEMBLE = 32
