@@ -25,8 +25,8 @@ SHAPE = 0.85
 ROBUSTNESS = "empirical robustness (%)"
 DISTANCE = "distance (typical deviations per feature)"
 LIMIT = (
-    "Dashed: the limit. No method can be left of this line at 95, 99 and 100 %, as far as a search "
-    "that knows the changes could find."
+    "Short black line: the limit at 95, 99 and 100 %. No method can be left of this line, as far "
+    "as a search that knows the changes could find."
 )
 
 
@@ -43,7 +43,7 @@ def distance_tradeoff(
 
     Thin lines span one standard deviation over base models to each side; a pale line joins the
     methods that no other beats in both. The parameters are those of `robustness_heat_map`, for
-    the table of full results. The table `limit`, if there is one, is drawn as a dashed line.
+    the table of full results. The table `limit`, if there is one, is drawn as a short black line.
     """
     methods = in_order(full_results["method"])
     marks = method_marks(methods)
@@ -76,9 +76,12 @@ def _draw_limit(axes: Axes, least: pd.DataFrame) -> None:
     points = least.sort_values("share")
     axes.plot(
         points["distance_mean"], points["share"],
-        color="#222222", linewidth=0.9, linestyle=(0, (2.2, 1.1)), marker=".", markersize=2.6,
+        color="#000000", linewidth=1.0, marker="o", markersize=1.6, markeredgewidth=0,
         clip_on=False, zorder=5,
     )  # fmt: skip
+    farthest = points["distance_mean"].max()
+    if farthest > axes.get_xlim()[1]:
+        axes.set_xlim(0, 1.06 * farthest)
 
 
 def _draw_panel(axes: Axes, results: pd.DataFrame, marks: dict[str, Mark]) -> None:

@@ -91,7 +91,7 @@ page.section("price", (body) => {
   const figure = page.figure(body, "price", "Empirical robustness against distance",
     "Means over base models, among CFEs that the base model accepts. The pale line joins the " +
     "methods that no other beats. Up and to the left is better." + (limit === null ? "" :
-      " The dashed line is the limit, at 95, 99 and 100 %. No method can be left of this line, as " +
+      " The short dark line is the limit, at 95, 99 and 100 %. No method can be left of this line, as " +
       "far as a search that knows the changes could find. It asks every person's CFE to hold in " +
       "that share of the changed models."),
     { extra: page.legend(page.methods) });
@@ -104,7 +104,7 @@ page.section("price", (body) => {
   const curve = (dataset) => (limit?.curves[dataset] ?? []).length === 0 ? [] : [{
     ...page.line(limit.curves[dataset].map(([far]) => far),
       limit.curves[dataset].map(([, share]) => share),
-      { width: 2, dash: "4px,3px", color: page.colour("text") }),
+      { width: 2, color: page.colour("text") }),
     mode: "lines+markers", marker: { size: 5, color: page.colour("text") }, hoverinfo: "text",
     text: limit.curves[dataset].map(([far, share]) =>
       `<b>Limit</b><br>${share} % at distance ${far.toFixed(2)}`), cliponaxis: false,
@@ -114,7 +114,8 @@ page.section("price", (body) => {
     const kept = data.price[dataset];
     const known = page.methods.map((_, method) => method)
       .filter((method) => far[method][0] !== null);
-    const highest = Math.max(...known.map((method) => far[method][0]));
+    const highest = Math.max(...known.map((method) => far[method][0]),
+      ...(limit?.curves[dataset] ?? []).map(([distance]) => distance));
     const lowest = Math.min(...known.map((method) => robust[method][0]));
     return {
       data: [
