@@ -53,10 +53,16 @@ class NetworkSearch:
     ) -> Floats:
         """Return the nearest points found; see `Search`."""
         jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
+
+        def accept(rows: Floats, _: Integers) -> Booleans:
+            judged = jury.logits(rows) >= 0.0
+            return np.asarray(judged[:, 0] & (np.sum(~judged[:, 1:], axis=1) <= failures))
+
+        rows = self._nearest(self._accepted[1 + start : 1 + stop], failures, nearest)
+        near = [pulled(self.factuals, each, accept) for each in (*starts, *rows)]
+        found = self._stepped(jury, failures, [*starts, self.factuals, *near])
         if not nearest:
-            return self._stepped(jury, failures, [*starts, self.factuals])
-        rows = self._pulled(jury, self._accepted[1 + start : 1 + stop], failures, nearest)
-        found = self._stepped(jury, failures, [*starts, self.factuals, *rows])
+            return found
         # Once more from the best, in a wide trust region.
         return self._stepped(jury, failures, [found])
 
@@ -86,20 +92,16 @@ class NetworkSearch:
         """Which networks accept which training rows [networks, rows]."""
         return Jury(self.networks).stack.favourable(self._train)
 
-    def _pulled(self, jury: Jury, accepted: Booleans, failures: int, nearest: int) -> list[Floats]:
-        """Return the nearest accepted training rows, pulled as near as they are accepted."""
+    def _nearest(self, accepted: Booleans, failures: int, nearest: int) -> list[Floats]:
+        """Return the nearest training rows that enough networks accept."""
+        if not nearest:
+            return []
         enough = self._accepted[0] & (np.sum(~accepted, axis=0) <= failures)
         rows = self._train[enough]
         lengths = np.empty((len(self.factuals), len(rows)))
         _fill_lengths(lengths, self.factuals, rows, self.room.weights)
         order = np.argsort(lengths, axis=1, kind="stable")
-
-        def accept(tried: Floats, _: Integers) -> Booleans:
-            judged = jury.logits(tried) >= 0.0
-            return np.asarray(judged[:, 0] & (np.sum(~judged[:, 1:], axis=1) <= failures))
-
-        there = range(min(nearest, len(rows)))
-        return [pulled(self.factuals, rows[order[:, place]], accept) for place in there]
+        return [rows[order[:, place]] for place in range(min(nearest, len(rows)))]
 
 
 @compiled

@@ -7,7 +7,6 @@ Then each is given up in turn for whatever else is shorter.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -28,8 +27,10 @@ from changeproof.networks.stack import NetworkStack
 FIRST_ASKED = (8, 32)
 ROWS_AT_ONCE = 32
 EXCHANGES = 1
-# Numbers that may be anything move in steps this small, in deviations, or smaller.
-FINE = 1e-3
+# More training rows to start from find next to nothing here.
+MOST_NEAREST = 2
+# Numbers that may be anything move in steps of about this, in deviations.
+FINE = 0.01
 
 
 def free_actions(task: Task) -> Actions:
@@ -40,7 +41,7 @@ def free_actions(task: Task) -> Actions:
     """
     columns = [Feature(name, "numeric", (place,)) for place, name in enumerate(task.feature_names)]
     steps = {
-        feature.name: Action(step=10.0 ** math.floor(math.log10(FINE * scale)))
+        feature.name: Action(step=float(f"{FINE * scale:.1g}"))
         for feature, scale in zip(columns, task.scale, strict=True)
     }
     known = task.actions
@@ -77,7 +78,8 @@ class RowSearch:
         panel = Panel(self.base, [self.bank[place] for place in strictest], failures)
         rows = [*starts]
         if nearest:
-            rows += [*self._nearest(panel, nearest).transpose(1, 0, 2), self.factuals]
+            near = self._nearest(panel, min(nearest, MOST_NEAREST))
+            rows += [*near.transpose(1, 0, 2), self.factuals]
         several = np.concatenate(rows)
         owners = np.tile(np.arange(len(self.factuals)), len(rows))
         there = np.isfinite(several).all(axis=1)

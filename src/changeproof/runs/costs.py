@@ -78,4 +78,5 @@ def limit_cost(
 
 def expected_seconds(pieces: Iterable[Piece], fit: float = OWN_FIT) -> float:
     """Return what pieces take together, knowing perhaps what it takes to train a model."""
-    return sum(piece.cost * (fit / OWN_FIT if piece.kind is Kind.BANK else 1.0) for piece in pieces)
+    trained = (Kind.BANK, Kind.LIMIT)
+    return sum(piece.cost * (fit / OWN_FIT if piece.kind in trained else 1.0) for piece in pieces)

@@ -30,6 +30,8 @@ PENALTY = 5.0
 FIRST_REGION = 1.0
 MOST_PIVOTS = 400
 WORTHWHILE = 1e-9
+# Steps aim this far beyond the margin, so that no answer is lost to rounding.
+HAIR = 1e-7
 HALVINGS = 12
 
 
@@ -144,7 +146,7 @@ def _stepped(
     worth = _keep(best, room.lengths(factuals, here), here, logits[:, 0], margin)
     for _ in range(rounds):
         tried = here.copy()
-        _solve_all(factuals, tried, logits, slopes, *room, regions, margin)
+        _solve_all(factuals, tried, logits, slopes, *room, regions, margin + HAIR)
         values = jury.logits(tried)
         which = lowest(values, n, *few)
         found = np.take_along_axis(values, which, axis=1)
