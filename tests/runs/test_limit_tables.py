@@ -55,7 +55,7 @@ def test_tables_say_what_was_found(quick_run: Results) -> None:
     assert (limit["people"] == 25).all() and (limit["found"] == 25).all()
     assert limit["distance_std"].isna().all()
     distances = quick_run.limit("diabetes", 2026).distances(quick_run.task("diabetes"))
-    kept = limit[limit["dataset"] == "diabetes"].pivot(
+    kept = limit[limit["dataset"] == "diabetes"].pivot_table(
         index="family", columns="share", values="distance_mean"
     )
     assert kept.loc["all", 99] == pytest.approx(distances[0, 1].mean(), rel=1e-5)
