@@ -24,6 +24,7 @@ LONGEST_NAME = 1.3
 SHAPE = 0.85
 ROBUSTNESS = "empirical robustness (%)"
 DISTANCE = "distance (typical deviations per feature)"
+LEAST = ["dataset", "share", "distance_mean"]
 LIMIT = (
     "Short black line: the limit at 95, 99 and 100 %. No method can be left of this line, as far "
     "as a search that knows the changes could find."
@@ -53,15 +54,14 @@ def distance_tradeoff(
     grid = Grid(names, columns, LEFT, GAP, panel_width, min(panel_width * SHAPE, 1.7), TICKS)
     shown = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
     key = [(marks[method], shown[method]) for method in methods]
-    least = pd.DataFrame() if limit is None else limit[limit["family"] == ALL_FAMILIES]
+    least = pd.DataFrame(columns=LEAST) if limit is None else limit[limit["family"] == ALL_FAMILIES]
     notes = [undefined_note(full_results, names), LIMIT if len(least) else ""]
     note = "\n".join(filter(None, notes))
     sheet = Sheet(width, grid.depth + FOOT - TICKS, key, note)
     lowest = axis_start(full_results["empirical_robustness_mean"], room=2)
     for name, axes, first, _ in sheet.panels(grid):
         _draw_panel(axes, full_results[full_results["dataset"] == name], marks)
-        if len(least):
-            _draw_limit(axes, least[least["dataset"] == name])
+        _draw_limit(axes, least[least["dataset"] == name])
         axes.set_ylim(lowest, 102)
         axes.set_yticks(np.arange(lowest, 101, 20))
         axes.tick_params(labelleft=first)
@@ -73,7 +73,9 @@ def distance_tradeoff(
 
 
 def _draw_limit(axes: Axes, least: pd.DataFrame) -> None:
-    points = least.sort_values("share")
+    points = least.dropna(subset=["distance_mean"]).sort_values("share")
+    if points.empty:
+        return
     axes.plot(
         points["distance_mean"], points["share"],
         color="#000000", linewidth=1.0, marker="o", markersize=1.6, markeredgewidth=0,
