@@ -24,9 +24,11 @@ def pictures(folder: Path) -> dict[str, bytes]:
     """Return the pictures of a run's tables as PNG files, by name."""
     families = pd.read_csv(folder / "family_results.csv")
     results = pd.read_csv(folder / "full_results.csv")
+    limit = folder / "limit.csv"
+    least = pd.read_csv(limit) if limit.exists() else None
     figures = {
         "robustness": robustness_heat_map(families, columns=2, width=WIDTH),
-        "tradeoff": distance_tradeoff(results, columns=4, width=WIDTH),
+        "tradeoff": distance_tradeoff(results, limit=least, columns=4, width=WIDTH),
     }
     return {
         name: _smaller(encoded(figure, "png", dots_per_inch=DOTS_PER_INCH))

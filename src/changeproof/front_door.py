@@ -50,6 +50,7 @@ def evaluate(
     factuals: int = FACTUALS,
     rows: Sequence[int] | None = None,
     realisable: bool | None = None,
+    limit: bool = False,
     jobs: int | None = None,
     observer: Observer | None = None,
     publish: bool | None = None,
@@ -86,6 +87,9 @@ def evaluate(
     realisable
         Whether people are only told what they can do (see `Action`), or answers are tested as
         published. By default they are realisable, but on the paper's datasets.
+    limit
+        Whether to look for the limit as well: how far people would have to go at least for a
+        change that the changed models accept.
     jobs, observer
         See `run`.
     publish
@@ -124,6 +128,7 @@ def evaluate(
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else tuple(replacements),
         "realisable": known.name not in paper_datasets() if realisable is None else realisable,
+        "limit": limit,
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)

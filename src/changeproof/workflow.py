@@ -47,7 +47,8 @@ class Results(StoredResults):
         Parameters
         ----------
         name
-            For instance "family_results", "intervals", "seed_results", "variants", "tuning".
+            For instance "family_results", "intervals", "seed_results", "variants", "tuning"; or
+            "limit" and "price", if the plan asks for the limit.
         """
         tables = self.tables()
         if name not in tables:

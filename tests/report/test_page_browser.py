@@ -417,9 +417,26 @@ def test_settings_are_shown_with_marks_of_their_own(
     page.wait_for_selector("#price-figure .main-svg")
     drawn = page.eval_on_selector_all(
         "#price-figure .plot",
-        "plots => plots[0].data.slice(1).map(({ marker }) => `${marker.symbol} ${marker.color}`)",
+        "plots => plots[0].data.filter(({ marker }) => marker?.symbol)"
+        ".map(({ marker }) => `${marker.symbol} ${marker.color}`)",
     )
     assert len(set(drawn)) == len(methods)
+
+
+def test_the_limit_is_drawn_and_methods_are_compared_with_it(show: Open, written: Path) -> None:
+    page = show(written)
+    figure = page.locator("#price-figure")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_selector("#price-figure .main-svg")
+    curves = page.eval_on_selector_all(
+        "#price-figure .plot", "plots => plots.map(({ data }) => [...data.at(-1).y])"
+    )
+    assert curves == [[95, 99, 100]] * 2
+    said = figure.locator("figcaption").inner_text()
+    assert "No method can be left of this line" in said and "closest to the limit" in said
+    figure.locator("summary").click()
+    headings = figure.locator("th").all_inner_texts()
+    assert {"limit", "price"} <= set(headings)
 
 
 def test_an_unfinished_run_says_what_is_missing(

@@ -36,7 +36,7 @@ from changeproof.runs.timings import Effort, log_piece
 def tables(folder: Path) -> dict[str, bytes]:
     """The tables but for the timings."""
     found = {path.name: path.read_bytes() for path in (folder / "tables").glob("*.csv")}
-    assert len(found) == 14
+    assert len(found) == 17
     del found["generation_seconds.csv"], found["timings.csv"]
     return found
 
@@ -79,7 +79,7 @@ def test_equal_runs_with_own_models_have_equal_pieces(tmp_path: Path) -> None:
         run(Plan.preset("quick", **asked, model="sklearn:GaussianNB"), tmp_path / name, jobs=1)
     found = pieces(tmp_path / "one")
     assert {name.split("/")[-1].split(".")[0].split("-")[0] for name in found} == {
-        "base", "tuning", "counterfactuals", "bank", "survival",
+        "base", "tuning", "counterfactuals", "bank", "survival", "limit",
     }  # fmt: skip
     assert pieces(tmp_path / "other") == found
 
@@ -168,7 +168,7 @@ def test_a_plan_can_grow_in_its_directory(tmp_path: Path) -> None:
     larger = Plan.preset("quick", **{**SMALL, "families": ["bootstrap", "data-deletion"]})
     results = run(larger, tmp_path, jobs=1, observer=recorder)
     kinds = [piece.kind for piece in recorder.computed]
-    assert kinds == [Kind.BANK, Kind.SURVIVAL]
+    assert kinds == [Kind.BANK, Kind.LIMIT, Kind.SURVIVAL]
     assert results.plan == larger
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from changeproof.workers.warm_up import COMPILED_METHODS, NETWORKS
+from changeproof.workers.warm_up import COMPILED_METHODS, LIMIT, NETWORKS
 
 RUN = """
 import sys
@@ -26,7 +26,8 @@ from changeproof.workers.warm_up import compile_kernels
 for name in sys.argv[2].split(","):
     compile_kernels((name, False))
 before = len(compiled)
-methods = [name for name in sys.argv[2].split(",") if name != "networks"] + ["kdtree", "wachter"]
+kinds = ("networks", "limit")
+methods = [name for name in sys.argv[2].split(",") if name not in kinds] + ["kdtree", "wachter"]
 plan = dict(datasets=["diabetes"], families=["bootstrap"], factuals=2, methods=methods)
 run(Plan.preset("quick", **plan), sys.argv[1], jobs=1)
 print(before > 0, compiled[before:])
@@ -34,7 +35,7 @@ print(before > 0, compiled[before:])
 
 
 def test_a_run_finds_all_it_needs_compiled(tmp_path: Path) -> None:
-    arguments = [str(tmp_path / "run"), ",".join([NETWORKS, *COMPILED_METHODS[2:]])]
+    arguments = [str(tmp_path / "run"), ",".join([NETWORKS, LIMIT, *COMPILED_METHODS[2:]])]
     done = subprocess.run(
         [sys.executable, "-c", RUN, *arguments],
         capture_output=True,

@@ -64,6 +64,15 @@ def audit(
         int | None,
         ask.option(ask.RUN, "The most people to explain, per base model.", "250", metavar="N"),
     ] = None,
+    limit: Annotated[
+        bool,
+        typer.Option(
+            "--limit/--no-limit",
+            help="Also look for the limit: the shortest change that the changed models accept, "
+            "found by a search that knows them. Models that are not ours are trained again for it.",
+            rich_help_panel=ask.RUN,
+        ),
+    ] = False,
     jobs: ask.Jobs = None,
     unpickle: ask.Unpickle = False,
 ) -> None:
@@ -125,6 +134,7 @@ def audit(
             grid=grid_of(grid),
             replacements=replacements,
             realisable=realisable,
+            limit=limit,
             jobs=jobs,
             observer=observer,
             methods=split_names(methods),

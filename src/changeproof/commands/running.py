@@ -36,7 +36,7 @@ def run(
         Path | None,
         typer.Option(
             help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
-            "factuals, model and realisable.",
+            "factuals, model, realisable and limit.",
             show_default=False,
             metavar="FILE",
         ),
@@ -77,6 +77,15 @@ def run(
             show_default="as the preset or plan says",
         ),
     ] = None,
+    limit: Annotated[
+        bool | None,
+        typer.Option(
+            "--limit/--no-limit",
+            help="Also look for the limit: the shortest change that the changed models accept, "
+            "found by a search that knows them. It says what every method costs beyond it.",
+            show_default="as the preset or plan says",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="Worker processes.", show_default="one per core", metavar="N"),
@@ -109,6 +118,7 @@ def run(
         "base_seeds": whole_numbers("base seed", split(base_seeds)),
         "factuals": factuals,
         "realisable": realisable,
+        "limit": limit,
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})

@@ -10,7 +10,7 @@ import pandas as pd
 
 from changeproof.report.numbers import number
 from changeproof.runs.plan import Plan
-from changeproof.runs.tables import ALL_FAMILIES
+from changeproof.runs.results import ALL_FAMILIES
 
 
 class Spread(NamedTuple):

@@ -247,6 +247,24 @@ KINDS = {
         sd="features_changed_std",
         compact=True,
     ),
+    "price": Kind(
+        "What methods cost over the limit ({over})",
+        "What methods cost over the limit: {over}. The limit is the shortest change that the base "
+        "model and a share of the changed models accept, found by a search that knows them; here "
+        "at the method's own empirical robustness, between 95 and 100 % (below 95 % at 95 %). The "
+        "price is the method's distance over it. All are of the people for whom the method has a "
+        "valid answer and the limit was found.",
+        (
+            METHOD,
+            (Heading("People"), lambda row: int(row["people"])),
+            (Heading("Emp. robust.", "↑", short="Robust"), _measured("empirical_robustness", 1)),
+            (Heading("Distance", "↓"), _measured("distance", 3)),
+            (Heading("Limit"), _measured("limit", 3)),
+            (Heading("Price over the limit", "↓", short="Price"), _measured("price", 2)),
+        ),
+        by_dataset=True,
+        sd="price_std",
+    ),
     "certified": Kind(
         "Certified by the method itself (%)",
         "Requests whose counterfactual the method itself certifies (%): {over}. A certificate is "
@@ -257,6 +275,6 @@ KINDS = {
     ),
 }
 ON_SCREEN = (
-    "full_results", "family_results", "advice", "change_magnitude", "dataset_summary",
+    "full_results", "family_results", "price", "advice", "change_magnitude", "dataset_summary",
     "generation_seconds",
 )  # fmt: skip

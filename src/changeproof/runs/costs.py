@@ -36,6 +36,8 @@ OWN_SECONDS_PER_REQUEST = {
     "robx-robust": 0.5,
 }
 OWN_FIT = 0.2
+# Per request; where not every row can be told; with a model that is not ours.
+LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 # Models that methods train for themselves.
@@ -67,6 +69,17 @@ def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> flo
     return cost
 
 
+def limit_cost(
+    task: Task, learner: Learner, families: Iterable[str], asked: int, realisable: bool
+) -> float:
+    """Return what it takes to look for the limit; models that are not kept are made again."""
+    if learner.stores_models:
+        return 0.1 + asked * (REALISABLE_LIMIT if realisable else LIMIT)
+    made = sum(bank_cost(task, learner, family) for family in families)
+    return made + asked * OWN_LIMIT
+
+
 def expected_seconds(pieces: Iterable[Piece], fit: float = OWN_FIT) -> float:
     """Return what pieces take together, knowing perhaps what it takes to train a model."""
-    return sum(piece.cost * (fit / OWN_FIT if piece.kind is Kind.BANK else 1.0) for piece in pieces)
+    trained = (Kind.BANK, Kind.LIMIT)
+    return sum(piece.cost * (fit / OWN_FIT if piece.kind in trained else 1.0) for piece in pieces)

@@ -68,7 +68,8 @@ class _Kits:
 
     def of(self, piece: Piece) -> Ingredients:
         run, given = self.run, self._given
-        asked = run.families.values() if piece.method and not piece.family else ()
+        # Methods are told what the families reserve; the limit may have to make their models.
+        asked = () if piece.family or piece.kind is Kind.BASE else run.families.values()
         return Ingredients(
             given(run.tasks[piece.dataset]),
             given(run.learner),

@@ -15,6 +15,7 @@ class Kind(StrEnum):
     TUNING = "tuning"
     COUNTERFACTUALS = "counterfactuals"
     SURVIVAL = "survival"
+    LIMIT = "limit"
 
 
 # Tables are kept as Parquet, models and arrays as safetensors.

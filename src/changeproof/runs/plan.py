@@ -87,6 +87,9 @@ class Plan(BaseModel):
     realisable
         Whether people are only told what they can do: one category, whole steps, inside the
         range, and no change that the dataset forbids. If not, answers are tested as published.
+    limit
+        Whether to look for the limit as well: how far people would have to go at least for a
+        change that the changed models accept, found by a search that knows them.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
     left_out
@@ -105,6 +108,7 @@ class Plan(BaseModel):
     grid: dict[str, tuple[Any, ...]] | None = None
     replacements: tuple[str, ...] | None = None
     realisable: bool = False
+    limit: bool = False
     counterfactuals: dict[str, str] = Field(default_factory=dict)
     left_out: dict[str, str] = Field(default_factory=dict)
 
@@ -177,13 +181,15 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
         "methods": builtin_method_names(),
         "base_seeds": (2026,),
         "factuals": 25,
+        "limit": True,
     },
-    "paper": dict,
+    "paper": lambda: {"limit": True},
     "recourse": lambda: {
         "datasets": tuple(name for name in dataset_names() if name not in paper_datasets()),
         "methods": builtin_method_names(),
         "factuals": 100,
         "realisable": True,
+        "limit": True,
     },
 }
 

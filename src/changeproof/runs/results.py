@@ -13,6 +13,7 @@ import pandas as pd
 from changeproof.changes.bank import Bank
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
+from changeproof.evaluation.limit import Limit
 from changeproof.methods.method import Counterfactuals
 from changeproof.model import Booleans
 from changeproof.networks.network import Network
@@ -29,6 +30,9 @@ from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun, resolve
 from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
+
+# What tables call all families together.
+ALL_FAMILIES = "all"
 
 
 class Answered(NamedTuple):
@@ -102,6 +106,12 @@ class StoredResults:
         return [key for key in self._bases if counts.get(key, 0) == len(self.plan.families)]
 
     @cached_property
+    def limits(self) -> list[tuple[str, int]]:
+        """The base models, by dataset and seed, whose people have a limit."""
+        done = {(piece.dataset, piece.base_seed) for piece in self._whole(Kind.LIMIT)}
+        return [key for key in self._bases if key in done]
+
+    @cached_property
     def tunings(self) -> list[tuple[str, str]]:
         """Datasets and methods with a table of tuning scores."""
         done = {(piece.dataset, piece.method) for piece in self._whole(Kind.TUNING)}
@@ -168,6 +178,11 @@ class StoredResults:
             parts = [arrays_from_bytes(self._store.load(piece))["survived"] for piece in pieces]
             self._survived[key] = np.concatenate(parts, axis=1)
         return self._survived[key]
+
+    def limit(self, dataset: str, base_seed: int) -> Limit:
+        """Return how far the people of a base model would have to go at least, as was found."""
+        arrays = arrays_from_bytes(self._store.load(self._piece(Kind.LIMIT, dataset, base_seed)))
+        return Limit(arrays["row_id"], arrays["rows"])
 
     @property
     def timings(self) -> pd.DataFrame:

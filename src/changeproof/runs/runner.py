@@ -21,6 +21,8 @@ from changeproof.runs.timings import Session, log_piece, log_session, piece_effo
 from changeproof.workers.warm_up import warm_up
 
 FAILED = "failed in this run"
+# What is nobody's, in words.
+ALONE = {Kind.BASE: "base model", Kind.LIMIT: "search for the limit"}
 # Starting worker processes and ending them takes as long as two of them save on so many seconds.
 WORTH_WORKERS = 6.0
 
@@ -43,11 +45,11 @@ class PieceFailedError(RuntimeError):
     def summary(self) -> list[str]:
         """One line per method, family or kind: what failed how often, and its first error."""
         lines = []
-        alike: dict[tuple[str, str], list[Finished]] = {}
+        alike: dict[tuple[Kind, str], list[Finished]] = {}
         for item in self.failures:
-            alike.setdefault((item.piece.kind.value, item.piece.whose), []).append(item)
+            alike.setdefault((item.piece.kind, item.piece.whose), []).append(item)
         for (kind, whose), items in alike.items():
-            what = f"{kind} of {whose}" if whose else f"{kind} model"
+            what = f"{kind} of {whose}" if whose else ALONE[kind]
             times = f" ({len(items)} times)" if len(items) > 1 else ""
             lines.append(f"{what} failed{times}: {items[0].error}")
         return lines
@@ -122,7 +124,8 @@ def take_inventory(plan: Plan, folder: str | Path) -> Inventory:
 def finished_part(run: ResolvedRun, store: Store) -> ResolvedRun | None:
     """Return the run with those methods and families only that are done everywhere.
 
-    None if a base model is missing, or if there is no method or no family left.
+    Without the limit, too, if that is not. None if a base model is missing, or if there is no
+    method or no family left.
     """
     undone = [piece for piece in run.pieces if store.path(piece) is None]
     if any(piece.kind is Kind.BASE for piece in undone):
@@ -130,6 +133,8 @@ def finished_part(run: ResolvedRun, store: Store) -> ResolvedRun | None:
     lost = {piece.family for piece in undone if piece.kind is Kind.BANK}
     lost |= {piece.method for piece in undone if piece.family not in lost}
     part = run.without(dict.fromkeys(sorted(lost - {""}), FAILED))
+    if any(piece.kind is Kind.LIMIT and store.path(piece) is None for piece in part.pieces):
+        part = part.without_limit(FAILED)
     return part if part.methods and part.families else None
 
 
@@ -190,7 +195,9 @@ def _warmed_up(pieces: list[Piece], jobs: int) -> float:
     """Start workers, have them compile what these pieces need, and return the seconds."""
     began = time.perf_counter()
     realisable = any(piece.realisable for piece in pieces)
-    warm_up({piece.method for piece in pieces}, jobs=jobs, realisable=realisable)
+    limit = any(piece.kind is Kind.LIMIT for piece in pieces)
+    methods = {piece.method for piece in pieces}
+    warm_up(methods, jobs=jobs, realisable=realisable, limit=limit)
     return time.perf_counter() - began
 
 

@@ -16,11 +16,11 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
+from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.plan import Plan
-from changeproof.runs.results import StoredResults
+from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
 FOLDER = "tables"
-ALL_FAMILIES = "all"
 WHERE = ["dataset", "method", "family"]
 SUMMARY = [
     "dataset", "observations", "features", *PARTS,
@@ -52,6 +52,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "generation_seconds": _generation_seconds(results),
         "certified": _certified(results),
         **advice_tables(results),
+        **limit_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,

@@ -29,6 +29,7 @@ NAMES = {
     Kind.TUNING: "tuning",
     Kind.COUNTERFACTUALS: "counterfactuals",
     Kind.SURVIVAL: "survival",
+    Kind.LIMIT: "limit",
 }
 
 

@@ -18,11 +18,12 @@ from changeproof.changes.magnitude import change_magnitudes
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
+from changeproof.evaluation.limit import find_limit, to_be_asked
 from changeproof.evaluation.survival import survival
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Model, Stack
-from changeproof.models.learner import Learner
+from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.runs.content import (
@@ -180,6 +181,25 @@ def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]
     return Made(arrays_to_bytes({"row_id": answers.row_ids, "survived": survived}))
 
 
+def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Look for the limit of the people of a base model, with all changed models at hand."""
+    base_piece, *banks = piece.inputs
+    base = _base(base_piece, using, inputs)
+    context = _context(piece, base, using)
+    families = {family.name: family for family in using.families}
+    stacks = []
+    for bank in banks:
+        stack = models_from_bytes(inputs[bank.fingerprint]).stack
+        stacks.append(_bank(base, families[bank.family]).stack if stack is None else stack)
+    models = [stack[place] for stack in stacks for place in range(len(stack))]
+    people = _factuals(piece, context)
+    asked = to_be_asked(context.model, people.rows)
+    sizes = [len(stack) for stack in stacks]
+    rows = people.rows[asked]
+    found = find_limit(using.task, context.model, stacked(models), sizes, rows, context.actions)
+    return Made(arrays_to_bytes({"row_id": people.row_ids[asked], "rows": found}))
+
+
 @lru_cache(maxsize=32)
 def _kept_answers(content: bytes, feature_names: tuple[str, ...]) -> Counterfactuals:
     """Return a method's answers; they are put to one family after the other."""
@@ -208,4 +228,5 @@ _WORK: dict[Kind, Callable[[Piece, Ingredients, Mapping[str, bytes]], Made]] = {
     Kind.TUNING: _make_tuning,
     Kind.COUNTERFACTUALS: _make_answers,
     Kind.SURVIVAL: _make_survival,
+    Kind.LIMIT: _make_limit,
 }

@@ -12,22 +12,26 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import Task
+from changeproof.evaluation.limit import find_limit
 from changeproof.methods import get_method
 from changeproof.methods.method import Context, Factuals
 from changeproof.networks.network import Network
+from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.references import parsed
 from changeproof.workers.execution import execute
 
-NETWORKS = "networks"
+NETWORKS, LIMIT = "networks", "limit"
 # Methods with kernels of their own, those that take longest to compile first.
 COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce", "quorum")
 
 
-def warm_up(methods: Iterable[str], *, jobs: int, realisable: bool = False) -> None:
+def warm_up(
+    methods: Iterable[str], *, jobs: int, realisable: bool = False, limit: bool = False
+) -> None:
     """Compile what networks and these methods need; next to nothing when that is cached.
 
-    If people are only told what they can do, methods have more kernels.
+    If people are only told what they can do, methods have more kernels. The limit has its own.
     """
     if jobs == 1:
         return  # one process compiles what it needs when it needs it
@@ -35,6 +39,7 @@ def warm_up(methods: Iterable[str], *, jobs: int, realisable: bool = False) -> N
     chosen = [name for name in COMPILED_METHODS if name in names]
     first = [name for name in chosen if name == COMPILED_METHODS[0]]
     work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
+    work += [LIMIT] * limit
     each = [(name, realisable) for name in work]
     for _ in execute(compile_kernels, each, workers=jobs):
         pass
@@ -55,6 +60,10 @@ def compile_kernels(whose: tuple[str, bool]) -> None:
     rows, ids = task.rows("test"), task.row_ids("test")
     adverse = np.flatnonzero(~network.favourable(rows))[:2]
     context = Context(task, network, 0, actions=task.actions if realisable else None)
+    if name == LIMIT:
+        bank = NetworkStack.of([network, network])
+        find_limit(task, network, bank, [2], rows[adverse], context.actions)
+        return
     get_method(name)().fit(context).generate(Factuals(ids[adverse], rows[adverse]))
 
 

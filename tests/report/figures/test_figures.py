@@ -287,6 +287,25 @@ def test_the_pale_line_joins_the_frontier() -> None:
     assert line.get_xydata().tolist() == [[1.0, 50.0], [2.0, 80.0], [3.0, 100.0]]
 
 
+def test_the_limit_is_a_line_of_its_own(paper: dict[str, pd.DataFrame]) -> None:
+    rows = [
+        (dataset, family, share, far + (family != "all") * 9.0)
+        for dataset, far in (("heloc", 0.4), ("diabetes", 5.0))
+        for family in ("all", "bootstrap")
+        for share, far in ((100, far), (99, 0.9 * far), (95, 0.8 * far))
+    ]
+    limit = pd.DataFrame(rows, columns=["dataset", "family", "share", "distance_mean"])
+    figure = distance_tradeoff(paper["full_results"], limit=limit)
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    line = panels["HELOC"].lines[-1].get_xydata()
+    np.testing.assert_allclose(line, [[0.32, 95], [0.36, 99], [0.4, 100]])
+    assert panels["Diabetes"].get_xlim()[1] > 5
+    said = " ".join(drawn(figure).split())
+    assert "No method can be left of this line, as far as a search that knows the" in said
+    assert cut_off(figure) < HAIR
+    assert "the limit" not in drawn(distance_tradeoff(paper["full_results"]))
+
+
 @pytest.mark.parametrize("name", ["robustness", "decomposition", "tradeoff"])
 def test_settings_are_drawn_behind_the_name(name: str) -> None:
     methods = ["rbr(delta=0.1)", "rbr(delta=0.2)"]

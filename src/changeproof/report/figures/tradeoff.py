@@ -15,6 +15,7 @@ from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.names import in_order, method_name
 from changeproof.report.scores import frontier
+from changeproof.runs.results import ALL_FAMILIES
 
 LEFT = 0.42
 FOOT = 0.32
@@ -23,12 +24,18 @@ LONGEST_NAME = 1.3
 SHAPE = 0.85
 ROBUSTNESS = "empirical robustness (%)"
 DISTANCE = "distance (typical deviations per feature)"
+LEAST = ["dataset", "share", "distance_mean"]
+LIMIT = (
+    "Short black line: the limit at 95, 99 and 100 %. No method can be left of this line, as far "
+    "as a search that knows the changes could find."
+)
 
 
 @for_print
 def distance_tradeoff(
     full_results: pd.DataFrame,
     *,
+    limit: pd.DataFrame | None = None,
     datasets: Sequence[str] | None = None,
     columns: int = 2,
     width: float = WIDTH,
@@ -37,7 +44,7 @@ def distance_tradeoff(
 
     Thin lines span one standard deviation over base models to each side; a pale line joins the
     methods that no other beats in both. The parameters are those of `robustness_heat_map`, for
-    the table of full results.
+    the table of full results. The table `limit`, if there is one, is drawn as a short black line.
     """
     methods = in_order(full_results["method"])
     marks = method_marks(methods)
@@ -47,11 +54,14 @@ def distance_tradeoff(
     grid = Grid(names, columns, LEFT, GAP, panel_width, min(panel_width * SHAPE, 1.7), TICKS)
     shown = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
     key = [(marks[method], shown[method]) for method in methods]
-    note = undefined_note(full_results, names)
+    least = pd.DataFrame(columns=LEAST) if limit is None else limit[limit["family"] == ALL_FAMILIES]
+    notes = [undefined_note(full_results, names), LIMIT if len(least) else ""]
+    note = "\n".join(filter(None, notes))
     sheet = Sheet(width, grid.depth + FOOT - TICKS, key, note)
     lowest = axis_start(full_results["empirical_robustness_mean"], room=2)
     for name, axes, first, _ in sheet.panels(grid):
         _draw_panel(axes, full_results[full_results["dataset"] == name], marks)
+        _draw_limit(axes, least[least["dataset"] == name])
         axes.set_ylim(lowest, 102)
         axes.set_yticks(np.arange(lowest, 101, 20))
         axes.tick_params(labelleft=first)
@@ -60,6 +70,20 @@ def distance_tradeoff(
     sheet.figure.text((LEFT + width) / 2 / width, 1 - depth, DISTANCE, ha="center", va="top")
     sheet.figure.text(EDGE / width, 1 - depth / 2, ROBUSTNESS, rotation=90, ha="left", va="center")
     return sheet.figure
+
+
+def _draw_limit(axes: Axes, least: pd.DataFrame) -> None:
+    points = least.dropna(subset=["distance_mean"]).sort_values("share")
+    if points.empty:
+        return
+    axes.plot(
+        points["distance_mean"], points["share"],
+        color="#000000", linewidth=1.0, marker="o", markersize=1.6, markeredgewidth=0,
+        clip_on=False, zorder=5,
+    )  # fmt: skip
+    farthest = points["distance_mean"].max()
+    if farthest > axes.get_xlim()[1]:
+        axes.set_xlim(0, 1.06 * farthest)
 
 
 def _draw_panel(axes: Axes, results: pd.DataFrame, marks: dict[str, Mark]) -> None:

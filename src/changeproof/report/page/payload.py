@@ -13,6 +13,7 @@ from changeproof.evaluation.metrics import METRICS
 from changeproof.report import names, words
 from changeproof.report.page.advice import advice
 from changeproof.report.page.guarantees import guarantees
+from changeproof.report.page.limit import limit, limit_words
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import people, templates
 from changeproof.report.page.provenance import provenance
@@ -49,10 +50,11 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         # How many base models stand behind each dataset and method.
         "finished": [[int(behind.get((d, m), 0)) for m in plan.methods] for d in plan.datasets],
         "price": [frontier_of(families[0], "empirical_robustness") for families in table],
+        "limit": limit(tables, plan),
         "words": {
             "heat": words.heat_map_words(table, plan),
             "hidden": words.hidden_words(table, plan),
-            "price": words.price_words(table, plan),
+            "price": words.price_words(table, plan) + limit_words(tables),
         },
         "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
         "guarantees": guarantees(tables, plan, results),

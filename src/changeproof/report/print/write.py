@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -61,6 +62,8 @@ def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
     """Yield figures by name; more than one where the datasets do not fit into a column."""
     for name, (source, draw) in PANELS.items():
         table = tables.get(source, pd.DataFrame())
+        if name == "tradeoff":
+            draw = partial(draw, limit=tables.get("limit"))
         if len(table):
             for place, figure in enumerate(_columns(draw, table, in_order(table["dataset"]))):
                 yield f"{name}-{place + 1}" if place else name, figure

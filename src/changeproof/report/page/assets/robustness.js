@@ -87,16 +87,35 @@ page.section("price", (body) => {
   if (defined.length === 0) {
     return page.say(body, "The base model accepts no CFE yet, so there is no price.");
   }
+  const { limit } = data;
   const figure = page.figure(body, "price", "Empirical robustness against distance",
     "Means over base models, among CFEs that the base model accepts. The pale line joins the " +
-    "methods that no other beats. Up and to the left is better.",
+    "methods that no other beats. Up and to the left is better." + (limit === null ? "" :
+      " The short dark line is the limit, at 95, 99 and 100 %. No method can be left of this line, as " +
+      "far as a search that knows the changes could find. It asks every person's CFE to hold in " +
+      "that share of the changed models."),
     { extra: page.legend(page.methods) });
+  const priceOf = (dataset, method) => limit?.prices[dataset][method] ?? [null, null];
+  const over = (dataset, method) => {
+    const price = priceOf(dataset, method)[1];
+    return price === null ? "" : `<br>${price.toFixed(2)} times the limit`;
+  };
+  // Where the limit was found, at which distance which share of the changed models accepts.
+  const curve = (dataset) => (limit?.curves[dataset] ?? []).length === 0 ? [] : [{
+    ...page.line(limit.curves[dataset].map(([far]) => far),
+      limit.curves[dataset].map(([, share]) => share),
+      { width: 2, color: page.colour("text") }),
+    mode: "lines+markers", marker: { size: 5, color: page.colour("text") }, hoverinfo: "text",
+    text: limit.curves[dataset].map(([far, share]) =>
+      `<b>Limit</b><br>${share} % at distance ${far.toFixed(2)}`), cliponaxis: false,
+  }];
   const draw = (dataset) => {
     const [robust, far] = metrics.map((metric) => page.spreadsOf(metric, dataset));
     const kept = data.price[dataset];
     const known = page.methods.map((_, method) => method)
       .filter((method) => far[method][0] !== null);
-    const highest = Math.max(...known.map((method) => far[method][0]));
+    const highest = Math.max(...known.map((method) => far[method][0]),
+      ...(limit?.curves[dataset] ?? []).map(([distance]) => distance));
     const lowest = Math.min(...known.map((method) => robust[method][0]));
     return {
       data: [
@@ -105,20 +124,24 @@ page.section("price", (body) => {
         ...known.map((method) => page.points([far[method][0]], [robust[method][0]],
           { ...page.mark(method), size: 12, line: { width: 1, color: page.colour("surface") } },
           [`<b>${page.plain(page.methods[method])}</b><br>robustness ` +
-            `${page.spread(robust[method], 1, " %")}<br>distance ${page.spread(far[method], 2)}`],
+            `${page.spread(robust[method], 1, " %")}<br>distance ${page.spread(far[method], 2)}` +
+            over(dataset, method)],
           { cliponaxis: false })),
+        ...curve(dataset),
       ],
       xaxis: page.axis({ range: [0, highest * 1.08], title: { text: "distance", standoff: 6 } }),
       yaxis: page.axis({ range: [Math.max(-4, lowest - 8), 105], ticksuffix: " %" }),
     };
   };
-  const onFrontier = ([dataset, method]) =>
-    data.price[data.datasets.indexOf(dataset)].includes(data.methods.indexOf(method));
+  const places = ([dataset, method]) =>
+    [data.datasets.indexOf(dataset), data.methods.indexOf(method)];
+  const onFrontier = (row) => data.price[places(row)[0]].includes(places(row)[1]);
   figure.show({
     words: data.words.price, texts: 2,
-    columns: ["dataset", "method", ...page.spreadColumns(metrics), "frontier"],
-    rows: () => page.scoreRows(metrics, [0])
-      .map((row) => [...row, onFrontier(row) ? "yes" : "no"]),
+    columns: ["dataset", "method", ...page.spreadColumns(metrics), "frontier",
+      ...(limit === null ? [] : ["limit", "price"])],
+    rows: () => page.scoreRows(metrics, [0]).map((row) => [...row, onFrontier(row) ? "yes" : "no",
+      ...(limit === null ? [] : priceOf(...places(row)))]),
     panels: page.panels(defined, 330, draw),
   });
 });

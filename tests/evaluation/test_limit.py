@@ -1,0 +1,194 @@
+"""The limit: exact where there is a closed form, and everywhere what it says it is."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from changeproof import Network, NetworkStack, Task, TrainingData, TrainingRecipe, train
+from changeproof.evaluation.limit import PERCENTS, find_limit, may_fail, to_be_asked
+from changeproof.model import Floats
+from changeproof.models.find import find_learner
+from changeproof.models.learner import ModelStack
+from realisable import asked, loans_task
+
+Case = tuple[Task, Network, NetworkStack, Floats]
+
+
+def linear(weights: Floats, bias: float) -> Network:
+    return Network((weights[None].astype(np.float32),), (np.array([bias], np.float32),))
+
+
+def exact(task: Task, networks: list[Network], person: Floats) -> float:
+    """Return how far the nearest point is that linear networks accept: a linear programme."""
+    units = np.eye(len(person))
+    weights = task.distances(np.zeros_like(units), units)
+    low, high = task.training_range
+    slopes = np.array([network.weights[0][0] for network in networks], dtype=float)
+    logits = np.array([network.logits(person[None])[0] for network in networks])
+    up, down = np.maximum(high - person, 0.0), np.maximum(person - low, 0.0)
+    done = linprog(
+        np.tile(weights, 2),
+        A_ub=np.hstack([-slopes, slopes]),
+        b_ub=logits,
+        bounds=[(0.0, room) for room in (*up, *down)],
+    )
+    return float(done.fun) if done.status == 0 else np.nan
+
+
+@pytest.fixture(scope="module")
+def straight(small_task: Task) -> Case:
+    """A linear base network, 20 that differ from it a little, and people."""
+    generator = np.random.default_rng(3)
+    centre = np.array([1.0, 0.5, -1.0, 0.2, 0.7])
+    changed = [
+        linear(centre + generator.normal(size=5) / 2, -generator.uniform()) for _ in range(20)
+    ]
+    base, rows = linear(centre, -0.5), small_task.rows("test")
+    people = rows[to_be_asked(base, rows)][:12]
+    return small_task, base, NetworkStack.of(changed), people
+
+
+@pytest.fixture(scope="module")
+def curved(small_task: Task, small_network: Network) -> Case:
+    """The small base network, two families of 25 networks trained anew, and people."""
+    recipes = [TrainingRecipe(initialisation_seed=seed, max_epochs=30) for seed in range(50)]
+    rows = small_task.rows("test")
+    people = rows[to_be_asked(small_network, rows)][:8]
+    return small_task, small_network, train(recipes, TrainingData.of(small_task)).stack, people
+
+
+def limit_of(case: Case) -> Floats:
+    task, base, bank, people = case
+    return find_limit(task, base, bank, [len(bank) // 2] * 2, people)
+
+
+def distances(case: Case, rows: Floats) -> Floats:
+    task, *_, people = case
+    return np.array([[task.distances(people, each) for each in some] for some in rows])
+
+
+def test_shares_are_rounded_to_what_may_fail() -> None:
+    assert [may_fail(percent, 25) for percent in PERCENTS] == [0, 0, 1]
+    assert [may_fail(percent, 200) for percent in PERCENTS] == [0, 2, 10]
+
+
+def test_all_linear_networks_is_a_linear_programme(straight: Case) -> None:
+    task, base, bank, people = straight
+    found = distances(straight, limit_of(straight))
+    for i, person in enumerate(people):
+        expected = exact(task, [base, *bank], person)
+        assert found[0, 0, i] == pytest.approx(expected, rel=1e-5, nan_ok=True)
+        for family, part in enumerate((list(bank)[:10], list(bank)[10:])):
+            expected = exact(task, [base, *part], person)
+            assert found[1 + family, 0, i] == pytest.approx(expected, rel=1e-5, nan_ok=True)
+
+
+def test_one_that_may_fail_is_never_the_base_network(straight: Case) -> None:
+    task, base, bank, people = straight
+    found = distances(straight, limit_of(straight))[0]
+    for person, all_of_them, most in zip(people[:4], found[0], found[2], strict=False):
+        without = [list(some) for some in combinations(bank, len(bank) - 1)]
+        best = min(exact(task, [base, *some], person) for some in without)
+        # Which network to leave is guessed from step to step; no guess can beat the best.
+        assert best * (1 - 1e-5) <= most <= all_of_them + 1e-9
+    # A base network so strict that leaving it out would be best.
+    strict = linear(base.weights[0][0].astype(float), -1.5)
+    rows = find_limit(task, strict, bank, [10, 10], people)
+    there = np.isfinite(rows).all(axis=3)
+    assert there.any() and strict.favourable(rows[there]).all()
+
+
+@pytest.mark.parametrize("name", ["straight", "curved"])
+def test_it_survives_what_it_says_and_is_shorter_for_less(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    case: Case = request.getfixturevalue(name)
+    task, base, bank, people = case
+    rows, half = limit_of(case), len(bank) // 2
+    low, high = task.training_range
+    parts = [slice(0, 2 * half), slice(0, half), slice(half, 2 * half)]
+    for some, part in zip(rows, parts, strict=True):
+        for percent, each in zip(PERCENTS, some, strict=True):
+            there = np.isfinite(each).all(axis=1)
+            assert there.mean() > 0.8
+            assert base.favourable(each[there]).all()
+            accepted = bank.favourable(each[there])[part]
+            assert ((~accepted).sum(axis=0) <= may_fail(percent, len(accepted))).all()
+            assert (each[there] >= np.minimum(low, people[there]) - 1e-9).all()
+            assert (each[there] <= np.maximum(high, people[there]) + 1e-9).all()
+    far = distances(case, rows)
+    ends = np.where(np.isnan(far), np.inf, far)
+    assert (ends[:, 1:] <= ends[:, :-1] + 1e-9).all()
+    assert (ends[1:, 0] <= ends[0, 0] + 1e-9).all()
+
+
+def test_people_do_not_see_each_other(curved: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, base, bank, people = curved
+    together = limit_of(curved)
+    backwards = limit_of((task, base, bank, people[::-1]))
+    np.testing.assert_array_equal(backwards[:, :, ::-1], together)
+    monkeypatch.setattr("changeproof.evaluation.limit.PEOPLE_AT_ONCE", 3)
+    np.testing.assert_array_equal(limit_of(curved), together)
+
+
+def test_only_who_is_rejected_has_a_limit(small_task: Task, small_network: Network) -> None:
+    rows = small_task.rows("test")[:30].copy()
+    rows[0] = np.nan
+    expected = ~small_network.favourable(rows[1:])
+    np.testing.assert_array_equal(to_be_asked(small_network, rows), [False, *expected])
+
+
+def test_without_gradients_it_is_not_far_from_the_linear_programme(straight: Case) -> None:
+    task, base, bank, people = straight
+    models = ModelStack(bank)
+    rows = find_limit(task, base, models, [20], people)
+    far = distances(straight, rows)
+    for i, person in enumerate(people):
+        least = exact(task, [base, *bank], person)
+        assert np.isnan(least) or least <= far[0, 0, i] <= 1.5 * least + 0.02
+    there = np.isfinite(rows[0, 0]).all(axis=1)
+    assert bank.favourable(rows[0, 0, there]).all()
+
+
+def test_realisable_runs_have_realisable_limits() -> None:
+    task = loans_task(most_changes=2)
+    context, people = asked(task, 6)
+    learner = find_learner("mlp")
+    bank = learner.train([TrainingRecipe(initialisation_seed=seed) for seed in range(20)], task)
+    rows = find_limit(task, context.model, bank, [20], people.rows, task.actions)
+    free = find_limit(task, context.model, bank, [20], people.rows)
+    found = np.isfinite(rows).all(axis=3)
+    assert found.any(axis=(0, 1)).sum() >= 4
+    for place, percent in enumerate(PERCENTS):
+        some, each = found[0, place], rows[0, place]
+        assert task.actions.realisable(people.rows[some], each[some]).all()
+        assert context.model.favourable(each[some]).all()
+        rejected = (~bank.favourable(each[some])).sum(axis=0)
+        assert (rejected <= may_fail(percent, 20)).all()
+        longer = task.distances(people.rows, each) >= task.distances(people.rows, free[0, place])
+        assert longer[some].all()
+
+
+def test_an_estimator_has_a_limit(small_task: Task) -> None:
+    learner = find_learner("sklearn:LogisticRegression")
+    weights = np.random.default_rng(0).integers(0, 3, (6, len(small_task.split.train) + 40))
+    recipes = [TrainingRecipe(initialisation_seed=seed) for seed in range(1)]
+    base = learner.train(recipes, small_task)[0]
+    bank = learner.train(
+        [
+            TrainingRecipe(initialisation_seed=0, row_weights=tuple(each.tolist()))
+            for each in weights
+        ],
+        small_task,
+    )
+    test = small_task.rows("test")
+    people = test[to_be_asked(base, test)][:5]
+    rows = find_limit(small_task, base, bank, [3, 3], people)
+    assert np.isfinite(rows).all()
+    assert bank.favourable(rows[0, 0]).all() and base.favourable(rows[0, 0]).all()
+    one = find_limit(small_task, base, bank, [3, 3], people[2:3])
+    np.testing.assert_array_equal(one[:, :, 0], rows[:, :, 2])
