@@ -65,7 +65,7 @@ def test_run_show_status_and_go_on(tmp_path: Path) -> None:
     assert (tmp_path / "mine/report/index.html").exists()
     again = call("run", "--out", "mine", "--jobs", "1", cwd=tmp_path)
     assert again.returncode == 0
-    assert "18 pieces are done already, 0 to do" in again.stderr
+    assert "19 pieces are done already, 0 to do" in again.stderr
     shown = call("show", "mine", cwd=tmp_path)
     assert shown.returncode == 0
     assert "Diabetes" in shown.stdout

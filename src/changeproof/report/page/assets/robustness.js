@@ -91,9 +91,9 @@ page.section("price", (body) => {
   const figure = page.figure(body, "price", "Empirical robustness against distance",
     "Means over base models, among CFEs that the base model accepts. The pale line joins the " +
     "methods that no other beats. Up and to the left is better." + (limit === null ? "" :
-      " The short dark line is the limit, at 95, 99 and 100 %. No method can be left of this line, as " +
-      "far as a search that knows the changes could find. It asks every person's CFE to hold in " +
-      "that share of the changed models."),
+      " The short line with dots is the limit, at 95, 99 and 100 %. No method can be left of " +
+      "this line, as far as a search that knows the changes could find. It asks every person's " +
+      "CFE to hold in that share of the changed models."),
     { extra: page.legend(page.methods) });
   const priceOf = (dataset, method) => limit?.prices[dataset][method] ?? [null, null];
   const over = (dataset, method) => {
