@@ -31,6 +31,26 @@ from numpy._core import _multiarray_umath as numpy_core
 HOST = "host"
 # How long things took is not part of what is promised; the last is not a run's but `compare`'s.
 NOT_COMPARED = {"generation_seconds.csv", "timings.csv", "paper_comparison.csv"}
+# y += x, which can be done as many numbers at a time as fit into a vector.
+LOOP = """
+define void @add(ptr noalias %x, ptr noalias %y, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %from = getelementptr float, ptr %x, i64 %i
+  %to = getelementptr float, ptr %y, i64 %i
+  %one = load float, ptr %from
+  %other = load float, ptr %to
+  %sum = fadd float %one, %other
+  store float %sum, ptr %to
+  %next = add i64 %i, 1
+  %done = icmp eq i64 %next, %n
+  br i1 %done, label %out, label %loop
+out:
+  ret void
+}
+"""
 
 
 def targets() -> dict[str, dict[str, str]]:
@@ -74,6 +94,34 @@ def _vectors(name: str, features: str) -> dict[str, str]:
     return {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
 
 
+def kernels_are_the_hosts(settings: dict[str, str]) -> bool:
+    """Return whether the compiler makes the same of a loop as for the host.
+
+    Between names and features that differ in nothing but the preferred width of vectors, one loop
+    that can be turned into vector instructions tells: it is as wide as the compiler prefers.
+    """
+    name, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    asked = settings.get("NUMBA_CPU_NAME", name), settings.get("NUMBA_CPU_FEATURES", features)
+    without_widths = ",".join(word for word in asked[1].split(",") if "prefer-" not in word)
+    if (asked[0], without_widths) != (name, features):
+        return False
+    return assembly(*asked) == assembly(name, features)
+
+
+def assembly(name: str, features: str) -> str:
+    """Compile a loop, with all optimisations, for a processor."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    target = binding.Target.from_triple(binding.get_default_triple())
+    machine = target.create_target_machine(cpu=name, features=features, opt=3)
+    module = binding.parse_assembly(LOOP)
+    builder = binding.create_pass_builder(
+        machine, binding.create_pipeline_tuning_options(speed_level=3)
+    )
+    builder.getModulePassManager().run(module, builder)
+    return str(machine.emit_assembly(module))
+
+
 def run_as(
     target: str,
     preset: str,
@@ -82,10 +130,20 @@ def run_as(
     jobs: int,
     publish: bool,
     name: str = "run",
+    kernels: Path | None = None,
     **changes: Any,
 ) -> None:
-    """Run a preset as if on another processor, with a cache of compiled kernels of its own."""
-    environment = {**os.environ, **targets()[target], "NUMBA_CACHE_DIR": str(folder / "kernels")}
+    """Run a preset as if on another processor, with a cache of compiled kernels of its own.
+
+    The cache is in `kernels`, or in `folder`. A target whose kernels are the host's uses those of
+    the host: to compile the same once more would show nothing.
+    """
+    settings = targets()[target]
+    if kernels_are_the_hosts(settings):
+        settings = {key: value for key, value in settings.items() if not key.startswith("NUMBA_")}
+    else:
+        settings = {**settings, "NUMBA_CACHE_DIR": str(kernels or folder / "kernels")}
+    environment = {**os.environ, **settings}
     code = (
         "import sys; from changeproof import Plan, run; "
         f"plan = Plan.preset({preset!r}, **{changes!r}); "

@@ -107,8 +107,9 @@ def test_a_run_directory_can_be_moved_and_goes_on(audited: Results, tmp_path: Pa
 @pytest.mark.usefixtures("always_workers")
 def test_workers_know_live_models_and_change_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
     plan = {**FEW, "families": ["bootstrap", "label-update"]}
+    more = {"publish": False, **LOANS, **plan}
     runs = [
-        audit(table, tmp_path / str(jobs), model=LogisticRegression(), jobs=jobs, **LOANS, **plan)
+        audit(table, tmp_path / str(jobs), model=LogisticRegression(), jobs=jobs, **more)
         for jobs in (1, 2)
     ]
     for method in plan["methods"]:
@@ -124,9 +125,9 @@ def test_our_networks_by_way_of_any_model_are_the_same(tmp_path: Path) -> None:
         "methods": ["kdtree", "wachter", "rnce", "betarce", "apds"],
         "families": ["bootstrap", "parameter-perturbation", "architecture"],
     }
-    ours = run(Plan.preset("quick", **plan), tmp_path / "ours", jobs=1)
+    ours = run(Plan.preset("quick", **plan), tmp_path / "ours", jobs=1, publish=False)
     others = Plan.preset("quick", **plan, replacements=["sklearn:LogisticRegression"])
-    generic = run(others, tmp_path / "generic", jobs=1)
+    generic = run(others, tmp_path / "generic", jobs=1, publish=False)
     assert generic.plan.left_out == {}
     changed = generic.variants("diabetes", 2026)
     kept = (changed["level"] != "LogisticRegression").to_numpy()
@@ -145,7 +146,8 @@ def test_our_networks_by_way_of_any_model_are_the_same(tmp_path: Path) -> None:
 def test_widths_of_ones_own_change_the_base_network(tmp_path: Path) -> None:
     plan = {"datasets": ["diabetes"], "factuals": 4, "methods": ["kdtree"], "model": "mlp:6,5"}
     families = {"families": ["bootstrap", "architecture"]}
-    results = run(Plan.preset("quick", **plan, **families), tmp_path / "run", jobs=1)
+    plan = Plan.preset("quick", **plan, **families)
+    results = run(plan, tmp_path / "run", jobs=1, publish=False)
     assert results.base_network("diabetes", 2026).hidden == (6, 5)
     shapes = [network.hidden for network in results.bank("diabetes", 2026).stack]
     assert set(shapes[:25]) == {(6, 5)}
@@ -181,7 +183,7 @@ def test_the_id_column_of_the_data_serves_the_counterfactuals_too(
     given = kind_tool(table).rename(columns={"id": "applicant"}).assign(remark="be rich")
     given.to_csv(path, index=False)
     listener, plan = Listener(), {**FEW, "methods": ["kdtree"], "families": ["bootstrap"]}
-    more = {"counterfactuals": {"tool": path}, "observer": listener, "jobs": 1}
+    more = {"counterfactuals": {"tool": path}, "observer": listener, "jobs": 1, "publish": False}
     results = audit(table, tmp_path / "out", model=LOGISTIC, **more, **LOANS, **plan)
     assert results.counterfactuals("data", 2026, "tool").found.all()
     assert listener.notes == ["tool: columns that are not features were ignored: remark"]
@@ -314,6 +316,7 @@ def test_training_that_is_not_deterministic_is_found_out(
 
     plan = {**FEW, "methods": ["kdtree"], "families": ["bootstrap"]}
     learner = FunctionLearner(drifting)
+    plan |= {"publish": False}
     work._model.cache_clear()
     work._trained.cache_clear()
     audit(table, tmp_path / "first", model=learner, jobs=1, **LOANS, **plan)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.processors import HOST, differences, run_as, targets
+from benchmarks.processors import (
+    HOST,
+    assembly,
+    differences,
+    kernels_are_the_hosts,
+    run_as,
+    targets,
+)
 from changeproof import Plan, Results, run
 
 TARGETS = [name for name in targets() if name != HOST] or [HOST]
@@ -24,18 +33,34 @@ ADVICE = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def kernels(target: str, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where kernels for a target stay from one day to the next; new code has them made anew.
+
+    Every target has a folder of its own, so that nobody takes another's for theirs.
+    """
+    if not hasattr(request.config, "cache"):
+        return tmp_path / "kernels"
+    settings = json.dumps(targets()[target], sort_keys=True).encode()
+    return request.config.cache.mkdir("kernels") / hashlib.sha256(settings).hexdigest()[:16]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_piece_is_the_same_on_another_processor(
     target: str,
-    quick_run: Results,
+    kernels: Path,
     tmp_path: Path,
+    request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    run_as(target, "quick", tmp_path, jobs=1, publish=False)
+    run_as(target, "quick", tmp_path, jobs=1, publish=False, kernels=kernels)
+    # Asked for now: another test worker had the time to compute it meanwhile.
+    quick_run: Results = request.getfixturevalue("quick_run")
     assert differences(quick_run.folder, tmp_path / "run") == []
     if target == TARGETS[0]:
         run(Plan.preset("recourse", **ADVICE), tmp_path / "here", jobs=1, publish=False)
-        run_as(target, "recourse", tmp_path, jobs=1, publish=False, name="there", **ADVICE)
+        there = {"name": "there", "kernels": kernels, **ADVICE}
+        run_as(target, "recourse", tmp_path, jobs=1, publish=False, **there)
         assert differences(tmp_path / "here", tmp_path / "there") == []
     record_property("target", target)
 
@@ -48,3 +73,14 @@ def test_a_piece_that_differs_is_named(tmp_path: Path) -> None:
             path.write_bytes(content if name == "changed" else b"0")
     found = differences(tmp_path / "one", tmp_path / "other")
     assert found == ["pieces/changed", "pieces/only here", "pieces/only there"]
+
+
+@pytest.mark.skipif(TARGETS == [HOST], reason="not an x86 processor with AVX2")
+def test_vectors_of_another_width_are_other_kernels() -> None:
+    settings = targets()[TARGETS[0]]
+    narrow = assembly(settings["NUMBA_CPU_NAME"], settings["NUMBA_CPU_FEATURES"])
+    assert "xmm" in narrow and "ymm" not in narrow
+    host = settings["NUMBA_CPU_NAME"], settings["NUMBA_CPU_FEATURES"].replace("+prefer-128-bit", "")
+    assert "ymm" in assembly(host[0], host[1].rstrip(","))
+    assert not kernels_are_the_hosts(settings)
+    assert kernels_are_the_hosts(targets()[HOST])

@@ -13,6 +13,7 @@ from changeproof.errors import BusyError
 from changeproof.runs.directory import claimed
 from changeproof.runs.piece import Piece
 from loans import loans
+from tabled import tabled
 
 FEW: dict[str, Any] = {
     "methods": ["kdtree", "robx-robust"],
@@ -58,16 +59,17 @@ class Meddler(Observer):
 def test_a_run_works_on_the_data_that_it_began_with(tmp_path: Path, jobs: int) -> None:
     path = dataset_file(tmp_path / "data", loans(200))
     plan = Plan.preset("quick", datasets=[path], **FEW)
-    calm = run(plan, tmp_path / "calm", jobs=1)
+    calm = tabled(plan, tmp_path / "calm", jobs=1)
     meddler = Meddler(tmp_path / "data")
-    disturbed = run(plan, tmp_path / "disturbed", jobs=jobs, observer=meddler)
+    disturbed = tabled(plan, tmp_path / "disturbed", jobs=jobs, observer=meddler)
     assert meddler.waves >= 3
     assert numbers(disturbed) == numbers(calm)
 
 
 def test_a_run_is_read_from_its_own_copy_of_the_data(tmp_path: Path) -> None:
     path = dataset_file(tmp_path / "data", loans(200))
-    results = run(Plan.preset("quick", datasets=[path], **FEW), tmp_path / "run", jobs=1)
+    plan = Plan.preset("quick", datasets=[path], **FEW)
+    results = run(plan, tmp_path / "run", jobs=1, publish=False)
     Path(path).unlink()
     again = Results(tmp_path / "run")
     assert again.inventory.complete

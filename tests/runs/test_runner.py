@@ -31,6 +31,7 @@ from changeproof.runs.resolved import resolve
 from changeproof.runs.runner import PieceFailedError, worth_workers
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import Effort, log_piece
+from tabled import tabled
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -66,8 +67,10 @@ class Recorder(Observer):
 
 def test_two_processes_give_the_same_pieces(quick_run: Results, tmp_path: Path) -> None:
     backwards = list(quick_run.plan.methods)[::-1]
-    run(Plan.preset("quick", methods=["wachter", "apds", "kdtree"]), tmp_path, jobs=2)
-    run(Plan.preset("quick", methods=backwards), tmp_path, jobs=2)
+    run(
+        Plan.preset("quick", methods=["wachter", "apds", "kdtree"]), tmp_path, jobs=2, publish=False
+    )
+    tabled(Plan.preset("quick", methods=backwards), tmp_path, jobs=2)
     assert pieces(tmp_path) == pieces(quick_run.folder)
     assert len(pieces(tmp_path)) == len(quick_run.run.pieces)
     assert tables(tmp_path) == tables(quick_run.folder)
@@ -76,7 +79,8 @@ def test_two_processes_give_the_same_pieces(quick_run: Results, tmp_path: Path) 
 def test_equal_runs_with_own_models_have_equal_pieces(tmp_path: Path) -> None:
     asked = {**SMALL, "methods": ["kdtree", "roar-lime"], "families": ["bootstrap"]}
     for name in ("one", "other"):
-        run(Plan.preset("quick", **asked, model="sklearn:GaussianNB"), tmp_path / name, jobs=1)
+        plan = Plan.preset("quick", **asked, model="sklearn:GaussianNB")
+        run(plan, tmp_path / name, jobs=1, publish=False)
     found = pieces(tmp_path / "one")
     assert {name.split("/")[-1].split(".")[0].split("-")[0] for name in found} == {
         "base", "tuning", "counterfactuals", "bank", "survival", "limit",
@@ -148,14 +152,14 @@ FEWER = {**SMALL, "families": ["bootstrap"]}
 
 def test_a_damaged_file_is_named_and_computed_again(tmp_path: Path) -> None:
     plan = Plan.preset("quick", **SMALL)
-    run(plan, tmp_path, jobs=1)
+    tabled(plan, tmp_path, jobs=1)
     expected = tables(tmp_path)
     victim = next((tmp_path / "pieces").rglob("bank-bootstrap*"))
     whole = victim.read_bytes()
     victim.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert list(take_inventory(plan, tmp_path).damaged.values()) == [victim]
     recorder = Recorder()
-    run(plan, tmp_path, jobs=1, observer=recorder)
+    tabled(plan, tmp_path, jobs=1, observer=recorder)
     assert recorder.named == [victim]
     assert [piece.label for piece in recorder.computed] == ["diabetes 2026 bank bootstrap"]
     assert tables(tmp_path) == expected
@@ -163,10 +167,10 @@ def test_a_damaged_file_is_named_and_computed_again(tmp_path: Path) -> None:
 
 
 def test_a_plan_can_grow_in_its_directory(tmp_path: Path) -> None:
-    run(Plan.preset("quick", **SMALL), tmp_path, jobs=1)
+    run(Plan.preset("quick", **SMALL), tmp_path, jobs=1, publish=False)
     recorder = Recorder()
     larger = Plan.preset("quick", **{**SMALL, "families": ["bootstrap", "data-deletion"]})
-    results = run(larger, tmp_path, jobs=1, observer=recorder)
+    results = run(larger, tmp_path, jobs=1, observer=recorder, publish=False)
     kinds = [piece.kind for piece in recorder.computed]
     assert kinds == [Kind.BANK, Kind.LIMIT, Kind.SURVIVAL]
     assert results.plan == larger
@@ -176,7 +180,7 @@ def test_a_plan_can_grow_in_its_directory(tmp_path: Path) -> None:
 def baselines_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The quick preset with the two baselines, in one go."""
     plan = Plan.preset("quick", methods=["kdtree", "wachter"])
-    return run(plan, tmp_path_factory.mktemp("runs") / "baselines", jobs=1)
+    return tabled(plan, tmp_path_factory.mktemp("runs") / "baselines", jobs=1)
 
 
 @pytest.mark.parametrize("moment", [1, 11])
@@ -198,7 +202,7 @@ def test_a_killed_run_goes_on_with_the_same_result(
     kept = len(take_inventory(baselines_run.plan, tmp_path / "r").done)
     assert kept >= moment
     recorder = Recorder()
-    run(baselines_run.plan, tmp_path / "r", jobs=1, observer=recorder)
+    tabled(baselines_run.plan, tmp_path / "r", jobs=1, observer=recorder)
     assert len(recorder.inventory.done) == kept
     assert tables(tmp_path / "r") == tables(baselines_run.folder)
     assert not list((tmp_path / "r").rglob(".unfinished*"))
@@ -208,7 +212,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     with claimed(tmp_path), pytest.raises(BusyError, match="another run is at work in"):
         run(Plan.preset("quick", **SMALL), tmp_path, jobs=1)
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
-    run(Plan.preset("quick", **SMALL), tmp_path, jobs=1)
+    run(Plan.preset("quick", **SMALL), tmp_path, jobs=1, publish=False)
 
 
 def test_directories_that_cannot_be_used_are_left_alone(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_piece_without_a_time_leaves_the_others_theirs(
 
 def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    run(Plan.preset("quick", methods=["kdtree"], **SMALL), out, jobs=1)
+    run(Plan.preset("quick", methods=["kdtree"], **SMALL), out, jobs=1, publish=False)
     results = run(Plan.preset("quick", methods=["kdtree", "wachter"], **SMALL), out, jobs=1)
     run(results.plan, out, jobs=1)
     first, second = sessions(out)

@@ -30,6 +30,7 @@ from changeproof import (
 from changeproof.runs.piece import Kind
 from changeproof.runs.resolved import resolve
 from changeproof.workers.parcels import packed
+from tabled import tabled
 
 SMALL: dict[str, Any] = {"datasets": ["diabetes"], "factuals": 5}
 FACTOR = 0.9
@@ -80,8 +81,8 @@ def test_workers_know_what_was_registered_here(tmp_path: Path) -> None:
     )
     assert plan.methods == ("kdtree", "to-the-mean", "halfway")
     assert plan.families == ("parameter-perturbation", "narrow")
-    results = run(plan, tmp_path / "two", jobs=2)
-    run(plan, tmp_path / "one", jobs=1)
+    results = tabled(plan, tmp_path / "two", jobs=2)
+    tabled(plan, tmp_path / "one", jobs=1)
     assert numbers(tmp_path / "one") == numbers(tmp_path / "two")
     assert results.survival("diabetes", 2026, "halfway").shape == (5, 28)
     assert results.variants("diabetes", 2026)["family"].tolist()[-3:] == ["narrow"] * 3
@@ -97,7 +98,8 @@ def test_import_paths_in_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "    return [TrainingRecipe(initialisation_seed=base.seed, hidden=(4,))]\n"
     )
     chosen = {"methods": ["own_paths:up", "kdtree"], "families": ["own_paths:narrow"]}
-    results = run(Plan.preset("quick", **SMALL, **chosen), tmp_path / "run", jobs=2)
+    plan = Plan.preset("quick", **SMALL, **chosen)
+    results = run(plan, tmp_path / "run", jobs=2, publish=False)
     assert results.plan.methods == ("kdtree", "own_paths:up")
     answers = results.counterfactuals("diabetes", 2026, "own_paths:up")
     np.testing.assert_allclose(answers.rows, answers.factuals + 1)
@@ -110,7 +112,7 @@ def test_import_paths_in_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_plan_of_own_methods_can_be_read_where_they_are_not(tmp_path: Path) -> None:
     changeproof.register_method(halfway)
     plan = Plan.preset("quick", **SMALL, methods=["halfway"], families=["parameter-perturbation"])
-    run(plan, tmp_path, jobs=1)
+    tabled(plan, tmp_path, jobs=1)
     del methods.REGISTRY._registered["halfway"]
     from changeproof.runs.tables import read_finished
 
@@ -177,7 +179,8 @@ def test_a_failing_method_leaves_the_others_whole(
         run(plan, tmp_path / "with", jobs=jobs)
     assert caught.value.refused == refused
     assert caught.value.summary == [f"counterfactuals of {failing.name} failed: {error}"]
-    run(Plan.preset("quick", **asked, methods=["kdtree", "wachter"]), tmp_path / "without", jobs=1)
+    others = Plan.preset("quick", **asked, methods=["kdtree", "wachter"])
+    tabled(others, tmp_path / "without", jobs=1)
     assert numbers(tmp_path / "with") == numbers(tmp_path / "without")
     assert (tmp_path / "with" / "report" / "index.html").exists()
     assert Results(tmp_path / "with").plan == plan
@@ -198,7 +201,7 @@ def test_a_failing_family_leaves_the_others_whole(tmp_path: Path, model: str) ->
         run(plan, tmp_path / "with", jobs=1)
     assert f"bank of empty failed: {EMPTY}" in caught.value.summary
     alone = Plan.preset("quick", **asked, methods=["kdtree"], families=["bootstrap"])
-    run(alone, tmp_path / "without", jobs=1)
+    tabled(alone, tmp_path / "without", jobs=1)
     assert numbers(tmp_path / "with") == numbers(tmp_path / "without")
     page = (tmp_path / "with" / "report" / "index.html").read_text()
     assert "failed in this run" in page

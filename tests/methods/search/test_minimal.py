@@ -58,7 +58,7 @@ def test_the_exact_engine_finds_what_is_shorter(
     search = MinimalSearch(network, low, high, small_context.task.rows("train"))
     origin = np.clip(small_factuals.rows[0], low, high)
     best = np.abs(search.search(origin[None], 0.3)[0] - origin).sum()
-    proof = prove(network, origin, low, high, 0.3, 1.5 * best)
+    proof = prove(network, origin, low, high, 0.3, 1.2 * best)
     assert proof.move is not None
     assert np.abs(proof.move).sum() <= best * 1.001
     exact = MinimalSearch(network, low, high, small_context.task.rows("train"), engine="exact")
