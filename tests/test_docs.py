@@ -29,6 +29,7 @@ EXPECTED = {
         "features_changed_mean",
         "halfway              0.0",
     ],
+    "quorum.md": ["Report: runs/quorum/report/index.html", "quorum", "kdtree"],
     "ellice.md": ["changeproof.adapters.ellice:ElliCE", "kdtree"],
     "own-counterfactuals.md": [
         "rows have no counterfactual']",
