@@ -76,7 +76,7 @@ def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
     assert chosen.promised >= 0.95
     # Counted again, slowly, on the same people.
     task, model = method.context.task, method.context.model
-    rows = np.concatenate([task.rows("validation"), task.rows("train")])
+    rows = np.concatenate([task.rows(part) for part in ("validation", "update", "train")])
     rows = rows[~model.favourable(rows)]
     order = stream(task.name, method.context.base_seed, "quorum people").permutation(len(rows))
     lost = 1.0

@@ -41,8 +41,8 @@ class Quorum(Method):
 
     The pool is what the base model may become: the same kinds of change that the evaluation has,
     with seeds that no changed model has. All of the pool, and the base model, must accept with a
-    margin. The margin is calibrated: people who are none of those that ask (adverse training and
-    validation rows) are advised, and a second pool judges. The smallest margin is taken with which
+    margin. The margin is calibrated: people who are none of those that ask (adverse rows of all
+    parts but the test) are advised, and a second pool judges. The smallest margin is taken with which
     no more than 1 - target of the judgements are against the advice, one more person counted who
     fails altogether (conformal risk control).
 
@@ -76,7 +76,7 @@ class Quorum(Method):
     summary = "the nearest point that a pool of possible models accepts, with a calibrated margin"
 
     target: float = 0.99
-    members: int = 56
+    members: int = 48
     held_out: int = 24
     people: int = 400
     expect: str | Sequence[str] = ()
@@ -127,7 +127,7 @@ class Quorum(Method):
     def _calibrate(self) -> Calibrated:
         """Choose the margin on people who are not asked about later."""
         task, model = self.context.task, self.context.model
-        rows = np.concatenate([task.rows("validation"), task.rows("train")])
+        rows = np.concatenate([task.rows(part) for part in ("validation", "update", "train")])
         rows = rows[~model.favourable(rows)]
         if self.context.actions is not None:
             rows = rows[[not reason for reason in self.context.actions.refusals(rows)]]

@@ -41,7 +41,7 @@ LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
 # Models that methods train for themselves.
-ENSEMBLES = {"betarce": 32, "quorum": 80}
+ENSEMBLES = {"betarce": 32, "quorum": 72}
 
 
 def training_cost(task: Task, networks: float) -> float:
