@@ -42,9 +42,9 @@ class Quorum(Method):
     The pool is what the base model may become: the same kinds of change that the evaluation has,
     with seeds that no changed model has. All of the pool, and the base model, must accept with a
     margin. The margin is calibrated: people who are none of those that ask (adverse rows of all
-    parts but the test) are advised, and a second pool judges. The smallest margin is taken with which
-    no more than 1 - target of the judgements are against the advice, one more person counted who
-    fails altogether (conformal risk control).
+    parts but the test) are advised, and a second pool judges. The smallest margin is taken with
+    which no more than 1 - target of the judgements are against the advice, one more person counted
+    who fails altogether (conformal risk control).
 
     The promise: of people exchangeable with these, in expectation a share of at least `target` of
     the second pool accepts the advice. It holds in changed models as far as those are like the
