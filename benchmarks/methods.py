@@ -35,8 +35,8 @@ from changeproof import (
     evaluation_factuals,
     get_method,
     load_task,
-    method_names,
     paper_datasets,
+    published_method_names,
     train,
     tune,
 )
@@ -207,7 +207,7 @@ def misses(table: pd.DataFrame) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", nargs="*", default=list(paper_datasets()))
-    parser.add_argument("--methods", nargs="+", default=list(method_names()))
+    parser.add_argument("--methods", nargs="+", default=list(published_method_names()))
     options = parser.parse_args()
     rows, tunings = [], []
     shown = ["dataset", "method", "fit_seconds", "request_ms", "plain_ratio", "same"]
