@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,13 +12,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Network, TrainingRecipe, builtin_family_names, get_family
-from changeproof.changes.bank import checked_variants
+from changeproof.changes.bank import checked_variants, reserved_recipes
 from changeproof.changes.family import BaseModel
 from changeproof.methods.expected import KINDS, expected_members, private_seed, supported_kinds
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
+from changeproof.models.retraining import resampled
 from changeproof.networks.training import recipe_identity
 from realisable import loans_task
 
@@ -32,7 +36,7 @@ def learners() -> dict[str, Learner]:
     }
 
 
-def identities(changes: list[tuple[object, Learner | None]]) -> set[tuple[str, str]]:
+def identities(changes: list[tuple[object, Any]]) -> set[tuple[str, str]]:
     found = set()
     for change, learner in changes:
         who = "" if learner is None else learner.name
@@ -93,3 +97,27 @@ def test_new_settings_lie_between_those_of_the_bank() -> None:
         assert isinstance(recipe, TrainingRecipe)
         low, high = rates[recipe.optimiser]
         assert low <= recipe.learning_rate <= high
+
+
+def test_moved_models_have_private_seeds() -> None:
+    task = loans_task(None)
+    network = Network.initialised(task.n_features, (4,), 1)
+    private = PrivateLearner(NetworkLearner())
+    members = expected_members(task, network, 2026, private, ("parameter-perturbation",), 3)
+    for number, member in enumerate(members):
+        radius = (0.001, 0.005, 0.01)[number]
+        expected = NetworkLearner().perturbed(network, radius, private_seed(2026, number))
+        assert isinstance(member.change, Network)
+        np.testing.assert_array_equal(member.change.parameters, expected.parameters)
+
+
+def test_another_kind_of_model_refuses_what_the_bank_has() -> None:
+    task, learner = loans_task(None), learners()["seedless"]
+    model = learner.train([TrainingRecipe(initialisation_seed=2026)], task)[0]
+    families = [get_family(name) for name in ("training-configuration", "architecture")]
+    reserved = frozenset(reserved_recipes(task, BaseModel(2026, model), learner, families))
+    private = PrivateLearner(learner, lambda: reserved)
+    for other in [*private.other_settings(), *private.other_kinds()]:
+        with pytest.raises(InputError, match="that of a changed model"):
+            other.train([TrainingRecipe(initialisation_seed=2026)], task)
+        assert len(other.train([resampled(task, 2026, 5)], task)) == 1

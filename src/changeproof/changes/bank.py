@@ -106,8 +106,9 @@ def reserved_recipes(
         except Exception:  # such a family has no changed models; its bank fails and says why
             continue
         for variant in variants:
-            if isinstance(variant.change, TrainingRecipe) and variant.learner is None:
-                yield recipe_identity(variant.change)
+            if isinstance(variant.change, TrainingRecipe):
+                level = "" if variant.learner is None else variant.level
+                yield recipe_identity(variant.change, level)
 
 
 def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:

@@ -16,8 +16,7 @@ import numpy as np
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Model
-from changeproof.models.learner import Learner
-from changeproof.models.private import PrivateLearner
+from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
 from changeproof.models.retraining import (
     ADDED_SHARES,
     DELETED_SHARES,
@@ -32,9 +31,8 @@ from changeproof.models.retraining import (
 )
 from changeproof.networks.training import TrainingRecipe
 
-# Base seeds are below the first, and the seeds of changed models less than the last above them.
-SEEDS, SEEDS_OF_A_BANK = 2**31, 2**20
-FAR_AWAY = 2**30
+# The seeds of changed models are less than this above the base seed.
+SEEDS_OF_A_BANK = 2**20
 # Neighbours in a list of settings are alike: few members take every seventh.
 STRIDE = 7
 HALF_AN_OCTAVE = 2.0**0.5
@@ -44,7 +42,7 @@ class Member(NamedTuple):
     """A model still to be trained, by another learner if one is named, or a finished one."""
 
     change: TrainingRecipe | Model
-    learner: Learner | None = None
+    learner: PrivateLearner | None = None
 
 
 class Circumstances(NamedTuple):
@@ -97,14 +95,14 @@ def _reconfigured(here: Circumstances) -> Member:
         rates = [other.learning_rate for other in alike]
         rate = _between(here, recipe.learning_rate, min(rates), max(rates))
         return Member(replace(recipe, learning_rate=rate))
-    return _alternative(here, [other.learner for other in here.learner.configurations()])
+    return _alternative(here, here.learner.other_settings())
 
 
 def _rebuilt(here: Circumstances) -> Member:
     if "hidden" in here.learner.follows:
         hidden = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
         return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
-    return _alternative(here, [other.learner for other in here.learner.replacements()])
+    return _alternative(here, here.learner.other_kinds())
 
 
 def _between(here: Circumstances, value: float, low: float, high: float) -> float:
@@ -113,7 +111,7 @@ def _between(here: Circumstances, value: float, low: float, high: float) -> floa
     return float(np.random.default_rng(here.seed).uniform(down, up))
 
 
-def _alternative(here: Circumstances, learners: Sequence[Learner]) -> Member:
+def _alternative(here: Circumstances, learners: Sequence[PrivateLearner]) -> Member:
     """Train another kind of model; one without seeds on a sample, to be none of the bank's."""
     other = learners[here.number % len(learners)]
     if other.has_seeds:
@@ -123,7 +121,8 @@ def _alternative(here: Circumstances, learners: Sequence[Learner]) -> Member:
 
 def _perturbed(here: Circumstances) -> Member:
     radius = RADII[here.number % len(RADII)]
-    return Member(here.learner.perturbed(here.model, radius, here.seed))
+    # Such a seed becomes a private one when the model is moved.
+    return Member(here.learner.moved(here.model, radius, here.seed - FAR_AWAY))
 
 
 KINDS: dict[str, Callable[[Circumstances], Member]] = {
@@ -142,8 +141,8 @@ def supported_kinds(learner: PrivateLearner) -> tuple[str, ...]:
     """Return the kinds of change that can happen to a kind of model."""
     possible = {
         "new-initialization": learner.has_seeds,
-        "training-configuration": "optimiser" in learner.follows or learner.configurations(),
-        "architecture": "hidden" in learner.follows or learner.replacements(),
+        "training-configuration": "optimiser" in learner.follows or learner.other_settings(),
+        "architecture": "hidden" in learner.follows or learner.other_kinds(),
         "parameter-perturbation": learner.has_parameters,
     }
     return tuple(kind for kind in KINDS if possible.get(kind, True))

@@ -55,9 +55,9 @@ class TrainingRecipe:
     patience: int = 30
 
 
-def recipe_identity(recipe: TrainingRecipe) -> str:
-    """Hash all that makes a trained model what it is."""
-    digest = hashlib.sha256()
+def recipe_identity(recipe: TrainingRecipe, level: str = "") -> str:
+    """Hash all that makes a trained model what it is; `level` names another kind of model."""
+    digest = hashlib.sha256(level.encode())
     for field in fields(recipe):
         value = getattr(recipe, field.name)
         plain = value is None or isinstance(value, int | float | str | tuple)

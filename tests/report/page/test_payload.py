@@ -147,7 +147,7 @@ def test_promises_stand_beside_what_happened(
     payload: dict[str, Any], quick_run: Results, tables: dict[str, pd.DataFrame]
 ) -> None:
     made = {quick_run.plan.methods[e["method"]]: e for e in payload["guarantees"]["methods"]}
-    assert set(made) == {"apds", "betarce", "rnce"}
+    assert set(made) == {"apds", "betarce", "quorum", "rnce"}
     assert made["rnce"]["level"] == 100
     assert "0.005" in made["rnce"]["words"]
     # A proof cannot be broken by a network inside its box.
@@ -211,7 +211,7 @@ def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:
     state = payload["state"]
     assert not state["complete"]
     assert state["missing"] == ["diabetes 2026 survival kdtree under bootstrap"]
-    assert "17 of 18 combinations" in state["notes"][0]
+    assert "19 of 20 combinations" in state["notes"][0]
     kdtree = quick_run.plan.methods.index("kdtree")
     assert payload["finished"][1][kdtree] == 0
     assert build_bulk(results)[1]["people"]["networks"][0]["methods"][kdtree] is None

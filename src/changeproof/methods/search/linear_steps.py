@@ -26,8 +26,9 @@ from changeproof.networks.stack import NetworkStack
 ROUNDS = 8
 # Networks of the lowest logits that a linear programme knows.
 LOWEST = 48
-# What a logit below the margin costs, in distance; more than any change that lifts it by as much.
-PENALTY = 5.0
+# What a logit below the margin costs, in distance: more than most changes that lift it by as much
+# and, where that is not enough, more than any.
+PENALTIES = (5.0, 5e3)
 # How much of the way to the answer of a linear programme is tried. More than 1 goes beyond it, away
 # from the person: networks that are not linear are often just missed.
 SHARES = (1.15, 1.0, 0.5, 0.1)
@@ -94,6 +95,14 @@ class Room(NamedTuple):
         return np.asarray(lengths(factuals, rows[:, None], self.weights)[:, 0])
 
 
+class Aim(NamedTuple):
+    """The logit to reach, by all networks but so many, and what it costs to miss it."""
+
+    margin: float
+    failures: int
+    penalty: float
+
+
 class Nearest(NamedTuple):
     """Accepted points [people, columns] and how far they are; NaN and infinity where none is."""
 
@@ -133,11 +142,15 @@ def nearest_accepted_points(
     best = Nearest(np.full_like(factuals, np.nan), np.full(len(factuals), np.inf))
     for start in starts:
         some = np.flatnonzero(np.isfinite(start).all(axis=1))
-        limits = room.of(some)
-        found = _stepped(jury, factuals[some], start[some], limits, margin, failures, rounds)
-        shorter = found.lengths < best.lengths[some] - WORTHWHILE
-        best.rows[some[shorter]] = found.rows[shorter]
-        best.lengths[some[shorter]] = found.lengths[shorter]
+        for penalty in PENALTIES:
+            aim = Aim(margin, failures, penalty)
+            found = _stepped(jury, factuals[some], start[some], room.of(some), aim, rounds)
+            shorter = found.lengths < best.lengths[some] - WORTHWHILE
+            best.rows[some[shorter]] = found.rows[shorter]
+            best.lengths[some[shorter]] = found.lengths[shorter]
+            some = some[np.isinf(found.lengths)]
+            if not len(some):
+                break
     return best
 
 
@@ -146,24 +159,26 @@ def _stepped(
     factuals: Floats,
     start: Floats,
     room: Room,
-    margin: float,
-    failures: int,
+    aim: Aim,
     rounds: int,
 ) -> Nearest:
     here, regions = start.copy(), np.full(len(start), FIRST_REGION)
     best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
     everybody = np.arange(len(start))
-    worth = _keep(best, everybody, room, factuals, here, jury.least(here, failures), margin)
+    worth = _keep(best, everybody, room, factuals, here, jury.least(here, aim.failures), aim)
     going = everybody
     for _ in range(rounds):
         own, now, limits = factuals[going], here[going], room.of(going)
         goal = now.copy()
-        _solve_all(own, goal, *jury.lowest(now, failures), *limits, regions[going], margin + HAIR)
+        logits, slopes = jury.lowest(now, aim.failures)
+        _solve_all(
+            own, goal, logits, slopes, *limits, regions[going], aim.margin + HAIR, aim.penalty
+        )
         tried = np.array([_on_the_way(own, now, goal, limits, share) for share in SHARES])
-        least = jury.least(tried.reshape(-1, tried.shape[2]), failures).reshape(len(SHARES), -1)
+        least = jury.least(tried.reshape(-1, tried.shape[2]), aim.failures).reshape(len(SHARES), -1)
         worths = np.array(
             [
-                _keep(best, going, limits, own, rows, lows, margin)
+                _keep(best, going, limits, own, rows, lows, aim)
                 for rows, lows in zip(tried, least, strict=True)
             ]
         )
@@ -195,13 +210,13 @@ def _keep(
     factuals: Floats,
     rows: Floats,
     least: Floats,
-    margin: float,
+    aim: Aim,
 ) -> Floats:
     """Keep accepted rows that are nearer, in place; return how far, and what is missing, in one."""
     far = room.lengths(factuals, rows)
-    nearer = (least >= margin) & (far < best.lengths[people])
+    nearer = (least >= aim.margin) & (far < best.lengths[people])
     best.rows[people[nearer]], best.lengths[people[nearer]] = rows[nearer], far[nearer]
-    return np.asarray(far + PENALTY * np.maximum(margin - least, 0.0))
+    return np.asarray(far + aim.penalty * np.maximum(aim.margin - least, 0.0))
 
 
 def pulled(factuals: Floats, rows: Floats, accepted: Any) -> Floats:
@@ -232,6 +247,7 @@ def _solve_all(
     high: Any,
     regions: Any,
     margin: float,
+    penalty: float,
 ) -> None:
     """Replace every row, in place, by the answer of its linear programme.
 
@@ -261,7 +277,7 @@ def _solve_all(
                 starts[i] += slopes[p, i, j] * (origin[j] - here[j])
                 table[i, 2 * j] = slopes[p, i, j] / weights[j] if weights[j] > 0.0 else 0.0
                 table[i, 2 * j + 1] = -table[i, 2 * j]
-            table[i, 2 * n_columns] = 1.0 / PENALTY
+            table[i, 2 * n_columns] = 1.0 / penalty
         status, values, _ = solve(table, starts, capacities, MOST_PIVOTS)
         if status == OPTIMAL:
             for j in range(n_columns):
