@@ -435,6 +435,7 @@ def test_the_limit_is_drawn_and_methods_are_compared_with_it(show: Open, written
     said = figure.locator("figcaption").inner_text()
     assert "No method can be left of this line" in said and "closest to the limit" in said
     figure.locator("summary").click()
+    figure.locator("th").first.wait_for()
     headings = figure.locator("th").all_inner_texts()
     assert {"limit", "price"} <= set(headings)
 

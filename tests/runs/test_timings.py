@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from changeproof import Plan, Results, build_tables, compare_with_paper, run
+from changeproof import Plan, Results, build_tables, compare_with_paper, method_names, run
 from changeproof.cli import app
 from changeproof.report.page.times import generation
 from changeproof.runs.piece import Kind

@@ -149,6 +149,10 @@ def test_promises_stand_beside_what_happened(
     made = {quick_run.plan.methods[e["method"]]: e for e in payload["guarantees"]["methods"]}
     assert set(made) == {"apds", "betarce", "quorum", "rnce"}
     assert made["rnce"]["level"] == 100
+    # quorum promises something of all families, and what happened in all of them stands beside.
+    assert made["quorum"]["level"] == 99
+    held = tables["full_results"].query("method == 'quorum'")["empirical_robustness_mean"]
+    assert made["quorum"]["kept"] == pytest.approx(held.tolist(), abs=0.01)
     assert "0.005" in made["rnce"]["words"]
     # A proof cannot be broken by a network inside its box.
     assert made["rnce"]["kept"] == [100, 100]
