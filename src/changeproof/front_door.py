@@ -20,8 +20,8 @@ from changeproof.datasets.find import find_task
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
-from changeproof.methods import method_names
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import as_learner, find_learner, object_reference, with_alternatives
@@ -70,7 +70,8 @@ def evaluate(
         rows to probabilities, or a learner such as `ModuleLearner`.
     methods
         Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
-        (context, factuals). By default all methods that fit the model.
+        (context, factuals). By default all that fit the model but quorum, which trains many models
+        of its own and is asked by name.
     families
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
         By default all families that fit the model.
@@ -112,7 +113,7 @@ def evaluate(
     learner = with_alternatives(
         find_learner(model) if isinstance(model, str) else as_learner(model), grid, replacements
     )
-    asked = _by_name(METHODS, method_names() if methods is None else methods)
+    asked = _by_name(METHODS, _usual_methods() if methods is None else methods)
     changed = _by_name(FAMILIES, builtin_family_names() if families is None else families)
     given = _given(counterfactuals, known, data.get("id_column"), observer)
     if rows is None and given:
@@ -174,6 +175,10 @@ def _as_task(given: Task | Table, data: dict[str, Any]) -> Task:
     if data:
         raise InputError(f"{', '.join(data)} describe a table; {task!r} is a task already")
     return task
+
+
+def _usual_methods() -> list[str]:
+    return [name for name in method_names() if name not in OURS]
 
 
 def _by_name(registry: Any, given: Sequence[Any]) -> dict[str, Any]:

@@ -186,7 +186,6 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "paper": lambda: {"limit": True},
     "recourse": lambda: {
         "datasets": tuple(name for name in dataset_names() if name not in paper_datasets()),
-        "methods": builtin_method_names(),
         "factuals": 100,
         "realisable": True,
         "limit": True,
