@@ -156,7 +156,7 @@ def checked_kinds(expect: Sequence[str]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in expect)
 
 
-def expected_models(
+def expected_members(
     task: Task,
     model: Model,
     base_seed: int,
@@ -165,8 +165,8 @@ def expected_models(
     count: int,
     *,
     after: int = 0,
-) -> list[Model]:
-    """Make models that the base model may become, kind after kind in turn.
+) -> list[Member]:
+    """Describe models that the base model may become, kind after kind in turn.
 
     Parameters
     ----------
@@ -178,32 +178,6 @@ def expected_models(
         How many models, after how many others: pools that follow each other have nothing in
         common.
     """
-    members = expected_members(task, model, base_seed, learner, kinds, count, after=after)
-    models: list[Model] = [member.change for member in members]  # type: ignore[misc]
-    for kind in dict.fromkeys(member.learner for member in members):
-        places = [
-            place
-            for place, member in enumerate(members)
-            if member.learner is kind and isinstance(member.change, TrainingRecipe)
-        ]
-        recipes = [members[place].change for place in places]
-        trained = (kind or learner).train(recipes, task)  # type: ignore[arg-type]
-        for number, place in enumerate(places):
-            models[place] = trained[number]
-    return models
-
-
-def expected_members(
-    task: Task,
-    model: Model,
-    base_seed: int,
-    learner: PrivateLearner,
-    kinds: Sequence[str],
-    count: int,
-    *,
-    after: int = 0,
-) -> list[Member]:
-    """Describe the models of `expected_models`."""
     found: list[Member] = []
     for place in range(after, after + count):
         number, which = divmod(place, len(kinds))
@@ -212,3 +186,18 @@ def expected_members(
             KINDS[kinds[which]](Circumstances(task, model, learner, base_seed, seed, number))
         )
     return found
+
+
+def made(members: Sequence[Member], task: Task, learner: PrivateLearner) -> list[Model]:
+    """Train what is described; what is finished already stays as it is."""
+    models: dict[int, Model] = {}
+    recipes: dict[PrivateLearner, dict[int, TrainingRecipe]] = {}
+    for place, (change, other) in enumerate(members):
+        if isinstance(change, TrainingRecipe):
+            recipes.setdefault(other or learner, {})[place] = change
+        else:
+            models[place] = change
+    for kind, asked in recipes.items():
+        trained = kind.train(list(asked.values()), task)
+        models |= {place: trained[number] for number, place in enumerate(asked)}
+    return [models[place] for place in range(len(members))]

@@ -12,7 +12,7 @@ from scipy.special import logit
 from scipy.stats import norm
 
 from changeproof.errors import InputError
-from changeproof.methods.expected import checked_kinds, expected_models, supported_kinds
+from changeproof.methods.expected import checked_kinds, expected_members, made, supported_kinds
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
@@ -105,8 +105,9 @@ class Quorum(Method):
                 )
         base = (context.task, context.model, context.base_seed, context.learner)
         kinds = self._kinds or supported
-        pool = expected_models(*base, kinds, self.members)
-        second = expected_models(*base, kinds, self.held_out, after=self.members)
+        members = expected_members(*base, kinds, self.members + self.held_out)
+        models = made(members, context.task, context.learner)
+        pool, second = models[: self.members], models[self.members :]
         self._second = stacked(second)
         self._search_with(pool)
         self.calibrated = self._calibrate()
