@@ -31,10 +31,10 @@ from changeproof import (
     NetworkLearner,
     TrainingData,
     TrainingRecipe,
-    family_names,
     get_family,
     load_task,
     paper_datasets,
+    published_family_names,
     train,
 )
 from changeproof.methods.betarce import ensemble_recipes
@@ -48,7 +48,7 @@ def bank_recipes(name: str) -> list[TrainingRecipe]:
     base = train([TrainingRecipe(initialisation_seed=SEED)], TrainingData.of(task)).stack[0]
     described = [
         variant.change
-        for family in family_names()
+        for family in published_family_names()
         for variant in get_family(family).variants(task, BaseModel(SEED, base), NetworkLearner())
     ]
     recipes = [change for change in described if isinstance(change, TrainingRecipe)]

@@ -7,6 +7,7 @@ from .adapters.tables import read_counterfactuals as read_counterfactuals
 from .changes import builtin_family_names as builtin_family_names
 from .changes import family_names as family_names
 from .changes import get_family as get_family
+from .changes import published_family_names as published_family_names
 from .changes.architecture import Architecture as Architecture
 from .changes.bank import Bank as Bank
 from .changes.bank import build_bank as build_bank

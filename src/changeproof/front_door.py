@@ -13,7 +13,7 @@ import pandas as pd
 
 from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
 from changeproof.changes import REGISTRY as FAMILIES
-from changeproof.changes import builtin_family_names
+from changeproof.changes import published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
@@ -114,7 +114,7 @@ def evaluate(
         find_learner(model) if isinstance(model, str) else as_learner(model), grid, replacements
     )
     asked = _by_name(METHODS, _usual_methods() if methods is None else methods)
-    changed = _by_name(FAMILIES, builtin_family_names() if families is None else families)
+    changed = _by_name(FAMILIES, published_family_names() if families is None else families)
     given = _given(counterfactuals, known, data.get("id_column"), observer)
     if rows is None and given:
         rows = _row_ids(given)

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from changeproof import InputError, Plan, family_names, method_names, published_method_names
+from changeproof import (
+    InputError,
+    Plan,
+    method_names,
+    published_family_names,
+    published_method_names,
+)
 from changeproof.runs.piece import Kind
 from changeproof.runs.resolved import resolve
 
@@ -13,7 +19,7 @@ from changeproof.runs.resolved import resolve
 def test_paper_preset_is_everything() -> None:
     plan = Plan.preset("paper")
     assert plan.datasets == ("breast-cancer", "diabetes", "wine-quality", "heloc")
-    assert plan.families == family_names()
+    assert plan.families == published_family_names()
     assert plan.methods == published_method_names()
     assert plan.base_seeds == (2026, 2027, 2028, 2029, 2030)
     assert plan.factuals == 250
@@ -26,7 +32,7 @@ def test_quick_preset() -> None:
     assert set(plan.methods) - set(published_method_names()) == {"quorum"}
     assert plan.base_seeds == (2026,)
     assert plan.factuals == 25
-    assert plan.families == family_names()
+    assert plan.families == published_family_names()
 
 
 def test_order_does_not_make_another_plan() -> None:

@@ -18,10 +18,10 @@ from changeproof import (
     Task,
     TrainingRecipe,
     evaluation_factuals,
-    family_names,
     get_family,
     method,
     methods,
+    published_family_names,
     run,
 )
 from changeproof.evaluation.factuals import tuning_factuals
@@ -46,7 +46,7 @@ def test_the_ensemble_and_the_bank_have_no_network_in_common(
     for seed in SEEDS:
         bank = [
             variant.change
-            for family in family_names()
+            for family in published_family_names()
             for variant in get_family(family).variants(
                 cancer, BaseModel(seed, cancer_network), NetworkLearner()
             )

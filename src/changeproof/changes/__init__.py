@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
 # Name, and where the class is, in the paper's order; imported when it is first asked for.
-_FAMILIES = {
+_PUBLISHED = {
     "new-initialization": ("changeproof.changes.new_initialization", "NewInitialization"),
     "bootstrap": ("changeproof.changes.bootstrap", "Bootstrap"),
     "data-deletion": ("changeproof.changes.data_deletion", "DataDeletion"),
@@ -27,6 +27,9 @@ _FAMILIES = {
     ),
 }
 
+# What the paper does not have.
+_BEYOND: dict[str, tuple[str, str]] = {}
+
 
 def _accept(found: Any, reference: str) -> type[Family]:
     from changeproof.changes.extension import as_family
@@ -34,16 +37,23 @@ def _accept(found: Any, reference: str) -> type[Family]:
     return as_family(found, reference)
 
 
-REGISTRY: Registry[Family] = Registry("family", "changeproof.families", _FAMILIES, _accept)
+REGISTRY: Registry[Family] = Registry(
+    "family", "changeproof.families", _PUBLISHED | _BEYOND, _accept
+)
 
 
 def builtin_family_names() -> tuple[str, ...]:
-    """Return the names of the paper's families, in its order."""
+    """Return the names of the families that come with the package, the paper's first."""
     return REGISTRY.builtin_names
 
 
+def published_family_names() -> tuple[str, ...]:
+    """Return the names of the paper's families, in its order."""
+    return tuple(_PUBLISHED)
+
+
 def family_names() -> tuple[str, ...]:
-    """Return the names of all families: the paper's, then those of packages and of one's own."""
+    """Return the names of all families: ours, then those of packages and of one's own."""
     return REGISTRY.names
 
 

@@ -13,8 +13,9 @@ import pandas as pd
 from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described
-from changeproof.model import Stack
+from changeproof.model import Model, Stack
 from changeproof.models.learner import Learner, stacked
+from changeproof.models.making import Wanted, made
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, recipe_identity
@@ -47,21 +48,12 @@ def build_bank(
         The kind of model that the base model is; our network by default.
     """
     learner = learner if learner is not None else NetworkLearner()
-    variants = [
-        (family.name, variant)
-        for family in families
-        for variant in checked_variants(family, task, base, learner)
-    ]
-    models: list[Any] = [variant.change for _, variant in variants]
-    for kind in dict.fromkeys(variant.learner or learner for _, variant in variants):
-        places = [
-            place
-            for place, (_, variant) in enumerate(variants)
-            if (variant.learner or learner) is kind and isinstance(variant.change, TrainingRecipe)
-        ]
-        trained = kind.train([models[place] for place in places], task)
-        for number, place in enumerate(places):
-            models[place] = trained[number]
+    variants: list[tuple[str, Variant]] = []
+    models: list[Model] = []
+    for family in families:
+        for some, found in _rounds(family, task, base, learner):
+            variants += [(family.name, variant) for variant in some]
+            models += found
     table = pd.DataFrame(
         {
             "family": [family for family, _ in variants],
@@ -72,14 +64,38 @@ def build_bank(
     return Bank(stacked(models), table)
 
 
+def _rounds(
+    family: Family, task: Task, base: BaseModel, learner: Learner
+) -> Iterator[tuple[list[Variant], list[Model]]]:
+    """Yield what a family describes, round by round, and the models made of it."""
+    rounds = family.rounds(task, base, learner)
+    given = next(rounds, None)
+    while given is not None:
+        variants = _checked(family, given, task, learner)
+        models = made([Wanted(v.change, v.learner or learner, v.task or task) for v in variants])
+        models = [
+            model if variant.finish is None else variant.finish(model)
+            for variant, model in zip(variants, models, strict=True)
+        ]
+        yield variants, models
+        try:
+            given = rounds.send(models)
+        except StopIteration:
+            return
+
+
 def checked_variants(
     family: Family, task: Task, base: BaseModel, learner: Learner
 ) -> list[Variant]:
-    """Return what a family describes, all of it fit to be made.
+    """Return what a family describes at first, all of it fit to be made."""
+    return _checked(family, family.variants(task, base, learner), task, learner)
+
+
+def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[Variant]:
+    """Return variants that are fit to be made.
 
     Recipes without a level become replicates of a single one.
     """
-    given = family.variants(task, base, learner)
     if not isinstance(given, Iterable):
         raise InputError(
             f"family {family.name!r} returned {described(given)}; expected a list of variants"
@@ -127,7 +143,8 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
     for field in fields(change):
         if field.name not in kind.follows and getattr(change, field.name) != field.default:
             return f"sets {field.name!r} of the recipe, which {kind.name} does not follow"
-    rows = len(task.split.train) + len(task.split.update)
+    trained_on = variant.task or task
+    rows = len(trained_on.split.train) + len(trained_on.split.update)
     for name, values in (("row_weights", change.row_weights), ("labels", change.labels)):
         if values is not None and (reason := _bad_values(name, values, rows)):
             return reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
@@ -32,13 +32,20 @@ class Variant:
     """One changed model: the level and replicate of the change, and how the model comes about.
 
     `change` is a recipe still to be trained or, where nothing is trained, the finished model.
-    `learner` is set where another kind of model takes the base model's place.
+    `learner` is set where another kind of model takes the base model's place, `task` where it is
+    trained on other rows or columns. `finish` turns what was trained into a model over the columns
+    of the base model's task, where it is none yet.
     """
 
     level: str
     replicate: int
     change: TrainingRecipe | Model
     learner: Learner | None = None
+    task: Task | None = None
+    finish: Callable[[Model], Model] | None = None
+
+
+Rounds = Generator[Sequence[Variant], list[Model], None]
 
 
 class Family(Configurable, ABC):
@@ -46,16 +53,31 @@ class Family(Configurable, ABC):
 
     Subclasses set `name` and `summary`, take their settings as keyword arguments with defaults
     (kept under the same attribute names), and implement `variants`.
+
+    Of a family that is a `sequence`, levels are updates that follow each other, and a replicate is
+    one future: advice may hold up to some update, and no longer.
     """
 
     summary: ClassVar[str]
+    sequence: ClassVar[bool] = False
 
     @abstractmethod
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> Sequence[Variant]:
         """Describe the changed models of one base model, always in the same order."""
 
+    def rounds(self, task: Task, base: BaseModel, learner: Learner) -> Rounds:
+        """Describe them round by round, where some follow from the models of others.
+
+        Each round is sent the models that the one before described.
+        """
+        yield self.variants(task, base, learner)
+
     def reason_against(self, learner: Learner) -> str | None:
         """Return why this cannot happen to a kind of model; None if it can."""
+        return None
+
+    def reason_against_task(self, task: Task) -> str | None:
+        """Return why this cannot happen on these data; None if it can."""
         return None
 
 

@@ -36,6 +36,8 @@ def own_task(
     split: str | Split | None = None,
     actions: Mapping[str, Action | Mapping[str, Any]] | None = None,
     most_changes: int | None = None,
+    beside: Sequence[str] = (),
+    time: str | None = None,
 ) -> Task:
     """Make a task of a table.
 
@@ -71,6 +73,12 @@ def own_task(
         or `Action` objects. Other features may change freely, inside the range of the data.
     most_changes
         The most features that may change at once.
+    beside
+        Columns to remember beside the features, such as groups of people. Whether they are
+        features as well is for `drop` to say.
+    time
+        The column that says when a row became known: a date, or a number. It is no feature. See
+        `Task.over_time`.
 
     Examples
     --------
@@ -80,11 +88,12 @@ def own_task(
     if missing not in get_args(Missing):
         raise unknown("way to treat missing values", missing, get_args(Missing))
     chosen = checked_name(name) if name is not None else default_name(data)
-    reserved = [target, *(c for c in (id_column, split) if isinstance(c, str))]
+    reserved = [target, *(c for c in (id_column, split, time) if isinstance(c, str))]
     table = read_table(data, text_columns=_listed("categorical", categorical))
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()
     _check_columns(table, reserved, categorical, drop)
+    known = _beside(table, beside, time)
     table.index = _checked_ids(table, id_column)
     labels = _labels(table[target], favourable)
     parts = _split(table, labels, split)
@@ -98,7 +107,8 @@ def own_task(
         raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
-    return Task(chosen, encoded, labels, parts, features, ids, actions, most_changes)
+    described = (features, ids, actions, most_changes)
+    return Task(chosen, encoded, labels, parts, *described, known, time)
 
 
 def checked_name(name: str) -> str:
@@ -137,6 +147,21 @@ def _check_columns(
     for column in categorical:
         if column in drop:
             raise InputError(f"column {column!r} is both categorical and dropped")
+
+
+def _beside(table: pd.DataFrame, beside: Sequence[str], time: str | None) -> pd.DataFrame:
+    """Return what is remembered beside the features; times as dates, or as numbers."""
+    names = dict.fromkeys((*_listed("beside", beside), *([time] if time is not None else [])))
+    for column in names:
+        if column not in table.columns:
+            raise unknown("column", column, table.columns)
+    known = table[list(names)].copy()
+    if time is not None and not pd.api.types.is_numeric_dtype(known[time]):
+        try:
+            known[time] = pd.to_datetime(known[time])
+        except (ValueError, TypeError) as error:
+            raise InputError(f"column {time!r} does not say when: {error}") from None
+    return known
 
 
 def _checked_ids(table: pd.DataFrame, id_column: str | None) -> pd.Index[Any]:

@@ -35,6 +35,8 @@ class DatasetFile(BaseModel):
     split: str | None = None
     features: dict[str, dict[str, Any]] = {}
     most_changes: int | None = None
+    beside: list[str] = []
+    time: str | None = None
 
     @classmethod
     def read(cls, path: Path) -> Self:

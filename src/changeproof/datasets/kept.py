@@ -54,6 +54,11 @@ def task_to_bytes(task: Task) -> bytes:
         ],
         "actions": {name: a.model_dump() for name, a in task.declared.items()},
         "most_changes": task.most_changes,
+        "beside": {
+            str(name): [_to_json(_plain(value)) for value in task.beside[name]]
+            for name in task.beside.columns
+        },
+        "time": task.time,
     }
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
     sink = pa.BufferOutputStream()
@@ -116,7 +121,22 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         ids,
         described["actions"],
         described["most_changes"],
+        pd.DataFrame(
+            {
+                name: [_from_json(value) for value in values]
+                for name, values in described["beside"].items()
+            },
+            index=row_ids,
+        ),
+        described["time"],
     )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value beside the features as plain Python has it; what is missing is None."""
+    if pd.isna(value):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _values(task: Task, values: pd.Series[Any] | pd.Index[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,13 +36,36 @@ class Split:
                 f"got {len(labels)} rows, {counts[0]} adverse and {counts[1]} favourable"
             )
 
-        def cut(positions: Integers, share: float) -> tuple[Integers, Integers]:
-            first, second = train_test_split(
-                positions, train_size=share, stratify=labels[positions], random_state=seed
-            )
-            return first, second
-
-        train, rest = cut(np.arange(len(labels)), 0.5)
-        update, remainder = cut(rest, 0.2)
-        validation, test = cut(remainder, 0.25)
+        train, rest = _cut(np.arange(len(labels)), 0.5, labels, seed)
+        update, remainder = _cut(rest, 0.2, labels, seed)
+        validation, test = _cut(remainder, 0.25, labels, seed)
         return cls(train, update, validation, test)
+
+    @classmethod
+    def by_time(
+        cls, times: npt.NDArray[Any], labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED
+    ) -> Self:
+        """Cut where half of the rows are known: 35 % train, 5 % validation, 10 % test.
+
+        These three are drawn from the earlier half. The later half is the update pool, in the
+        order of time; of equal times the first in the table comes first.
+        """
+        order = np.argsort(times, kind="stable")
+        known = order[: len(order) // 2]
+        if len(known) < 20 or np.bincount(labels[known], minlength=2).min() < 10:
+            raise InputError(
+                "the earlier half of the rows needs at least 20 rows and 10 of each label; got "
+                f"{len(known)} rows, {int(labels[known].sum())} of them favourable"
+            )
+        train, rest = _cut(known, 0.7, labels, seed)
+        validation, test = _cut(rest, 1 / 3, labels, seed)
+        return cls(train, order[len(known) :], validation, test)
+
+
+def _cut(
+    positions: Integers, share: float, labels: npt.NDArray[np.int8], seed: int
+) -> tuple[Integers, Integers]:
+    first, second = train_test_split(
+        positions, train_size=share, stratify=labels[positions], random_state=seed
+    )
+    return first, second

@@ -13,6 +13,12 @@ import pandas as pd
 
 from changeproof.datasets.action import Action, checked_actions, checked_most
 from changeproof.datasets.actions import Actions, Scales
+from changeproof.datasets.checked import (
+    check_columns,
+    checked_beside,
+    checked_ids,
+    checked_labels,
+)
 from changeproof.datasets.decimals import unscaled
 from changeproof.datasets.feature import Feature, checked_features, numeric_features
 from changeproof.datasets.split import PARTS as PARTS
@@ -47,6 +53,11 @@ class Task:
         What may change about features, by name: an `Action`, or its settings as a mapping.
     most_changes
         The most features that may change at once; any number by default.
+    beside
+        What else is known of the rows and no model sees, one row each in the same order: groups,
+        the time.
+    time
+        The column of `beside` that says when a row became known.
     """
 
     def __init__(
@@ -59,17 +70,20 @@ class Task:
         ids: Sequence[Any] | None = None,
         actions: Mapping[str, Action | Mapping[str, Any]] | None = None,
         most_changes: int | None = None,
+        beside: pd.DataFrame | None = None,
+        time: str | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
-        self.labels = _checked_labels(name, labels, len(frame))
-        _check_features(name, frame)
+        self.labels = checked_labels(name, labels, len(frame))
+        check_columns(name, frame)
         self.split = split if split is not None else Split.stratified(self.labels)
         given = numeric_features(frame) if features is None else features
         self.features = checked_features(name, given, self.n_features)
-        self.given_ids = _checked_ids(name, ids, len(frame))
+        self.given_ids = checked_ids(name, ids, len(frame))
         self.declared = checked_actions(self.features, actions)
         self.most_changes = checked_most(most_changes)
+        self.beside, self.time = checked_beside(name, beside, time, frame.index), time
         if self.declared and not any(self.actions.changeable):
             raise InputError(f"task {name!r}: no feature may change; expected at least one")
 
@@ -92,6 +106,22 @@ class Task:
     def n_features(self) -> int:
         """How many columns the encoded rows have."""
         return self.frame.shape[1]
+
+    @property
+    def times(self) -> pd.Series[Any] | None:
+        """When each row became known, by row id; None if nothing says so."""
+        return None if self.time is None else self.beside[self.time]
+
+    def over_time(self) -> Task:
+        """Return the task as of the time at which half of its rows were known.
+
+        What came later is the update pool, in the order of time.
+        """
+        if self.times is None:
+            raise InputError(f"task {self.name!r} has no times; name a column that says when")
+        split = Split.by_time(self.times.to_numpy(), self.labels)
+        described = (self.features, self.given_ids, self.declared, self.most_changes)
+        return Task(self.name, self.frame, self.labels, split, *described, self.beside, self.time)
 
     @cached_property
     def ids(self) -> pd.Series[Any]:
@@ -251,50 +281,11 @@ class Task:
             digest.update(repr(self.given_ids).encode())
         if self.declared or self.most_changes is not None:
             digest.update(repr((self.declared, self.most_changes)).encode())
+        if len(self.beside.columns):
+            digest.update(repr((self.time, self.beside.to_dict(orient="list"))).encode())
         return digest.hexdigest()
 
 
 def _deviation(rows: Floats) -> Floats:
     deviation = rows.std(axis=0)
     return np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
-
-
-def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:
-    array = np.asarray(labels)
-    if array.shape != (rows,):
-        raise InputError(f"task {name!r}: {rows} rows but labels of shape {array.shape}")
-    wrong = set(np.unique(array).tolist()) - {0, 1}
-    if wrong:
-        raise InputError(
-            f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
-        )
-    return array.astype(np.int8)
-
-
-def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:
-    if ids is None:
-        return None
-    if len(ids) != rows:
-        raise InputError(f"task {name!r}: {rows} rows but {len(ids)} ids")
-    twice = pd.Series(list(ids)).duplicated()
-    if twice.any():
-        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} appears more than once")
-    return tuple(ids)
-
-
-def _check_features(name: str, frame: pd.DataFrame) -> None:
-    if frame.index.has_duplicates:
-        twice = frame.index[frame.index.duplicated()][0]
-        raise InputError(f"task {name!r}: row id {twice} appears more than once")
-    if not pd.api.types.is_integer_dtype(frame.index.dtype):
-        raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
-    for position, column in enumerate(frame.columns):
-        values = frame.iloc[:, position]
-        if not pd.api.types.is_numeric_dtype(values.dtype):
-            raise InputError(f"task {name!r}: feature {column!r} is {values.dtype}, not numeric")
-        bad = ~np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan))
-        if bad.any():
-            raise InputError(
-                f"task {name!r}: feature {column!r} holds {int(bad.sum())} missing or infinite "
-                f"values (first at row id {frame.index[bad][0]}); expected finite numbers"
-            )

@@ -163,8 +163,6 @@ def expected_members(
     learner: PrivateLearner,
     kinds: Sequence[str],
     count: int,
-    *,
-    after: int = 0,
 ) -> list[Member]:
     """Describe models that the base model may become, kind after kind in turn.
 
@@ -174,30 +172,14 @@ def expected_members(
         The base model, and how its kind is trained.
     kinds
         Which kinds of change happen.
-    count, after
-        How many models, after how many others: pools that follow each other have nothing in
-        common.
+    count
+        How many models; no two are the same.
     """
     found: list[Member] = []
-    for place in range(after, after + count):
+    for place in range(count):
         number, which = divmod(place, len(kinds))
         seed = private_seed(base_seed, place)
         found.append(
             KINDS[kinds[which]](Circumstances(task, model, learner, base_seed, seed, number))
         )
     return found
-
-
-def made(members: Sequence[Member], task: Task, learner: PrivateLearner) -> list[Model]:
-    """Train what is described; what is finished already stays as it is."""
-    models: dict[int, Model] = {}
-    recipes: dict[PrivateLearner, dict[int, TrainingRecipe]] = {}
-    for place, (change, other) in enumerate(members):
-        if isinstance(change, TrainingRecipe):
-            recipes.setdefault(other or learner, {})[place] = change
-        else:
-            models[place] = change
-    for kind, asked in recipes.items():
-        trained = kind.train(list(asked.values()), task)
-        models |= {place: trained[number] for number, place in enumerate(asked)}
-    return [models[place] for place in range(len(members))]

@@ -12,13 +12,14 @@ from scipy.special import logit
 from scipy.stats import norm
 
 from changeproof.errors import InputError
-from changeproof.methods.expected import checked_kinds, expected_members, made, supported_kinds
+from changeproof.methods.expected import checked_kinds, expected_members, supported_kinds
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
 from changeproof.methods.search.calibration import Calibrated, Losses, lower_bounds, smallest_margin
 from changeproof.model import Floats
 from changeproof.models.learner import stacked
+from changeproof.models.making import Wanted, made
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -106,7 +107,9 @@ class Quorum(Method):
         base = (context.task, context.model, context.base_seed, context.learner)
         kinds = self._kinds or supported
         members = expected_members(*base, kinds, self.members + self.held_out)
-        models = made(members, context.task, context.learner)
+        models = made(
+            [Wanted(change, other or context.learner, context.task) for change, other in members]
+        )
         pool, second = models[: self.members], models[self.members :]
         self._second = stacked(second)
         self._search_with(pool)

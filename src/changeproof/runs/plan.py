@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from changeproof import changes, methods
-from changeproof.changes import builtin_family_names
+from changeproof.changes import published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
@@ -100,7 +100,7 @@ class Plan(BaseModel):
 
     datasets: tuple[str, ...] = Field(default_factory=paper_datasets, min_length=1)
     methods: tuple[str, ...] = Field(default_factory=published_method_names)
-    families: tuple[str, ...] = Field(default_factory=builtin_family_names, min_length=1)
+    families: tuple[str, ...] = Field(default_factory=published_family_names, min_length=1)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
     factuals: int = Field(default=FACTUALS, ge=1)
     rows: tuple[int, ...] | None = None

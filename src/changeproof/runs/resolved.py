@@ -160,7 +160,8 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
         if method.needs > learner.offers
     }
     for name, family in run.families.items():
-        if (reason := family.reason_against(learner)) is not None:
+        against = [family.reason_against_task(task) for task in run.tasks.values()]
+        if reason := family.reason_against(learner) or next(filter(None, against), None):
             reasons[name] = reason
     fitting = run.without(reasons)
     for what, kept in (("method", fitting.methods), ("family", fitting.families)):

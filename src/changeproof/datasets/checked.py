@@ -1,0 +1,76 @@
+"""What the parts of a task have to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from changeproof.errors import InputError, unknown
+
+
+def checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:
+    """Return labels, one per row, all 0 or 1."""
+    array = np.asarray(labels)
+    if array.shape != (rows,):
+        raise InputError(f"task {name!r}: {rows} rows but labels of shape {array.shape}")
+    wrong = set(np.unique(array).tolist()) - {0, 1}
+    if wrong:
+        raise InputError(
+            f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
+        )
+    return array.astype(np.int8)
+
+
+def checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:
+    """Return what people call the rows, each once."""
+    if ids is None:
+        return None
+    if len(ids) != rows:
+        raise InputError(f"task {name!r}: {rows} rows but {len(ids)} ids")
+    twice = pd.Series(list(ids)).duplicated()
+    if twice.any():
+        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} appears more than once")
+    return tuple(ids)
+
+
+def check_columns(name: str, frame: pd.DataFrame) -> None:
+    """Refuse row ids that appear twice, and columns that are not finite numbers."""
+    if frame.index.has_duplicates:
+        twice = frame.index[frame.index.duplicated()][0]
+        raise InputError(f"task {name!r}: row id {twice} appears more than once")
+    if not pd.api.types.is_integer_dtype(frame.index.dtype):
+        raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
+    for position, column in enumerate(frame.columns):
+        values = frame.iloc[:, position]
+        if not pd.api.types.is_numeric_dtype(values.dtype):
+            raise InputError(f"task {name!r}: feature {column!r} is {values.dtype}, not numeric")
+        bad = ~np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        if bad.any():
+            raise InputError(
+                f"task {name!r}: feature {column!r} holds {int(bad.sum())} missing or infinite "
+                f"values (first at row id {frame.index[bad][0]}); expected finite numbers"
+            )
+
+
+def checked_beside(
+    name: str, beside: pd.DataFrame | None, time: str | None, row_ids: pd.Index[Any]
+) -> pd.DataFrame:
+    """Return what is known beside the features, by row id; a time has to be of one kind."""
+    if beside is None:
+        beside = pd.DataFrame(index=row_ids)
+    if len(beside) != len(row_ids):
+        raise InputError(f"task {name!r}: {len(row_ids)} rows but {len(beside)} beside them")
+    found = beside.set_axis(row_ids, axis="index")
+    for column in found.columns.difference([time]):
+        values = found[column].astype(object)
+        found[column] = values.where(values.notna(), None)
+    if time is not None and time not in found.columns:
+        raise unknown("column with times", time, found.columns)
+    if time is not None and found[time].isna().any():
+        first = row_ids[found[time].isna()][0]
+        raise InputError(f"task {name!r}: row {first} has no time in column {time!r}")
+    return found
