@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.methods.method import Counterfactuals
-from changeproof.model import Booleans
+from changeproof.model import Booleans, Floats
 
 RATES = ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
 METRICS = (*RATES, "distance")
@@ -35,12 +36,21 @@ class Metrics:
         return asdict(self)
 
 
-def measure(task: Task, answers: Counterfactuals, survived: Booleans) -> Metrics:
-    """Measure a method's answers under the models that `survived` [requests, models] spans."""
+def measure(
+    task: Task,
+    answers: Counterfactuals,
+    survived: Booleans,
+    families: Sequence[str] | None = None,
+) -> Metrics:
+    """Measure a method's answers under the models that `survived` [requests, models] spans.
+
+    Where `families` says of which family each model is, every family counts the same, however
+    many models it has.
+    """
     requests, found, valid = len(answers), answers.found, answers.base_valid
     coverage = found.mean() if requests else np.nan
     validity = valid[found].mean() if found.any() else np.nan
-    robustness = survived[valid].mean() if survived[valid].size else np.nan
+    robustness = _mean(survived[valid], families) if survived[valid].size else np.nan
     end_to_end = coverage * validity * robustness if valid.any() else 0.0 * coverage
     change = task.distances(answers.factuals[valid], answers.rows[valid])
     distance = change.mean() if valid.any() else np.nan
@@ -51,3 +61,16 @@ def measure(task: Task, answers: Counterfactuals, survived: Booleans) -> Metrics
         end_to_end_robustness=float(100.0 * end_to_end),
         distance=float(distance),
     )
+
+
+def family_weights(families: Sequence[str]) -> Floats:
+    """Return what each changed model counts, so that every family counts the same."""
+    _, which, sizes = np.unique(np.asarray(families), return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / (len(sizes) * sizes[which]))
+
+
+def _mean(survived: Booleans, families: Sequence[str] | None) -> float:
+    weights = None if families is None else family_weights(families)
+    if weights is None or (weights == weights[0]).all():
+        return float(survived.mean())
+    return float(survived.mean(axis=0) @ weights)

@@ -98,7 +98,7 @@ def _seed_results(results: StoredResults) -> pd.DataFrame:
         family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
         for family in families:
             chosen = (family_of == family) | (family == ALL_FAMILIES)
-            metrics = measure(task, answers, survived[:, chosen])
+            metrics = measure(task, answers, survived[:, chosen], family_of[chosen])
             rows.append({**key._asdict(), "family": family, **metrics.as_dict()})
     return pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "family", *METRICS])
 
