@@ -4,6 +4,7 @@ from .adapters.alibi import from_alibi as from_alibi
 from .adapters.dice import from_dice as from_dice
 from .adapters.tables import people_in as people_in
 from .adapters.tables import read_counterfactuals as read_counterfactuals
+from .changes import beyond_family_names as beyond_family_names
 from .changes import builtin_family_names as builtin_family_names
 from .changes import family_names as family_names
 from .changes import get_family as get_family
@@ -14,6 +15,7 @@ from .changes.bank import build_bank as build_bank
 from .changes.bootstrap import Bootstrap as Bootstrap
 from .changes.data_addition import DataAddition as DataAddition
 from .changes.data_deletion import DataDeletion as DataDeletion
+from .changes.decision_threshold import DecisionThreshold as DecisionThreshold
 from .changes.extension import family as family
 from .changes.extension import register_family as register_family
 from .changes.family import BaseModel as BaseModel
@@ -21,9 +23,13 @@ from .changes.family import Family as Family
 from .changes.family import Variant as Variant
 from .changes.label_update import LabelUpdate as LabelUpdate
 from .changes.magnitude import change_magnitudes as change_magnitudes
+from .changes.magnitude_pruning import MagnitudePruning as MagnitudePruning
+from .changes.measurement_error import MeasurementError as MeasurementError
 from .changes.new_initialization import NewInitialization as NewInitialization
 from .changes.parameter_perturbation import ParameterPerturbation as ParameterPerturbation
+from .changes.recalibration import Recalibration as Recalibration
 from .changes.training_configuration import TrainingConfiguration as TrainingConfiguration
+from .changes.weight_rounding import WeightRounding as WeightRounding
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
 from .datasets.action import Action as Action

@@ -165,6 +165,13 @@ def fill_exponentials(numbers: Any, results: Any) -> None:
         results[i] = exp(numbers[i])
 
 
+@compiled
+def fill_logarithms(numbers: Any, results: Any) -> None:
+    """Fill in the natural logarithms of a vector."""
+    for i in range(numbers.size):
+        results[i] = log(numbers[i])
+
+
 def sigmoids(numbers: Floats) -> Floats:
     """Return the sigmoid of every number of an array."""
     return _filled(fill_sigmoids, numbers)
@@ -173,6 +180,11 @@ def sigmoids(numbers: Floats) -> Floats:
 def exponentials(numbers: Floats) -> Floats:
     """Return the exponential of every number of an array."""
     return _filled(fill_exponentials, numbers)
+
+
+def logarithms(numbers: Floats) -> Floats:
+    """Return the natural logarithm of every number of an array."""
+    return _filled(fill_logarithms, numbers)
 
 
 def _filled(fill: Callable[[Floats, Floats], None], numbers: Floats) -> Floats:

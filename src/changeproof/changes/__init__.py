@@ -28,7 +28,14 @@ _PUBLISHED = {
 }
 
 # What the paper does not have.
-_BEYOND: dict[str, tuple[str, str]] = {}
+_BEYOND: dict[str, tuple[str, str]] = {
+    # Nothing is trained.
+    "decision-threshold": ("changeproof.changes.decision_threshold", "DecisionThreshold"),
+    "recalibration": ("changeproof.changes.recalibration", "Recalibration"),
+    "weight-rounding": ("changeproof.changes.weight_rounding", "WeightRounding"),
+    "magnitude-pruning": ("changeproof.changes.magnitude_pruning", "MagnitudePruning"),
+    "measurement-error": ("changeproof.changes.measurement_error", "MeasurementError"),
+}
 
 
 def _accept(found: Any, reference: str) -> type[Family]:
@@ -50,6 +57,11 @@ def builtin_family_names() -> tuple[str, ...]:
 def published_family_names() -> tuple[str, ...]:
     """Return the names of the paper's families, in its order."""
     return tuple(_PUBLISHED)
+
+
+def beyond_family_names() -> tuple[str, ...]:
+    """Return the names of the families that the paper does not have; sequences are left out."""
+    return tuple(name for name in _BEYOND if not REGISTRY.get(name).sequence)
 
 
 def family_names() -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class Family(Configurable, ABC):
     one future: advice may hold up to some update, and no longer.
     """
 
-    summary: ClassVar[str]
+    summary: str
     sequence: ClassVar[bool] = False
 
     @abstractmethod
@@ -126,4 +126,4 @@ def alternatives(base: BaseModel, others: Iterable[Alternative]) -> list[Variant
 
 def percent(share: float) -> str:
     """Return a share as the level's name."""
-    return f"{share:.0%}"
+    return f"{100 * share:g}%"

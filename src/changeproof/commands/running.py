@@ -21,6 +21,7 @@ class Preset(StrEnum):
     quick = "quick"
     paper = "paper"
     recourse = "recourse"
+    beyond = "beyond"
 
 
 def run(
@@ -28,7 +29,8 @@ def run(
         Preset | None,
         typer.Option(
             help="quick: two small datasets, one base model each. paper: the whole paper. "
-            "recourse: three datasets that say what people can change.",
+            "recourse: three datasets that say what people can change. "
+            "beyond: changes that the paper does not have, on its datasets.",
             show_default="quick",
         ),
     ] = None,

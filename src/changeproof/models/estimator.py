@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,6 +47,23 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
         "batch_size": [64, "auto", 400],
     },
 }
+
+# Where fitted models have their weights, and whether they are [inputs, outputs] there.
+WEIGHTS = {
+    "LogisticRegression": ("coef_", False),
+    "LogisticRegressionCV": ("coef_", False),
+    "SGDClassifier": ("coef_", False),
+    "LinearDiscriminantAnalysis": ("coef_", False),
+    "MLPClassifier": ("coefs_", True),
+}
+
+
+@dataclass(repr=False, eq=False)
+class EstimatorModel(FittedModel):
+    """A fitted estimator, and the task whose rows it judges."""
+
+    estimator: Any
+    task: Task
 
 
 class EstimatorLearner(RefittedLearner):
@@ -107,7 +126,11 @@ class EstimatorLearner(RefittedLearner):
         classes = list(estimator.classes_)
         if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
-        return FittedModel(partial(self._probabilities, estimator, task), self.name)
+        return self._fitted(estimator, task)
+
+    def _fitted(self, estimator: Any, task: Task) -> EstimatorModel:
+        predict = partial(self._probabilities, estimator, task)
+        return EstimatorModel(predict, self.name, estimator, task)
 
     def _probabilities(self, estimator: Any, task: Task, rows: Floats) -> Any:
         return estimator.predict_proba(self._inputs(rows, task))
@@ -138,6 +161,33 @@ class EstimatorLearner(RefittedLearner):
             learner = EstimatorLearner(changed, original=self.original, name=self.name)
             alternatives.append(Alternative(level, learner))
         return alternatives
+
+    @property
+    def has_weights(self) -> bool:
+        """Linear models and multilayer perceptrons have."""
+        return type(_final(self.estimator)[1]).__name__ in WEIGHTS
+
+    def weights(self, model: Model) -> list[Floats]:
+        """Return the weights of a fitted model; of a pipeline, those of the last step."""
+        final = _final(_fitted(model).estimator)[1]
+        attribute, turned = WEIGHTS[type(final).__name__]
+        found = getattr(final, attribute)
+        return [np.array(each.T) for each in found] if turned else [np.array(found)]
+
+    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
+        """Return a copy of the fitted model with other weights."""
+        fitted = _fitted(model)
+        estimator = deepcopy(fitted.estimator)
+        final = _final(estimator)[1]
+        attribute, turned = WEIGHTS[type(final).__name__]
+        setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
+        return self._fitted(estimator, fitted.task)
+
+
+def _fitted(model: Model) -> EstimatorModel:
+    if not isinstance(model, EstimatorModel):
+        raise InputError(f"expected a scikit-learn model; got {model!r}")
+    return model
 
 
 def seeded(estimator: Any, seed: int) -> Any:

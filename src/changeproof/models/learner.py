@@ -13,6 +13,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, Model, Stack
+from changeproof.models.adjusted import AdjustedModel, Adjustment, RemeasuredModel
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe
@@ -89,6 +90,11 @@ class Learner(ABC):
         return False
 
     @property
+    def has_weights(self) -> bool:
+        """Whether `weights` tells a model's weights, and `with_weights` puts others in place."""
+        return False
+
+    @property
     def fingerprint(self) -> str:
         """Hash of everything that training depends on: kind, settings, code, versions."""
         return thing_fingerprint(self)
@@ -104,6 +110,22 @@ class Learner(ABC):
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Return the model moved in a random direction whose largest component is the radius."""
         raise InputError(f"{self.name} has no parameters to perturb")
+
+    def weights(self, model: Model) -> list[Floats]:
+        """Return the weights of a model, layer by layer, [outputs, ...], without the biases."""
+        raise InputError(f"{self.name} has no weights to change")
+
+    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
+        """Return the model with other weights, in the order and shapes of `weights`."""
+        raise InputError(f"{self.name} has no weights to change")
+
+    def adjusted(self, model: Model, adjustment: Adjustment) -> Model:
+        """Return the model with its probabilities adjusted."""
+        return AdjustedModel(model, adjustment)
+
+    def remeasured(self, model: Model, gains: Floats, offsets: Floats) -> Model:
+        """Return the model that is shown ``gains * row + offsets`` in place of every row."""
+        return RemeasuredModel(model, gains, offsets)
 
 
 class RefittedLearner(Learner):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -102,11 +102,14 @@ class ModuleLearner(RefittedLearner):
             self.fit(module, *tensors)
         return ModuleModel(module, self.name)
 
+    @property
+    def has_weights(self) -> bool:
+        """A module has."""
+        return True
+
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Move every parameter; the largest move equals the radius."""
-        if not isinstance(model, ModuleModel):
-            raise InputError(f"expected a PyTorch model to perturb; got {model!r}")
-        module: Any = deepcopy(model.module)
+        module: Any = deepcopy(_module(model))
         generator = torch.Generator().manual_seed(seed)
         moves = [
             torch.empty(p.shape).uniform_(-1.0, 1.0, generator=generator)
@@ -117,3 +120,25 @@ class ModuleLearner(RefittedLearner):
             for parameter, move in zip(module.parameters(), moves, strict=True):
                 parameter += move * factor
         return ModuleModel(module, self.name)
+
+    def weights(self, model: Model) -> list[Floats]:
+        """Return the parameters of two and more dimensions; biases and norms have one."""
+        return [each.detach().numpy().copy() for each in _weights(_module(model))]
+
+    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
+        """Return a copy of the module with other weights."""
+        module = deepcopy(_module(model))
+        with torch.no_grad():
+            for parameter, weight in zip(_weights(module), weights, strict=True):
+                parameter.copy_(torch.from_numpy(weight))
+        return ModuleModel(module, self.name)
+
+
+def _module(model: Model) -> nn.Module:
+    if not isinstance(model, ModuleModel):
+        raise InputError(f"expected a PyTorch model; got {model!r}")
+    return model.module
+
+
+def _weights(module: nn.Module) -> list[nn.Parameter]:
+    return [parameter for parameter in module.parameters() if parameter.ndim > 1]

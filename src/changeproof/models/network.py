@@ -9,7 +9,8 @@ import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Model
+from changeproof.model import Access, Floats, Model
+from changeproof.models.adjusted import Adjustment
 from changeproof.models.learner import EVERY_FIELD, Learner
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.network import Network
@@ -47,6 +48,11 @@ class NetworkLearner(Learner):
         """Whether none but networks of ours can take its place."""
         return all(learner.stores_models for learner in self.replacement_learners)
 
+    @property
+    def has_weights(self) -> bool:
+        """A network has."""
+        return True
+
     def adapted(self, recipe: TrainingRecipe) -> TrainingRecipe:
         """Return a recipe for this width; one that names other hidden layers keeps them."""
         return replace(recipe, hidden=self.hidden) if recipe.hidden == HIDDEN else recipe
@@ -58,11 +64,51 @@ class NetworkLearner(Learner):
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Network:
         """Return the network moved in a random direction whose largest component is the radius."""
-        if not isinstance(model, Network):
-            raise InputError(f"expected a network of ours to perturb; got {model!r}")
-        draws = TorchDraws(seed)
-        arrays = [array for pair in zip(model.weights, model.biases, strict=True) for array in pair]
+        network, draws = _own(model), TorchDraws(seed)
+        pairs = zip(network.weights, network.biases, strict=True)
+        arrays = [array for pair in pairs for array in pair]
         noise = [draws.uniform(-1.0, 1.0, array.shape) for array in arrays]
         factor = np.float32(radius / max(float(np.abs(part).max()) for part in noise))
         moved = [array + part * factor for array, part in zip(arrays, noise, strict=True)]
         return Network(tuple(moved[0::2]), tuple(moved[1::2]))
+
+    def weights(self, model: Model) -> list[Floats]:
+        """Return the weights of a network, layer by layer."""
+        return [weight.astype(np.float64) for weight in _own(model).weights]
+
+    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Network:
+        """Return the network with other weights, rounded to float32 like all parameters."""
+        return Network(tuple(w.astype(np.float32) for w in weights), _own(model).biases)
+
+    def adjusted(self, model: Model, adjustment: Adjustment) -> Model:
+        """Return a network whose last layer is scaled and shifted, where no more is needed.
+
+        The last layer is float32 like all parameters. That rounds a logit by less than a millionth
+        of the terms that it is the sum of: a threshold is where it should be but for that.
+        """
+        if adjustment.line is None:
+            return super().adjusted(model, adjustment)
+        network, (slope, shift) = _own(model), adjustment.line
+        weight, bias = (a[-1].astype(np.float64) for a in (network.weights, network.biases))
+        return Network(
+            (*network.weights[:-1], (slope * weight).astype(np.float32)),
+            (*network.biases[:-1], (slope * bias + shift).astype(np.float32)),
+        )
+
+    def remeasured(self, model: Model, gains: Floats, offsets: Floats) -> Network:
+        """Return a network whose first layer does what the measurement does, rounded to float32."""
+        network = _own(model)
+        weight, bias = (a[0].astype(np.float64) for a in (network.weights, network.biases))
+        # One product after the other: the sum is then the same on every processor.
+        for column, offset in enumerate(offsets):
+            bias = bias + weight[:, column] * offset
+        return Network(
+            ((weight * gains).astype(np.float32), *network.weights[1:]),
+            (bias.astype(np.float32), *network.biases[1:]),
+        )
+
+
+def _own(model: Model) -> Network:
+    if not isinstance(model, Network):
+        raise InputError(f"expected a network of ours; got {model!r}")
+    return model

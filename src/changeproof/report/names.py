@@ -53,6 +53,12 @@ FAMILIES = {
     "training-configuration": FamilyName("Training configuration", "train", "Training config."),
     "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
     "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
+    # What the paper does not have.
+    "decision-threshold": FamilyName("Decision threshold", "thresh", "Decision threshold"),
+    "recalibration": FamilyName("Recalibration", "recal", "Recali- bration"),
+    "weight-rounding": FamilyName("Weight rounding", "round", "Weight rounding"),
+    "magnitude-pruning": FamilyName("Magnitude pruning", "prune", "Magn. pruning"),
+    "measurement-error": FamilyName("Measurement error", "measure", "Measure. error"),
 }
 FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
 SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}

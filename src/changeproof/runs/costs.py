@@ -40,6 +40,14 @@ OWN_FIT = 0.2
 LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
 NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
+# Families that train nothing, whatever the model.
+UNTRAINED = {
+    "decision-threshold",
+    "recalibration",
+    "weight-rounding",
+    "magnitude-pruning",
+    "measurement-error",
+}
 # Models that methods train for themselves.
 ENSEMBLES = {"betarce": 32, "quorum": 72}
 
@@ -54,6 +62,8 @@ def bank_cost(task: Task, learner: Learner, family: str, fit: float = OWN_FIT) -
     """Return what it takes to make a family's changed models."""
     name, settings = parsed(family)
     scale = float(settings.get("replicates", REPLICATES)) / REPLICATES
+    if name in UNTRAINED:
+        return training_cost(task, 0.0) + (0.0 if learner.stores_models else scale * fit)
     if not learner.stores_models:
         return REPLICATES * scale * fit
     return training_cost(task, scale * NETWORKS_WORTH.get(name, float(REPLICATES)))

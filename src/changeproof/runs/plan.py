@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from changeproof import changes, methods
-from changeproof.changes import published_family_names
+from changeproof.changes import beyond_family_names, published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
@@ -33,7 +33,7 @@ LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
 
-Preset = Literal["quick", "paper", "recourse"]
+Preset = Literal["quick", "paper", "recourse", "beyond"]
 Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
 
 
@@ -189,6 +189,10 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
         "factuals": 100,
         "realisable": True,
         "limit": True,
+    },
+    "beyond": lambda: {
+        "methods": builtin_method_names(),
+        "families": beyond_family_names(),
     },
 }
 

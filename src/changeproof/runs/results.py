@@ -204,8 +204,14 @@ class StoredResults:
     def _networks(self, *where: Any) -> NetworkStack:
         stack = self._models(*where).stack
         if stack is None:
-            raise InputError(f"models of the kind {self.run.learner.name} are not kept")
+            raise InputError(self._not_kept(*where))
         return stack
+
+    def _not_kept(self, kind: Kind, *where: Any) -> str:
+        """Say why models cannot be had: only those that are networks of ours are kept."""
+        if kind is Kind.BANK and self.run.learner.stores_models:
+            return f"family {where[-1]!r}: its changed models are not all networks and are not kept"
+        return f"models of the kind {self.run.learner.name} are not kept"
 
     def _whole(self, kind: Kind) -> Iterator[Piece]:
         """Yield the finished pieces of a kind whose inputs can all be read as well."""

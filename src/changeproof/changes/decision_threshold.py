@@ -1,0 +1,49 @@
+"""Another threshold, with the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.settings import checked_numbers, either
+from changeproof.datasets.task import Task
+from changeproof.models.adjusted import MovedThreshold
+from changeproof.models.learner import Learner
+
+POINTS = (2, 5)
+
+
+def _thresholds(points: Sequence[float]) -> list[float]:
+    return [(50 + side * each) / 100 for each in points for side in (-1, 1)]
+
+
+def _summary(points: Sequence[float]) -> str:
+    return f"the same model with a threshold of {either(_thresholds(points))} instead of 0.5"
+
+
+class DecisionThreshold(Family):
+    """The favourable side begins at another probability than 0.5.
+
+    Lenders move the cut-off when budgets, losses or targets of acceptance change. Nothing is
+    trained, and the model says of everybody what it said before; people between the old and the
+    new threshold are decided otherwise.
+
+    Parameters
+    ----------
+    points
+        By how many percentage points the threshold is moved, in both directions.
+    """
+
+    name = "decision-threshold"
+    summary = _summary(POINTS)
+
+    def __init__(self, *, points: tuple[float, ...] = POINTS) -> None:
+        self.points = checked_numbers("points", points, 0, 50)
+        self.summary = _summary(self.points)
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Move the threshold down and up by each number of points."""
+        return [
+            Variant(f"{threshold:g}", 0, learner.adjusted(base.model, MovedThreshold(threshold)))
+            for threshold in _thresholds(self.points)
+        ]

@@ -1,0 +1,73 @@
+"""Features that are measured otherwise, with the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant, percent
+from changeproof.changes.settings import checked_numbers, either
+from changeproof.datasets.task import Task
+from changeproof.model import Booleans
+from changeproof.models.learner import Learner
+from changeproof.randomness import stream
+
+SHARES = (0.01, 0.05, 0.10)
+
+
+def _summary(shares: Sequence[float]) -> str:
+    percents = either([100 * share for share in shares])
+    return f"numeric features measured wrongly, by up to {percents} % of a standard deviation"
+
+
+class MeasurementError(ReplicatedFamily):
+    """The numbers that the model is shown are off, for everybody in the same way.
+
+    Instruments are replaced, laboratories and providers of data change, a new system converts
+    amounts a little otherwise. The person is the same, and so is the model; what reaches the model
+    is not. Each changed model has one draw for every numeric feature: an offset, and a gain about
+    the mean of the training rows, both uniform up to a share of the feature's standard deviation
+    there. Categories and columns of two values stay as they are.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are, at all levels together.
+    shares
+        How far a measurement is off at most: the offset in standard deviations, the gain in
+        standard deviations per standard deviation from the mean.
+    """
+
+    name = "measurement-error"
+    summary = _summary(SHARES)
+
+    def __init__(self, *, replicates: int = REPLICATES, shares: tuple[float, ...] = SHARES) -> None:
+        super().__init__(replicates=replicates)
+        self.shares = checked_numbers("shares", shares, 0, 1)
+        self.summary = _summary(self.shares)
+
+    def reason_against_task(self, task: Task) -> str | None:
+        """Say that nothing is measured."""
+        return None if measured(task).any() else f"{task.name} has no numeric features"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Draw offsets and gains."""
+        columns, variants = measured(task), []
+        for share, r in self.shared_out(self.shares):
+            generator = stream(task.name, base.seed, "measurement error", f"{share:g}", r)
+            # Rows are standardised: the mean is 0, and a standard deviation 1.
+            offsets, errors = generator.uniform(-share, share, (2, task.n_features)) * columns
+            model = learner.remeasured(base.model, 1.0 + errors, offsets)
+            variants.append(Variant(percent(share), r, model))
+        return variants
+
+
+def measured(task: Task) -> Booleans:
+    """Return which columns hold measurements: numbers with more than two values."""
+    columns = np.zeros(task.n_features, dtype=np.bool_)
+    for feature in task.features:
+        if not feature.categories:
+            (column,) = feature.columns
+            columns[column] = task.frame.iloc[:, column].nunique() > 2
+    return columns

@@ -1,0 +1,55 @@
+"""Probabilities fitted again to outcomes, with the same model behind them."""
+
+from __future__ import annotations
+
+from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
+from changeproof.datasets.task import Task
+from changeproof.model import Integers
+from changeproof.models.adjusted import log_odds
+from changeproof.models.calibration import fitted_isotonic, fitted_platt
+from changeproof.models.learner import Learner
+from changeproof.randomness import stream
+
+PLATT, ISOTONIC = "Platt", "isotonic"
+
+
+class Recalibration(ReplicatedFamily):
+    """Calibrate the model on validation rows, by Platt scaling or by isotonic regression.
+
+    Probabilities drift away from what becomes of people, and rules on capital and provisions ask
+    for probabilities that are true. So a model is calibrated again and again without being trained
+    again. The order of people stays; where 0.5 lies among them does not.
+
+    The first of each kind is fitted on the validation rows, the others on bootstrap samples of
+    them: other people might have been at hand. Where a fit is of no use, the log odds are only
+    shifted (see `changeproof.models.calibration`).
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are, of both kinds together.
+    """
+
+    name = "recalibration"
+    summary = "the same model calibrated again on validation rows, by Platt or isotonic scaling"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Fit calibrations."""
+        rows, labels = task.rows("validation"), task.labels_of("validation")
+        given, odds = base.model.probabilities(rows), log_odds(base.model, rows)
+        variants = []
+        for kind, r in self.shared_out((PLATT, ISOTONIC)):
+            drawn = slice(None) if r == 0 else _drawn(task, base, kind, r)
+            if kind == PLATT:
+                fitted = fitted_platt(odds[drawn], labels[drawn])
+            else:
+                fitted = fitted_isotonic(given[drawn], odds[drawn], labels[drawn])
+            variants.append(Variant(kind, r, learner.adjusted(base.model, fitted)))
+        return variants
+
+
+def _drawn(task: Task, base: BaseModel, kind: str, replicate: int) -> Integers:
+    """Return the places of as many validation rows, drawn with replacement."""
+    generator = stream(task.name, base.seed, "recalibration", kind, replicate)
+    rows = len(task.split.validation)
+    return generator.integers(0, rows, rows)

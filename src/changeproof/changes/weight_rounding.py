@@ -1,0 +1,53 @@
+"""Weights of fewer bits, without any retraining."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from changeproof.changes.settings import checked_numbers, either
+from changeproof.changes.weights import WeightFamily
+from changeproof.model import Floats
+
+BITS = (8, 4)
+
+
+def _summary(bits: Sequence[int]) -> str:
+    return f"the weights rounded to {either(bits)} bits, by layer or by output of the layer"
+
+
+class WeightRounding(WeightFamily):
+    """Round the weights to whole numbers of few bits, each times a step.
+
+    Models are made small when they move to cheaper machines, to phones or into databases. The
+    largest weight becomes the largest number; one step serves a whole layer, or every output of
+    the layer has its own. Biases stay as they are, as is usual.
+
+    Parameters
+    ----------
+    bits
+        To how many bits the weights are rounded, the sign among them.
+    """
+
+    name = "weight-rounding"
+    summary = _summary(BITS)
+    done = "round"
+
+    def __init__(self, *, bits: tuple[int, ...] = BITS) -> None:
+        self.bits = checked_numbers("bits", bits, 1, 32, whole=True)
+        self.summary = _summary(self.bits)
+
+    def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:
+        """Yield rounded weights, by layer and by output, for each number of bits."""
+        for bits in self.bits:
+            yield f"int{bits}, by layer", [rounded(weight, bits) for weight in weights]
+            by_output = [[rounded(each, bits) for each in weight] for weight in weights]
+            yield f"int{bits}, by output", [np.array(weight) for weight in by_output]
+
+
+def rounded(weight: Floats, bits: int) -> Floats:
+    """Return weights as whole multiples of the step that makes the largest fit into the bits."""
+    largest = float(np.abs(weight).max(initial=0.0))
+    step = largest / (2 ** (bits - 1) - 1)
+    return weight if largest == 0.0 else np.rint(weight / step) * step
