@@ -8,6 +8,7 @@ import pytest
 from changeproof import (
     InputError,
     Plan,
+    get_family,
     method_names,
     published_family_names,
     published_method_names,
@@ -33,6 +34,17 @@ def test_quick_preset() -> None:
     assert plan.base_seeds == (2026,)
     assert plan.factuals == 25
     assert plan.families == published_family_names()
+
+
+def test_beyond_preset_is_what_the_paper_does_not_have() -> None:
+    plan = Plan.preset("beyond")
+    assert plan.datasets == Plan.preset("paper").datasets
+    assert plan.base_seeds == Plan.preset("paper").base_seeds
+    assert plan.methods == method_names()
+    assert "recalibration" in plan.families
+    assert not set(plan.families) & set(published_family_names())
+    assert not any(get_family(name).sequence for name in plan.families)
+    assert not plan.limit
 
 
 def test_order_does_not_make_another_plan() -> None:

@@ -210,7 +210,8 @@ class StoredResults:
     def _not_kept(self, kind: Kind, *where: Any) -> str:
         """Say why models cannot be had: only those that are networks of ours are kept."""
         if kind is Kind.BANK and self.run.learner.stores_models:
-            return f"family {where[-1]!r}: its changed models are not all networks and are not kept"
+            family = where[-1]
+            return f"not all changed models of family {family!r} are networks; they are not kept"
         return f"models of the kind {self.run.learner.name} are not kept"
 
     def _whole(self, kind: Kind) -> Iterator[Piece]:
