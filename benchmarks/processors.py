@@ -5,7 +5,8 @@ there are 512-bit registers; OpenBLAS and NumPy are told to use kernels of other
 C library is told to do without AVX2 and fused products. Every target runs the plan in processes
 of its own and into a directory of its own, and its pieces are held against those of the host.
 
-    python -m benchmarks.processors [--preset quick|paper|recourse] [--out DIRECTORY] [TARGET ...]
+    python -m benchmarks.processors [--preset quick|paper|recourse|beyond] [--out DIRECTORY]
+        [TARGET ...]
 
 The targets of `targets()`, or those with one of the words in their name, are tried one after the
 other (with the preset `paper`, six minutes each). DIRECTORY/0/run is the host's run;
@@ -194,7 +195,9 @@ def fingerprints(run: Path) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("target", nargs="*", help="parts of names; all of them by default")
-    parser.add_argument("--preset", choices=("quick", "paper", "recourse"), default="quick")
+    parser.add_argument(
+        "--preset", choices=("quick", "paper", "recourse", "beyond"), default="quick"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/processors"))
     options = parser.parse_args()
     wanted = [

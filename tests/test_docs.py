@@ -15,6 +15,12 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 DICE = "## From DiCE"
 # What the blocks of a page print, among other things.
 EXPECTED = {
+    "beyond.md": [
+        "Report: runs/beyond/report/index.html",
+        "Measurement error",
+        "int6, by layer",
+        "measurement-error(replicates=10, shares=[0.02])",
+    ],
     "own-data.md": [
         "Task('loans', 600 rows, 6 features)",
         "purpose categorical ('car', 'house', 'study')",

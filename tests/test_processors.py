@@ -27,7 +27,10 @@ ADVICE = {
         "apds", "betarce", "kdtree", "rbr", "rnce", "roar-lime(penalty=0.05)", "robx-balanced",
         "wachter(penalty=0.1,learning_rate=0.01)",
     ],
-    "families": ["bootstrap(replicates=3)"],
+    "families": [
+        "bootstrap(replicates=3)", "decision-threshold", "recalibration(replicates=6)",
+        "weight-rounding", "magnitude-pruning", "measurement-error(replicates=3)",
+    ],
     "base_seeds": [2026],
     "factuals": 8,
 }  # fmt: skip
