@@ -14,8 +14,10 @@ from changeproof import (
     Context,
     Factuals,
     Method,
+    Network,
     Task,
     TrainingRecipe,
+    Variant,
     check_family,
     check_method,
 )
@@ -263,12 +265,25 @@ def wrong_length(task: Task, base: BaseModel) -> list[TrainingRecipe]:
     return [TrainingRecipe(initialisation_seed=1, row_weights=np.ones(len(task.split.train)))]
 
 
+def asked_and_unchanged(task: Task, base: BaseModel) -> list[Variant]:
+    """The base network once more, after it was asked something."""
+    network: Any = base.model
+    network.probabilities(task.rows("test"))
+    return [Variant("same", 0, Network(network.weights, network.biases))]
+
+
 @pytest.mark.parametrize(
     ("family", "expected"),
     [
         (recipes, set()),
         ("parameter-perturbation", set()),
         ("data-addition", set()),
+        ("decision-threshold", set()),
+        ("recalibration(replicates=6)", set()),
+        ("weight-rounding", set()),
+        ("magnitude-pruning", set()),
+        ("measurement-error(replicates=6)", set()),
+        (asked_and_unchanged, {"a change at all"}),
         (at_random, {"repetition", "another process", "left alone"}),
         (by_process, {"another process"}),
         (no_change, {"a change at all"}),

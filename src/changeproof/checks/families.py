@@ -85,7 +85,7 @@ class FamilyBench(Bench):
         stack = stacked([*finished, *(trained[place] for place in range(len(recipes)))])
         share = 100.0 * change_magnitudes(self.task, self.network, stack)["hard_disagreement"]
         return (
-            f"{len(few)} trained; they disagree with the base network on "
+            f"{len(few)} made; they disagree with the base network on "
             f"{share.min():.1f} to {share.max():.1f} % of the test rows"
         )
 

@@ -141,7 +141,7 @@ class _Walk:
         if hasattr(thing, "get_params"):
             yield from self.lines(thing.get_params(deep=False))
         elif state is not None and not self._from_library(cls.__module__):
-            yield from self.lines(dict(state))
+            yield from self.lines(_without_remembered(cls, state))
         else:
             try:
                 yield str(joblib.hash(thing))
@@ -169,6 +169,12 @@ class _Walk:
                 yield name
                 yield from self.lines(member)
         yield from self._each(*owner.__bases__)
+
+
+def _without_remembered(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of an object but for what it has computed from the rest."""
+    computed = functools.cached_property
+    return {k: v for k, v in state.items() if not isinstance(getattr(cls, k, None), computed)}
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
