@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -98,9 +99,14 @@ def test_log_odds_are_a_models_own_or_bounded(small_task: Task, small_network: N
     [
         LogisticRegression(),
         make_pipeline(StandardScaler(), LogisticRegression()),
+        LogisticRegressionCV(
+            Cs=2, cv=2, l1_ratios=(0,), use_legacy_attributes=False, scoring="neg_log_loss"
+        ),
+        SGDClassifier(loss="log_loss"),
+        LinearDiscriminantAnalysis(),
         MLPClassifier((4,), max_iter=20),
     ],
-    ids=["linear", "pipeline", "perceptron"],
+    ids=["linear", "pipeline", "chosen", "descent", "discriminant", "perceptron"],
 )
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_weights_of_estimators_can_be_read_and_changed(estimator: object, cancer: Task) -> None:

@@ -31,6 +31,27 @@ def test_results_are_read_by_dataset_and_method(console: Console) -> None:
     assert "nan" not in capture.get()
 
 
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_table_with_many_families_is_printed_in_parts(width: int) -> None:
+    families = [f"my-family-{number}" for number in range(14)]
+    rows = [
+        {"dataset": "heloc", "method": method, "family": family}
+        | {"empirical_robustness_mean": 90 + number / 10, "empirical_robustness_std": 1.0}
+        for method in ("kdtree", "rbr")
+        for number, family in enumerate(families)
+    ]
+    console = Console(width=width)
+    with console.capture() as capture:
+        print_tables({"family_results": pd.DataFrame(rows)}, console)
+    lines = capture.get().splitlines()
+    assert "…" not in capture.get()
+    headings = [line.split()[1:] for line in lines if line.startswith("Method")]
+    assert [family for heading in headings for family in heading] == families
+    assert len(headings) == {60: 4, 80: 3, 200: 1}[width]
+    numbers = [line.split()[1:] for line in lines if line.startswith("KD-tree")]
+    assert [float(n) for row in numbers for n in row] == [90 + n / 10 for n in range(14)]
+
+
 def test_two_settings_of_a_method_are_two_rows(console: Console) -> None:
     frame = pd.read_csv(COMMITTED / "full_results.csv").query("dataset == 'heloc'").head(2)
     frame = frame.assign(method=["robx-balanced(quantile=0.7)", "own:Mine(a=1)"])
