@@ -28,7 +28,15 @@ _PUBLISHED = {
 }
 
 # What the paper does not have.
-_BEYOND: dict[str, tuple[str, str]] = {}
+_BEYOND: dict[str, tuple[str, str]] = {
+    "distillation": ("changeproof.changes.distillation", "Distillation"),
+    "fine-tuning": ("changeproof.changes.fine_tuning", "FineTuning"),
+    "influential-deletion": ("changeproof.changes.influential_deletion", "InfluentialDeletion"),
+    "group-reweighting": ("changeproof.changes.group_reweighting", "GroupReweighting"),
+    "feature-change": ("changeproof.changes.feature_change", "FeatureChange"),
+    "covariate-shift": ("changeproof.changes.covariate_shift", "CovariateShift"),
+    "followed-advice": ("changeproof.changes.followed_advice", "FollowedAdvice"),
+}
 
 
 def _accept(found: Any, reference: str) -> type[Family]:

@@ -53,6 +53,13 @@ FAMILIES = {
     "training-configuration": FamilyName("Training configuration", "train", "Training config."),
     "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
     "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
+    "distillation": FamilyName("Distillation", "distil", "Distil- lation"),
+    "fine-tuning": FamilyName("Fine-tuning", "tune", "Fine- tuning"),
+    "influential-deletion": FamilyName("Influential deletion", "influence", "Influent. deletion"),
+    "group-reweighting": FamilyName("Group reweighting", "groups", "Group weights"),
+    "feature-change": FamilyName("Feature change", "feature", "Feature change"),
+    "covariate-shift": FamilyName("Covariate shift", "shift", "Covar. shift"),
+    "followed-advice": FamilyName("Followed advice", "follow", "Followed advice"),
 }
 FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
 SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}
