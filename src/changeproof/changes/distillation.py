@@ -33,8 +33,8 @@ class Distillation(ReplicatedFamily):
     model itself. A student hears the probabilities if its kind can learn from them, and else the
     decisions. The epoch that is kept is chosen by the true labels of the validation rows.
 
-    Seeds are 310,000 and more above the base seed. Students of a kind without seeds are trained on
-    bootstrap samples of these rows, all but the first.
+    Seeds are 310,000 and more above the base seed. Another seed need not give another student
+    where it is no network of ours: these are trained on bootstrap samples, all but the first.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Distillation(ReplicatedFamily):
         for (place, student), r in self.shared_out(students):
             kind, seed = student.learner or learner, SEEDS + SEEDS_OF_A_STUDENT * place + r
             weights = np.ones(len(rows), np.float32)
-            if r and not kind.has_seeds:
+            if r and "hidden" not in kind.follows:
                 weights = bootstrap_weights(len(rows), base.seed + seed)
             assert isinstance(student.change, TrainingRecipe)
             recipe = replace(
