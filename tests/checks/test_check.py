@@ -269,6 +269,8 @@ def wrong_length(task: Task, base: BaseModel) -> list[TrainingRecipe]:
         (recipes, set()),
         ("parameter-perturbation", set()),
         ("data-addition", set()),
+        ("feature-change(replicates=6)", set()),
+        ("followed-advice(replicates=3)", set()),
         (at_random, {"repetition", "another process", "left alone"}),
         (by_process, {"another process"}),
         (no_change, {"a change at all"}),

@@ -204,7 +204,10 @@ class StoredResults:
     def _networks(self, *where: Any) -> NetworkStack:
         stack = self._models(*where).stack
         if stack is None:
-            raise InputError(f"models of the kind {self.run.learner.name} are not kept")
+            kind = self.run.learner.name
+            if self.run.learner.stores_models:
+                kind = "that some families change a network into"
+            raise InputError(f"models of the kind {kind} are not kept")
         return stack
 
     def _whole(self, kind: Kind) -> Iterator[Piece]:
