@@ -94,7 +94,9 @@ def test_pieces_do_not_depend_on_workers(tmp_path: Path) -> None:
         plan = Plan.preset(
             "quick", datasets=["diabetes"], methods=["kdtree"], families=names, limit=False
         )
-        run(plan, tmp_path / folder, jobs=jobs, publish=False)
+        results = run(plan, tmp_path / folder, jobs=jobs, publish=False)
+        with pytest.raises(InputError, match="that some families change a network into are not k"):
+            results.bank("diabetes", 2026)
         return {path.name for path in (tmp_path / folder).rglob("*.safetensors")}
 
     alone = kept("one", FEW, 1)
