@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from changeproof import (
     BaseModel,
     EstimatorLearner,
+    InputError,
     Network,
     NetworkLearner,
     Task,
@@ -50,6 +51,14 @@ def test_what_cannot_move_that_far() -> None:
     weights = shifting_weights(-mostly, 0.5)
     assert weights is not None
     assert np.average(mostly, weights=weights) == pytest.approx(0.95 - 0.5 * mostly.std(), abs=1e-5)
+
+
+def test_a_mean_that_nothing_moves_so_far_is_refused(
+    small_task: Task, small_network: Network
+) -> None:
+    base = BaseModel(2026, small_network)
+    with pytest.raises(InputError, match="no weights move a mean by 9 standard deviations"):
+        get_family("covariate-shift(shifts=(9.0,))").variants(small_task, base, NetworkLearner())
 
 
 def test_features_and_random_directions_take_turns(

@@ -6,7 +6,15 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
-from changeproof import BaseModel, EstimatorLearner, Network, NetworkLearner, Task, get_family
+from changeproof import (
+    BaseModel,
+    EstimatorLearner,
+    Network,
+    NetworkLearner,
+    Task,
+    TrainingRecipe,
+    get_family,
+)
 from changeproof.changes.influential_deletion import influences
 
 
@@ -90,15 +98,7 @@ def test_a_stranger_loses_its_outlier() -> None:
     labels[odd] = 0
     task = Task("plain", frame, labels, task.split)
     learner = EstimatorLearner(LogisticRegression())
-    recipe = (
-        get_family("influential-deletion")
-        .variants(task, BaseModel(1, learner.train([_plain()], task)[0]), learner)[0]
-        .change
-    )
+    model = learner.train([TrainingRecipe(initialisation_seed=1)], task)[0]
+    first, *_ = get_family("influential-deletion").variants(task, BaseModel(1, model), learner)
+    recipe = first.change
     assert np.flatnonzero(np.asarray(recipe.row_weights)[:100] == 0).tolist() == [5]  # type: ignore[union-attr]
-
-
-def _plain():  # type: ignore[no-untyped-def]
-    from changeproof import TrainingRecipe
-
-    return TrainingRecipe(initialisation_seed=1)

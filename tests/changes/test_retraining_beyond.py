@@ -25,7 +25,12 @@ from changeproof import (
     get_family,
     run,
 )
-from changeproof.changes.bank import checked_variants, models_of, reserved_recipes
+from changeproof.changes.bank import (
+    checked_variants,
+    models_of,
+    reason_against,
+    reserved_recipes,
+)
 from changeproof.models.private import PrivateLearner
 
 FAMILIES = (
@@ -130,8 +135,6 @@ def test_seeds_keep_away_from_those_of_others(small_task: Task, small_network: N
 
 
 def test_what_a_kind_of_model_cannot_use_is_refused(small_task: Task) -> None:
-    from changeproof.changes.bank import reason_against
-
     rows = len(small_task.split.train) + len(small_task.split.update)
     halves = np.full(rows, 0.5)
     soft = Variant("a", 0, TrainingRecipe(initialisation_seed=1, labels=halves))

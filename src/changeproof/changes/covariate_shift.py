@@ -19,6 +19,7 @@ SHIFTS = (0.25, 0.5, 1.0)
 # No row counts more than this many times as much as the average row.
 MOST = 20.0
 STEEPEST = 64.0
+MOST_TRIES = 1000
 # Beyond what processors agree on.
 DIGITS = 6
 SEEDS, SEEDS_OF_A_LEVEL = 360_000, 1_000
@@ -71,26 +72,24 @@ class CovariateShift(ReplicatedFamily):
 
 
 def _weights(rows: Floats, shift: float, generator: np.random.Generator) -> Iterator[Floats]:
-    """Yield weights of rows along directions in which the mean can move that far."""
-    spread = rows.std(axis=0) > 0
-    columns = iter(
-        [(column, sign) for column in np.flatnonzero(spread) for sign in (1.0, -1.0)][place]
-        for place in generator.permutation(2 * int(spread.sum()))
-    )
-    tries = 0
+    """Yield weights along features and random directions in turns, as far as they can move."""
+    varying = np.flatnonzero(rows.std(axis=0) > 0)
+    both_ways = [sign * rows[:, column] for column in varying for sign in (1.0, -1.0)]
+    order = generator.permutation(len(both_ways))
+    features = _moved((both_ways[place] for place in order), shift)
+    random = _moved((rows @ generator.normal(size=rows.shape[1]) for _ in range(MOST_TRIES)), shift)
     for number in count():
-        found = None
-        if number % 2 == 0:
-            for column, sign in columns:
-                found = shifting_weights(sign * rows[:, column], shift)
-                if found is not None:
-                    break
-        while found is None:
-            tries += 1
-            if tries > 1000:
-                raise InputError(f"no weights move a mean by {shift:g} standard deviations")
-            found = shifting_weights(rows @ generator.normal(size=rows.shape[1]), shift)
+        found = next(features, None) if number % 2 == 0 else None
+        found = next(random, None) if found is None else found
+        if found is None:
+            raise InputError(f"no weights move a mean by {shift:g} standard deviations")
         yield found
+
+
+def _moved(directions: Iterator[Floats], shift: float) -> Iterator[Floats]:
+    for values in directions:
+        if (weights := shifting_weights(values, shift)) is not None:
+            yield weights
 
 
 def shifting_weights(values: Floats, shift: float) -> Floats | None:
