@@ -47,21 +47,39 @@ def described(variant: Variant) -> list[object]:
     return [
         variant.level,
         variant.replicate,
+        None if variant.task is None else variant.task.fingerprint,
         *(np.asarray(f).tolist() if isinstance(f, np.ndarray) else str(f) for f in fields),
     ]
 
 
-@pytest.mark.parametrize("family", published_family_names())
-def test_contract(family: str, cancer: Task, base: BaseModel) -> None:
+TRAINED = (
+    *published_family_names(),
+    "distillation",
+    "fine-tuning",
+    "influential-deletion",
+    "group-reweighting",
+    "feature-change",
+    "covariate-shift",
+    "followed-advice",
+)
+# Eight futures of three rounds each.
+FIRST_ROUND = {"followed-advice": 8}
+OTHER_INITIALISATIONS = ("new-initialization", "distillation")
+
+
+@pytest.mark.parametrize("family", TRAINED)
+def test_contract(family: str, cancer: Task, cancer_network: Network) -> None:
+    base = BaseModel(SEED, cancer_network)
     first, second = (variants(cancer, base, family) for _ in range(2))
-    assert len(first) == 25
+    count = FIRST_ROUND.get(family, 25)
+    assert len(first) == count
     assert [described(v) for v in first] == [described(v) for v in second]
-    assert len({(v.level, v.replicate) for v in first}) == 25
-    assert len({str(described(v)[2:]) for v in first}) == 25, "every variant is another change"
+    assert len({(v.level, v.replicate) for v in first}) == count
+    assert len({str(described(v)[2:]) for v in first}) == count, "every variant is another change"
     other = variants(cancer, BaseModel(SEED + 1, base.model), family)
     assert [str(described(v)[2:]) for v in other] != [str(described(v)[2:]) for v in first]
     for variant in first:
-        if isinstance(variant.change, TrainingRecipe) and family != "new-initialization":
+        if isinstance(variant.change, TrainingRecipe) and family not in OTHER_INITIALISATIONS:
             assert variant.change.initialisation_seed == SEED
     assert get_family(family).summary
 

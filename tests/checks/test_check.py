@@ -284,6 +284,8 @@ def asked_and_unchanged(task: Task, base: BaseModel) -> list[Variant]:
         ("magnitude-pruning", set()),
         ("measurement-error(replicates=6)", set()),
         (asked_and_unchanged, {"a change at all"}),
+        ("feature-change(replicates=6)", set()),
+        ("followed-advice(replicates=3)", set()),
         (at_random, {"repetition", "another process", "left alone"}),
         (by_process, {"another process"}),
         (no_change, {"a change at all"}),

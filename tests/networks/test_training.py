@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -142,3 +143,32 @@ def test_divergence_is_an_error_and_not_a_network(cancer: Task) -> None:
     recipe = TrainingRecipe(initialisation_seed=0, optimiser="sgd", learning_rate=1e30)
     with pytest.raises(InputError, match="training diverged"):
         train([recipe], TrainingData.of(cancer))
+
+
+def test_a_label_between_is_a_share_of_favourable_people(cancer: Task) -> None:
+    """A row of label p is p of a favourable row and 1 - p of an adverse one."""
+    data = TrainingData.of(cancer)
+    shares = np.random.default_rng(4).random(len(data.rows)).astype(np.float32)
+    recipe = TrainingRecipe(initialisation_seed=3, max_epochs=40, labels=shares)
+    twice = TrainingData(
+        np.concatenate([data.rows, data.rows]),
+        np.concatenate([np.ones_like(shares), np.zeros_like(shares)]),
+        0,
+        data.validation_rows,
+        data.validation_labels,
+    )
+    counted = (np.arange(len(shares)) < data.n_train).astype(np.float32)
+    weights = np.concatenate([counted * shares, counted * (1 - shares)])
+    split = TrainingRecipe(initialisation_seed=3, max_epochs=40, row_weights=weights)
+    one, other = train([recipe], data), train([split], twice)
+    assert one.best_epochs[0] == other.best_epochs[0]
+    np.testing.assert_allclose(one.stack[0].parameters, other.stack[0].parameters, atol=1e-4)
+
+
+def test_the_last_epoch_is_kept_on_request(cancer: Task) -> None:
+    data = TrainingData.of(cancer)
+    recipe = TrainingRecipe(initialisation_seed=3, learning_rate=0.05, patience=2, keep="last")
+    trained = train([recipe], data)
+    assert (trained.epochs[0], trained.best_epochs[0]) == (300, 300)
+    with pytest.raises(InputError, match="keep must be 'best' or 'last'; got 'first'"):
+        train([replace(recipe, keep="first")], data)  # type: ignore[arg-type]

@@ -35,6 +35,13 @@ _BEYOND: dict[str, tuple[str, str]] = {
     "weight-rounding": ("changeproof.changes.weight_rounding", "WeightRounding"),
     "magnitude-pruning": ("changeproof.changes.magnitude_pruning", "MagnitudePruning"),
     "measurement-error": ("changeproof.changes.measurement_error", "MeasurementError"),
+    "distillation": ("changeproof.changes.distillation", "Distillation"),
+    "fine-tuning": ("changeproof.changes.fine_tuning", "FineTuning"),
+    "influential-deletion": ("changeproof.changes.influential_deletion", "InfluentialDeletion"),
+    "group-reweighting": ("changeproof.changes.group_reweighting", "GroupReweighting"),
+    "feature-change": ("changeproof.changes.feature_change", "FeatureChange"),
+    "covariate-shift": ("changeproof.changes.covariate_shift", "CovariateShift"),
+    "followed-advice": ("changeproof.changes.followed_advice", "FollowedAdvice"),
 }
 
 

@@ -72,16 +72,21 @@ def _rounds(
     given = next(rounds, None)
     while given is not None:
         variants = _checked(family, given, task, learner)
-        models = made([Wanted(v.change, v.learner or learner, v.task or task) for v in variants])
-        models = [
-            model if variant.finish is None else variant.finish(model)
-            for variant, model in zip(variants, models, strict=True)
-        ]
+        models = models_of(variants, task, learner)
         yield variants, models
         try:
             given = rounds.send(models)
         except StopIteration:
             return
+
+
+def models_of(variants: Sequence[Variant], task: Task, learner: Learner) -> list[Model]:
+    """Return the models that variants describe, over the columns of the task."""
+    models = made([Wanted(v.change, v.learner or learner, v.task or task) for v in variants])
+    return [
+        model if variant.finish is None else variant.finish(model)
+        for variant, model in zip(variants, models, strict=True)
+    ]
 
 
 def checked_variants(
@@ -124,7 +129,7 @@ def reserved_recipes(
         for variant in variants:
             if isinstance(variant.change, TrainingRecipe):
                 level = "" if variant.learner is None else variant.level
-                yield recipe_identity(variant.change, level)
+                yield recipe_identity(variant.change, level, variant.task)
 
 
 def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
@@ -146,12 +151,12 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
     trained_on = variant.task or task
     rows = len(trained_on.split.train) + len(trained_on.split.update)
     for name, values in (("row_weights", change.row_weights), ("labels", change.labels)):
-        if values is not None and (reason := _bad_values(name, values, rows)):
+        if values is not None and (reason := _bad_values(name, values, rows, kind)):
             return reason
     return None
 
 
-def _bad_values(name: str, values: npt.ArrayLike, rows: int) -> str | None:
+def _bad_values(name: str, values: npt.ArrayLike, rows: int, kind: Learner) -> str | None:
     array = np.asarray(values)
     if array.shape != (rows,):
         return (
@@ -159,6 +164,17 @@ def _bad_values(name: str, values: npt.ArrayLike, rows: int) -> str | None:
             "update pool"
         )
     if name == "labels":
-        return None if np.isin(array, (0, 1)).all() else "has labels other than 0 and 1"
-    fine = np.isfinite(array).all() and (array >= 0).all() and (array > 0).any()
-    return None if fine else f"has {name} that are not finite, negative or all zero"
+        return _bad_labels(array, kind)
+    if not (np.isfinite(array).all() and (array >= 0).all() and (array > 0).any()):
+        return f"has {name} that are not finite, negative or all zero"
+    if kind.weighs_rows or (array == np.rint(array)).all():
+        return None
+    return f"has {name} that are not whole numbers, which {kind.name} does not take"
+
+
+def _bad_labels(labels: npt.NDArray[Any], kind: Learner) -> str | None:
+    if np.isin(labels, (0, 1)).all():
+        return None
+    if not ((labels >= 0) & (labels <= 1)).all():
+        return "has labels other than 0 and 1"
+    return None if kind.soft_labels else f"has labels between 0 and 1, which {kind.name} cannot use"

@@ -102,17 +102,20 @@ class ReplicatedFamily(Family):
             (level, r) for place, level in enumerate(levels) for r in range(each + (place < more))
         ]
 
-    def cycled(self, variants: Sequence[Variant], learner: Learner) -> list[Variant]:
+    def cycled(
+        self, variants: Sequence[Variant], learner: Learner, further: int = 0
+    ) -> list[Variant]:
         """Go through variants round by round, from the second on with other seeds.
 
-        A kind of model without seeds would only be the same again, and is not repeated.
+        These are `further` away. A kind of model without seeds would only be the same again, and
+        is not repeated.
         """
         found: list[Variant] = []
         for replicate in range(self.replicates):
             for variant in variants:
                 recipe, kind = variant.change, variant.learner or learner
                 if isinstance(recipe, TrainingRecipe) and (replicate == 0 or kind.has_seeds):
-                    seed = recipe.initialisation_seed + replicate
+                    seed = recipe.initialisation_seed + (further + replicate if replicate else 0)
                     change = replace(recipe, initialisation_seed=seed)
                     found.append(replace(variant, replicate=replicate, change=change))
         return found[: self.replicates]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from changeproof.changes.bank import checked_variants
+from changeproof.changes.bank import checked_variants, models_of
 from changeproof.changes.family import BaseModel, Variant
 from changeproof.changes.magnitude import change_magnitudes
 from changeproof.checks.bench import Bench
@@ -79,10 +79,7 @@ class FamilyBench(Bench):
     def training(self) -> str:
         """The first variants can be trained, and predict something else."""
         few = self.described[:MOST_TRAINED]
-        recipes = [v.change for v in few if isinstance(v.change, TrainingRecipe)]
-        finished = [v.change for v in few if not isinstance(v.change, TrainingRecipe)]
-        trained = self.learner.train(recipes, self.task)
-        stack = stacked([*finished, *(trained[place] for place in range(len(recipes)))])
+        stack = stacked(models_of(few, self.task, self.learner))
         share = 100.0 * change_magnitudes(self.task, self.network, stack)["hard_disagreement"]
         return (
             f"{len(few)} made; they disagree with the base network on "
@@ -112,10 +109,11 @@ class FamilyBench(Bench):
 
 def identities(variants: Sequence[Variant]) -> list[str]:
     """Return all that makes each variant what it is, hashed: a recipe or a finished model."""
-    changes = [variant.change for variant in variants]
     return [
-        recipe_identity(change) if isinstance(change, TrainingRecipe) else thing_fingerprint(change)
-        for change in changes
+        recipe_identity(variant.change, task=variant.task)
+        if isinstance(variant.change, TrainingRecipe)
+        else thing_fingerprint(variant.change)
+        for variant in variants
     ]
 
 

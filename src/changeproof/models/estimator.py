@@ -100,6 +100,7 @@ class EstimatorLearner(RefittedLearner):
         self.original = _takes_columns(estimator) if original is None else original
         self.name = name if name is not None else type(_final(estimator)[1]).__name__
         self.has_seeds = bool(_random_states(estimator))
+        self.weighs_rows = weight_key(estimator) is not None
 
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"

@@ -68,6 +68,12 @@ class Learner(ABC):
         Whether another seed gives another model.
     has_parameters
         Whether `perturbed` can move a model's parameters a little.
+    soft_labels
+        Whether labels may lie between 0 and 1.
+    weighs_rows
+        Whether row weights may be other than whole numbers.
+    original
+        Whether it takes the original features by name, and so does not see any others.
     """
 
     name: str
@@ -75,6 +81,9 @@ class Learner(ABC):
     follows: ClassVar[frozenset[str]] = frozenset({"initialisation_seed", "row_weights", "labels"})
     has_seeds: bool = True
     has_parameters: ClassVar[bool] = False
+    soft_labels: ClassVar[bool] = False
+    weighs_rows: bool = True
+    original: bool = False
     replacement_learners: tuple[Learner, ...] = ()
 
     @abstractmethod
@@ -136,14 +145,23 @@ class RefittedLearner(Learner):
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Train one model per recipe."""
-        return ModelStack(
-            self._model(task, recipe.initialisation_seed, *weights_and_labels(recipe, task))
-            for recipe in recipes
-        )
+        return ModelStack(self._made(recipe, task) for recipe in recipes)
+
+    def _made(self, recipe: TrainingRecipe, task: Task) -> Model:
+        seed, learned_from = recipe.initialisation_seed, weights_and_labels(recipe, task)
+        if recipe.start is not None:
+            return self._further(recipe.start, seed, *learned_from)
+        return self._model(task, seed, *learned_from)
 
     @abstractmethod
     def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
         """Train one model."""
+
+    def _further(
+        self, start: Model, seed: int, rows: Floats, weights: Floats, labels: Any
+    ) -> Model:
+        """Train a copy of a model further; for learners that follow `start`."""
+        raise InputError(f"{self.name} cannot be trained further from a model that is there")
 
 
 @dataclass(repr=False, eq=False)

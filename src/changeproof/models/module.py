@@ -13,7 +13,7 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.learner import RefittedLearner
+from changeproof.models.learner import Learner, RefittedLearner
 
 HAS_PYTORCH = find_spec("torch") is not None
 if HAS_PYTORCH or TYPE_CHECKING:
@@ -72,12 +72,14 @@ class ModuleLearner(RefittedLearner):
         ``build(n_features) -> nn.Module``, a module that gives one logit per row.
     fit
         ``fit(module, X, y, sample_weight) -> None`` trains it in place, on float32 tensors.
-        PyTorch's generator is seeded before the module is built.
+        PyTorch's generator is seeded before the module is built. A module that has been trained
+        is trained further by the same function.
     name
         Its name in tables; by default the name of `build`.
     """
 
     offers = Access.GRADIENTS
+    follows = Learner.follows | {"start"}
     has_parameters = True
 
     def __init__(
@@ -93,10 +95,24 @@ class ModuleLearner(RefittedLearner):
         self.name = name if name is not None else getattr(build, "__name__", "module")
 
     def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        return self._fitted(lambda: self.build(task.n_features), seed, rows, weights, labels)
+
+    def _further(
+        self, start: Model, seed: int, rows: Floats, weights: Floats, labels: Any
+    ) -> Model:
+        if not isinstance(start, ModuleModel):
+            raise InputError(f"expected a PyTorch model to train further; got {start!r}")
+        module = deepcopy(start.module).float().train()
+        return self._fitted(lambda: module, seed, rows, weights, labels)
+
+    def _fitted(
+        self, made: Callable[[], Any], seed: int, rows: Floats, weights: Floats, labels: Any
+    ) -> ModuleModel:
+        """Train a module in place, one that is made once the generator has its seed."""
         tensors = [torch.from_numpy(a.astype(np.float32)) for a in (rows, labels, weights)]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = self.build(task.n_features)
+            module = made()
             if not isinstance(module, nn.Module):
                 raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")
             self.fit(module, *tensors)

@@ -32,6 +32,7 @@ class NetworkLearner(Learner):
     offers = Access.RELU_PARAMETERS
     follows = EVERY_FIELD
     has_parameters = True
+    soft_labels = True
 
     def __init__(self, hidden: Sequence[int] = HIDDEN) -> None:
         self.hidden = tuple(hidden)

@@ -50,7 +50,9 @@ class PrivateLearner:
         """Train one model per recipe; give seeds and samples of the method's own."""
         reserved = self._reserved()
         for number, recipe in enumerate(recipes):
-            if recipe_identity(recipe, self._level) in reserved:
+            level = self._level
+            marks = recipe_identity(recipe, level), recipe_identity(recipe, level, task)
+            if not reserved.isdisjoint(marks):
                 raise InputError(
                     f"recipe {number} is that of a changed model of the evaluation; a method "
                     "trains with seeds of its own (base_seed + 100_000 and above)"

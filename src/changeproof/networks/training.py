@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
-from changeproof.model import Floats, Integers, Singles
+from changeproof.errors import InputError, described
+from changeproof.fingerprints.things import thing_fingerprint
+from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels
 from changeproof.networks.layout import tile_length, training_tiles
 from changeproof.networks.network import Network
@@ -39,9 +40,14 @@ class TrainingRecipe:
         How often each training row, then each row of the update pool, counts. By default the
         training rows count once and the pool does not.
     labels
-        Labels in the same order; by default the task's own.
-    max_epochs, patience
-        The best epoch on validation is kept; training ends `patience` epochs after it.
+        Labels in the same order; by default the task's own. A label between 0 and 1 is the share
+        of such people that are favourable.
+    max_epochs, patience, keep
+        The best epoch on validation is kept; training ends `patience` epochs after it. With `keep`
+        at "last", all epochs are run and the last one is kept.
+    start
+        The model whose parameters training begins with, of its own widths; by default a new
+        initialisation.
     """
 
     initialisation_seed: int
@@ -53,17 +59,33 @@ class TrainingRecipe:
     labels: npt.NDArray[Any] | None = None
     max_epochs: int = 300
     patience: int = 30
+    keep: Literal["best", "last"] = "best"
+    start: Model | None = None
 
 
-def recipe_identity(recipe: TrainingRecipe, level: str = "") -> str:
-    """Hash all that makes a trained model what it is; `level` names another kind of model."""
+def recipe_identity(recipe: TrainingRecipe, level: str = "", task: Task | None = None) -> str:
+    """Hash all that makes a trained model what it is.
+
+    `level` names another kind of model, `task` is one of other rows or columns than the base
+    model's.
+    """
     digest = hashlib.sha256(level.encode())
+    if task is not None:
+        digest.update(task.fingerprint.encode())
     for field in fields(recipe):
         value = getattr(recipe, field.name)
-        plain = value is None or isinstance(value, int | float | str | tuple)
-        content = repr(value).encode() if plain else np.asarray(value, np.float32).tobytes()
-        digest.update(field.name.encode() + content)
+        digest.update(field.name.encode() + _content(value))
     return digest.hexdigest()
+
+
+def _content(value: Any) -> bytes:
+    if value is None or isinstance(value, int | float | str | tuple):
+        return repr(value).encode()
+    if isinstance(value, Network):
+        return repr(value).encode() + value.parameters.tobytes()
+    if isinstance(value, np.ndarray | list):
+        return np.asarray(value, np.float32).tobytes()
+    return thing_fingerprint(value).encode()
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +147,7 @@ def train(recipes: Sequence[TrainingRecipe], data: TrainingData) -> Trained:
 
 def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int, int, float]:
     """Return the network, its best epoch, the number of epochs and its validation loss."""
-    start = Network.initialised(data.rows.shape[1], recipe.hidden, recipe.initialisation_seed)
+    start = _start(recipe, data.rows.shape[1])
     parameters, sizes = start.packed(np.float32)
     weights = _row_weights(recipe, data)
     counted = weights > 0
@@ -142,11 +164,27 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int
         float(recipe.weight_decay),
         recipe.max_epochs,
         recipe.patience,
-        IMPROVEMENT,
+        # Then every epoch counts as an improvement on the one before.
+        IMPROVEMENT if recipe.keep == "best" else -np.inf,
     )
     if best_epoch == 0:
         raise InputError(f"training diverged: no epoch had a finite validation loss ({recipe})")
     return start.with_packed(parameters), best_epoch, epochs, loss
+
+
+def _start(recipe: TrainingRecipe, n_features: int) -> Network:
+    """Return the network that training begins with."""
+    start = recipe.start
+    if start is None:
+        return Network.initialised(n_features, recipe.hidden, recipe.initialisation_seed)
+    if not isinstance(start, Network):
+        raise InputError(f"training can start from a network of ours; got {described(start)}")
+    if start.n_features != n_features:
+        raise InputError(
+            f"training cannot start from a network of {start.n_features} features; "
+            f"expected {n_features}"
+        )
+    return start
 
 
 def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]:
@@ -172,5 +210,7 @@ def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
             f"max_epochs and patience must be at least 1; "
             f"got {recipe.max_epochs} and {recipe.patience}"
         )
-    if recipe.optimiser not in ("adam", "sgd"):
-        raise InputError(f"optimiser must be 'adam' or 'sgd'; got {recipe.optimiser!r}")
+    for name, allowed in (("optimiser", ("adam", "sgd")), ("keep", ("best", "last"))):
+        if getattr(recipe, name) not in allowed:
+            given, (one, other) = getattr(recipe, name), allowed
+            raise InputError(f"{name} must be {one!r} or {other!r}; got {given!r}")

@@ -59,6 +59,13 @@ FAMILIES = {
     "weight-rounding": FamilyName("Weight rounding", "round", "Weight rounding"),
     "magnitude-pruning": FamilyName("Magnitude pruning", "prune", "Magn. pruning"),
     "measurement-error": FamilyName("Measurement error", "measure", "Measure. error"),
+    "distillation": FamilyName("Distillation", "distil", "Distil- lation"),
+    "fine-tuning": FamilyName("Fine-tuning", "tune", "Fine- tuning"),
+    "influential-deletion": FamilyName("Influential deletion", "influence", "Influent. deletion"),
+    "group-reweighting": FamilyName("Group reweighting", "groups", "Group weights"),
+    "feature-change": FamilyName("Feature change", "feature", "Feature change"),
+    "covariate-shift": FamilyName("Covariate shift", "shift", "Covar. shift"),
+    "followed-advice": FamilyName("Followed advice", "follow", "Followed advice"),
 }
 FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
 SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}

@@ -39,7 +39,15 @@ OWN_FIT = 0.2
 # Per request; where not every row can be told; with a model that is not ours.
 LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
-NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
+NETWORKS_WORTH = {
+    "architecture": 38.0,
+    "bootstrap": 17.0,
+    "distillation": 45.0,
+    "feature-change": 40.0,
+    "fine-tuning": 7.0,
+    "followed-advice": 36.0,
+    "parameter-perturbation": 0.2,
+}
 # Families that train nothing, whatever the model.
 UNTRAINED = {
     "decision-threshold",

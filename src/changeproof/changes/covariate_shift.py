@@ -1,0 +1,114 @@
+"""Retraining as if other people had come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import numpy as np
+from scipy.optimize import brentq
+
+from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.weighing import weighed
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.model import Floats
+from changeproof.models.learner import Learner
+
+SHIFTS = (0.25, 0.5, 1.0)
+# No row counts more than this many times as much as the average row.
+MOST = 20.0
+STEEPEST = 64.0
+MOST_TRIES = 1000
+# Beyond what processors agree on.
+DIGITS = 6
+SEEDS, SEEDS_OF_A_LEVEL = 360_000, 1_000
+
+
+class CovariateShift(ReplicatedFamily):
+    """Retrain with weights under which people are older, richer or otherwise others on average.
+
+    This happens when a model is sold elsewhere, when a campaign brings other customers, or when
+    times change: who asks is no longer who asked, though like people still have like outcomes. A
+    row counts exp(t x) where x is a feature, or a random direction over all features, and t is
+    such that the weighted mean of x moves by the stated number of standard deviations. Features
+    and random directions take turns, up or down at random. No row counts more than 20 times as
+    much as the average row; t is found with that in place.
+
+    What moves is drawn with seeds of 360,000 and more above the base seed. All keep the base
+    model's initialisation. Models that cannot weigh rows are trained on rows drawn in proportion to
+    the weights.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are; the levels share them.
+    shifts
+        How far the mean moves, in standard deviations.
+    """
+
+    name = "covariate-shift"
+    summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
+
+    def __init__(self, *, replicates: int = REPLICATES, shifts: Sequence[float] = SHIFTS) -> None:
+        super().__init__(replicates=replicates)
+        self.shifts = tuple(shifts)
+        if not self.shifts or min(self.shifts) <= 0:
+            raise InputError(f"shifts must be one or more numbers above 0; got {shifts!r}")
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe retraining with weights along one direction after the other."""
+        seeds = [base.seed + SEEDS + SEEDS_OF_A_LEVEL * place for place in range(len(self.shifts))]
+        weights = {
+            shift: _weights(task.rows("train"), shift, np.random.default_rng(seed))
+            for shift, seed in zip(self.shifts, seeds, strict=True)
+        }
+        variants = []
+        for (shift, seed), r in self.shared_out(list(zip(self.shifts, seeds, strict=True))):
+            found = next(weights[shift])
+            recipe = weighed(task, base, learner, found, seed + 1 + r, drawn=False)
+            variants.append(Variant(f"{shift:g} sd", r, recipe))
+        return variants
+
+
+def _weights(rows: Floats, shift: float, generator: np.random.Generator) -> Iterator[Floats]:
+    """Yield weights along features and random directions in turns, as far as they can move."""
+    varying = np.flatnonzero(rows.std(axis=0) > 0)
+    both_ways = [sign * rows[:, column] for column in varying for sign in (1.0, -1.0)]
+    order = generator.permutation(len(both_ways))
+    features = _moved((both_ways[place] for place in order), shift)
+    random = _moved((rows @ generator.normal(size=rows.shape[1]) for _ in range(MOST_TRIES)), shift)
+    for number in count():
+        found = next(features, None) if number % 2 == 0 else None
+        found = next(random, None) if found is None else found
+        if found is None:
+            raise InputError(f"no weights move a mean by {shift:g} standard deviations")
+        yield found
+
+
+def _moved(directions: Iterator[Floats], shift: float) -> Iterator[Floats]:
+    for values in directions:
+        if (weights := shifting_weights(values, shift)) is not None:
+            yield weights
+
+
+def shifting_weights(values: Floats, shift: float) -> Floats | None:
+    """Return weights exp(t value), cut off, that move the mean by so many standard deviations.
+
+    None where no weights of this form do.
+    """
+    scaled = (values - values.mean()) / values.std()
+
+    def weights(steepness: float) -> Floats:
+        raw = np.exp(steepness * (scaled - scaled.max()))
+        return np.asarray(np.minimum(raw / raw.mean(), MOST))
+
+    def missing(steepness: float) -> float:
+        return float(np.average(scaled, weights=weights(steepness)) - shift)
+
+    steepness = 0.125
+    while missing(steepness) < 0.0:
+        steepness *= 2.0
+        if steepness > STEEPEST:
+            return None
+    return weights(brentq(missing, 0.0, steepness, xtol=1e-12)).round(DIGITS)

@@ -1,0 +1,94 @@
+"""Another model that has learned to answer as the base model does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    ReplicatedFamily,
+    Variant,
+    alternatives,
+)
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.models.learner import Learner
+from changeproof.networks.network import Network
+from changeproof.networks.training import TrainingRecipe, bootstrap_weights
+
+# Some of the architecture family's: narrow and wide, one layer and two.
+STUDENTS = ((16,), (64,), (16, 16), (64, 64))
+SEEDS, SEEDS_OF_A_STUDENT = 310_000, 1_000
+
+
+class Distillation(ReplicatedFamily):
+    """Train students on what the base model says of the training rows and the update pool.
+
+    This happens when a model has to become smaller or faster, moves to another system, or when
+    the outcomes that it was trained on may no longer be used: what is left to learn from is the
+    model itself. A student hears the probabilities if its kind can learn from them, and else the
+    decisions. The epoch that is kept is chosen by the true labels of the validation rows.
+
+    Seeds are 310,000 and more above the base seed. Another seed need not give another student
+    where it is no network of ours: these are trained on bootstrap samples, all but the first.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are; the kinds of students share them.
+    students
+        Hidden layers of students besides those of the base network. Models of another kind are
+        taught to themselves, and all kinds also to their replacements.
+    """
+
+    name = "distillation"
+    summary = "another model trained on the base model's probabilities, or on its decisions"
+
+    def __init__(
+        self, *, replicates: int = REPLICATES, students: Sequence[Sequence[int]] = STUDENTS
+    ) -> None:
+        super().__init__(replicates=replicates)
+        self.students = tuple(tuple(hidden) for hidden in students)
+        if not all(hidden and min(hidden) >= 1 for hidden in self.students):
+            raise InputError(
+                f"students must have hidden layers such as ((16,), (64, 64)); got {students!r}"
+            )
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe students of the same kind, then of other layers, then of other kinds."""
+        rows = np.concatenate([task.rows("train"), task.rows("update")])
+        said = base.model.probabilities(rows).astype(np.float32)
+        decided = base.model.favourable(rows).astype(np.int8)
+        variants = []
+        students = list(enumerate(self._students(base, learner)))
+        for (place, student), r in self.shared_out(students):
+            kind, seed = student.learner or learner, SEEDS + SEEDS_OF_A_STUDENT * place + r
+            weights = np.ones(len(rows), np.float32)
+            if r and "hidden" not in kind.follows:
+                weights = bootstrap_weights(len(rows), base.seed + seed)
+            assert isinstance(student.change, TrainingRecipe)
+            recipe = replace(
+                student.change,
+                initialisation_seed=base.seed + seed,
+                row_weights=weights,
+                labels=said if kind.soft_labels else decided,
+            )
+            variants.append(replace(student, replicate=r, change=recipe))
+        return variants
+
+    def _students(self, base: BaseModel, learner: Learner) -> list[Variant]:
+        recipe = TrainingRecipe(initialisation_seed=base.seed)
+        if "hidden" not in learner.follows:
+            same = [Variant("the same kind", 0, recipe)]
+        else:
+            own = base.model.hidden if isinstance(base.model, Network) else ()
+            same = [Variant("the same layers", 0, recipe)] + [
+                Variant("-".join(map(str, hidden)), 0, replace(recipe, hidden=hidden))
+                for hidden in self.students
+                if hidden != own
+            ]
+        return same + alternatives(base, learner.replacements())

@@ -1,0 +1,107 @@
+"""Retraining with weights that make groups equally often favourable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.weighing import weighed
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError, unknown
+from changeproof.model import Floats, Integers
+from changeproof.models.learner import Learner
+
+SEEDS, SEEDS_OF_A_GROUP = 340_000, 100
+
+
+class GroupReweighting(ReplicatedFamily):
+    """Retrain with Kamiran and Calders' weights, under which groups have the same base rate.
+
+    This happens when a lender or a supervisor finds that one group is accepted less often than
+    another and the model is put right by the usual first remedy: a row counts P(group) P(label) /
+    P(group, label), so that label and group are independent in the weighted training rows. The
+    first replicate of a grouping has these weights. Others do as the same authors do without
+    weights: as many rows are drawn in proportion to them. So do models that cannot weigh rows.
+
+    All keep the base model's initialisation. Rows are drawn with seeds of 340,000 and more above
+    the base seed.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are; the groupings share them.
+    by
+        A column beside the features, or a feature, that makes the groups: categories as they are,
+        numbers at or above their median and below. By default the features one after the other.
+    """
+
+    name = "group-reweighting"
+    summary = "retraining with row weights under which groups are favourable equally often"
+
+    def __init__(self, *, replicates: int = REPLICATES, by: str = "") -> None:
+        super().__init__(replicates=replicates)
+        self.by = by
+
+    def reason_against_task(self, task: Task) -> str | None:
+        """Say that there are no groups, or that they are equal already."""
+        if self._groupings(task):
+            return None
+        what = f"{self.by} makes" if self.by else "the features make"
+        return f"{what} no groups of {task.name} that differ in how often they are favourable"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe retraining with the weights of one grouping after the other."""
+        groupings = self._groupings(task)
+        if reason := self.reason_against_task(task):
+            raise InputError(reason)
+        variants = []
+        for (place, (name, weights)), r in self.shared_out(list(enumerate(groupings.items()))):
+            seed = base.seed + SEEDS + SEEDS_OF_A_GROUP * place + r
+            recipe = weighed(task, base, learner, weights, seed, drawn=r > 0)
+            variants.append(Variant(name, r, recipe))
+        return variants
+
+    def _groupings(self, task: Task) -> dict[str, Floats]:
+        """Return the weights of the training rows by what makes the groups."""
+        labels = task.labels_of("train")
+        values = task.decoded(task.rows("train"))
+        beside = task.beside.iloc[task.split.train]
+        if self.by in beside.columns:
+            values = beside
+        elif self.by and self.by not in values.columns:
+            raise unknown("group", self.by, [*map(str, beside.columns), *values.columns])
+        found = {
+            str(name): reweighing(groups_of(values[name]), labels)
+            for name in ([self.by] if self.by else values.columns)
+        }
+        return {name: weights for name, weights in found.items() if np.ptp(weights) > 0.0}
+
+
+def groups_of(values: pd.Series[Any]) -> Integers:
+    """Return the group of each value: categories as they are, numbers by their median.
+
+    Numbers at or above the median are a group; those above it, if nothing is below. So are people
+    of whom nothing is known.
+    """
+    known = values.notna().to_numpy()
+    kinds = values[known].infer_objects()
+    names = values.astype(str).to_numpy(dtype=str)
+    if pd.api.types.is_numeric_dtype(kinds.dtype) and not pd.api.types.is_bool_dtype(kinds.dtype):
+        numbers = kinds.to_numpy(dtype=np.float64)
+        middle = np.median(numbers)
+        upper = numbers >= middle if (numbers < middle).any() else numbers > middle
+        names[known] = np.where(upper, "upper", "lower")
+    _, groups = np.unique(names, return_inverse=True)
+    return groups.astype(np.int64)
+
+
+def reweighing(groups: Integers, labels: npt.NDArray[np.int8]) -> Floats:
+    """Return P(group) P(label) / P(group, label) of every row."""
+    rows, counts = len(labels), np.zeros((groups.max() + 1, 2))
+    np.add.at(counts, (groups, labels), 1.0)
+    expected = counts.sum(axis=1)[:, None] * counts.sum(axis=0) / rows
+    return np.asarray(expected[groups, labels] / counts[groups, labels])

@@ -1,0 +1,120 @@
+"""Retraining without the rows that matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    ReplicatedFamily,
+    Variant,
+    percent,
+)
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.model import Floats, Integers
+from changeproof.models.learner import Learner
+from changeproof.models.retraining import DELETED_SHARES, without_pool
+from changeproof.networks.training import TrainingRecipe
+
+# Whose rows are deleted, and the label that these have.
+AMONG = {"all": None, "favourable": 1, "adverse": 0}
+SEEDS, SEEDS_OF_A_LEVEL = 330_000, 1_000
+# After so many draws a deletion may be there twice, as it has to be where there are few rows.
+MOST_DRAWS = 100
+# A model that is sure of every row would have no leverage at all.
+LEAST_PROBABILITY = 0.01
+SMALLEST_REST = 1e-3
+RIDGE = 1e-6
+
+
+class InfluentialDeletion(ReplicatedFamily):
+    """Retrain after deleting the rows that the model depends on most.
+
+    This happens when people withdraw consent, when a source of data turns out to be wrong, or when
+    outliers are cleaned away: the rows that go are then not like those that stay, and the model
+    moves more than by the same number of rows at random. How much a row matters is the step that a
+    logistic model would take without it (see `influences`), so it can be told for every kind of
+    model. Shares are of the rows of all people, of the favourable or of the adverse ones.
+
+    In the first replicate of a level the most influential rows go. In others as many go, drawn in
+    proportion to their influence with seeds of 330,000 and more above the base seed: not everybody
+    who matters leaves. All keep the base model's initialisation, so that what is seen is the
+    deletion.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are; the levels share them.
+    shares
+        How much of the rows is deleted.
+    """
+
+    name = "influential-deletion"
+    summary = "retraining after the 1, 5 or 10 % most influential training rows were deleted"
+
+    def __init__(
+        self, *, replicates: int = REPLICATES, shares: Sequence[float] = DELETED_SHARES
+    ) -> None:
+        super().__init__(replicates=replicates)
+        self.shares = tuple(shares)
+        if not self.shares or not all(0 < share < 1 for share in self.shares):
+            raise InputError(f"shares must lie between 0 and 1; got {shares!r}")
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe deletions among all, favourable and adverse rows."""
+        rows, labels = task.rows("train"), task.labels_of("train")
+        influence = influences(rows, labels, base.model.probabilities(rows))
+        variants: list[Variant] = []
+        seen: set[bytes] = set()
+        levels = list(enumerate(product(self.shares, AMONG.items())))
+        for (place, (share, (among, label))), r in self.shared_out(levels):
+            eligible = np.flatnonzero((labels == label) | (label is None))
+            seed = base.seed + SEEDS + SEEDS_OF_A_LEVEL * place + r
+            for gone in _deletions(influence[eligible], share, r == 0, seed):
+                weights = np.ones(len(rows), np.float32)
+                weights[eligible[gone]] = 0.0
+                if weights.tobytes() not in seen:
+                    break
+            seen.add(weights.tobytes())
+            recipe = TrainingRecipe(
+                initialisation_seed=base.seed, row_weights=without_pool(task, weights)
+            )
+            variants.append(Variant(f"{percent(share)} of {among}", r, recipe))
+        return variants
+
+
+def _deletions(influence: Floats, share: float, first: bool, seed: int) -> Iterator[Integers]:
+    """Yield which rows may go: perhaps the most influential, then others drawn by influence."""
+    count = max(1, round(share * len(influence)))
+    if first:
+        yield np.argsort(-influence, kind="stable")[:count]
+    generator, chances = np.random.default_rng(seed), influence / influence.sum()
+    for _ in range(MOST_DRAWS):
+        yield generator.choice(len(influence), count, replace=False, p=chances)
+
+
+def influences(rows: Floats, labels: npt.ArrayLike, probabilities: Floats) -> Floats:
+    """Return how much a logistic model would move without each row, in one step.
+
+    This is Pregibon's approximation: with the residual r and weight w = p(1 - p) of a row at the
+    probability p, and its leverage h = w m, the coefficients move by r² m / (1 - h)² in the norm
+    of the information matrix. The probabilities are those of the model in question, which need not
+    be logistic.
+    """
+    held = np.clip(probabilities, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+    inputs = np.column_stack([np.ones(len(rows)), rows])
+    weights = held * (1.0 - held)
+    information = (inputs * weights[:, None]).T @ inputs
+    # Columns of one feature's categories add up to a constant: without this it has no inverse.
+    information += RIDGE * np.trace(information) / len(information) * np.eye(len(information))
+    spread = (inputs * np.linalg.solve(information, inputs.T).T).sum(axis=1)
+    rest = np.maximum(1.0 - weights * spread, SMALLEST_REST)
+    moved = (np.asarray(labels) - held) ** 2 * spread / rest**2
+    # Further digits may depend on the processor, and who goes first on them.
+    return np.array([float(f"{value:.9e}") for value in moved])
