@@ -111,7 +111,7 @@ def test_what_is_given_by_hand_is_not_tuned() -> None:
     assert [m.name for m in candidates(cp.make_method("kdtree"))] == ["kdtree"]
 
 
-@pytest.mark.parametrize("name", cp.builtin_family_names())
+@pytest.mark.parametrize("name", cp.published_family_names())
 @pytest.mark.parametrize("replicates", [1, 7, 60])
 def test_the_number_of_changed_models_is_a_choice(
     name: str, replicates: int, cancer: cp.Task, cancer_network: cp.Network

@@ -20,10 +20,12 @@ from .changes.family import BaseModel as BaseModel
 from .changes.family import Family as Family
 from .changes.family import Variant as Variant
 from .changes.label_update import LabelUpdate as LabelUpdate
+from .changes.later_data import LaterData as LaterData
 from .changes.magnitude import change_magnitudes as change_magnitudes
 from .changes.new_initialization import NewInitialization as NewInitialization
 from .changes.parameter_perturbation import ParameterPerturbation as ParameterPerturbation
 from .changes.training_configuration import TrainingConfiguration as TrainingConfiguration
+from .changes.updates import Updates as Updates
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
 from .datasets.action import Action as Action

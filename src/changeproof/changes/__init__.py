@@ -28,7 +28,10 @@ _PUBLISHED = {
 }
 
 # What the paper does not have.
-_BEYOND: dict[str, tuple[str, str]] = {}
+_BEYOND: dict[str, tuple[str, str]] = {
+    "later-data": ("changeproof.changes.later_data", "LaterData"),
+    "updates": ("changeproof.changes.updates", "Updates"),
+}
 
 
 def _accept(found: Any, reference: str) -> type[Family]:

@@ -53,6 +53,8 @@ FAMILIES = {
     "training-configuration": FamilyName("Training configuration", "train", "Training config."),
     "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
     "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
+    "later-data": FamilyName("Later data", "later", "Later data"),
+    "updates": FamilyName("Chain of updates", "chain", "Chain of updates"),
 }
 FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
 SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}

@@ -39,7 +39,15 @@ OWN_FIT = 0.2
 # Per request; where not every row can be told; with a model that is not ours.
 LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # How many networks' worth of training a family is; REPLICATES where nothing is said.
-NETWORKS_WORTH = {"architecture": 38.0, "bootstrap": 17.0, "parameter-perturbation": 0.2}
+NETWORKS_WORTH = {
+    "architecture": 38.0,
+    "bootstrap": 17.0,
+    "parameter-perturbation": 0.2,
+    "later-data": 300.0,
+    "updates": 330.0,
+}
+# The setting of a sequence that says how many updates there are, and what it is by default.
+UPDATES = {"later-data": ("updates", 6), "updates": ("length", 12)}
 # Models that methods train for themselves.
 ENSEMBLES = {"betarce": 32, "quorum": 72}
 
@@ -53,9 +61,11 @@ def training_cost(task: Task, networks: float) -> float:
 def bank_cost(task: Task, learner: Learner, family: str, fit: float = OWN_FIT) -> float:
     """Return what it takes to make a family's changed models."""
     name, settings = parsed(family)
-    scale = float(settings.get("replicates", REPLICATES)) / REPLICATES
+    setting, updates = UPDATES.get(name, ("", 1))
+    longer = float(settings.get(setting, updates)) / updates
+    scale = longer * float(settings.get("replicates", REPLICATES)) / REPLICATES
     if not learner.stores_models:
-        return REPLICATES * scale * fit
+        return REPLICATES * scale * updates * fit
     return training_cost(task, scale * NETWORKS_WORTH.get(name, float(REPLICATES)))
 
 
