@@ -10,6 +10,7 @@ from typing import Any, Self
 from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.report.numbers import UNDEFINED
+from changeproof.runs.life_tables import ENDS
 
 CAPTION = (
     "How long advice lasts under updates that follow each other, of advice that the base model "
@@ -21,12 +22,6 @@ CAPTION = (
 Row = Mapping[Any, Any]
 
 
-SUMMARISED = (
-    "held_to_the_end",
-    "median_life",
-    "five_percent_broken_by",
-    "broken_per_update",
-)
 # What is counted in updates; all else is a share.
 COUNTED = ("median_life", "five_percent_broken_by")
 
@@ -99,13 +94,13 @@ def told(row: Row, name: str) -> str:
 
 def share(row: Row, name: str) -> str:
     """Return a share in percent with its interval: "62.9 (50.3 to 74.0)"."""
-    return _with_interval(*(_percent(float(row[f"{name}{end}"])) for end in ("", "_low", "_high")))
+    return _with_interval(*(_percent(float(row[f"{name}{end}"])) for end in ENDS))
 
 
 def updates(row: Row, name: str) -> str:
     """Return a number of updates with its interval: "4 (2 to >6)"."""
     last = int(row["updates"])
-    values = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    values = (float(row[f"{name}{end}"]) for end in ENDS)
     return _with_interval(*(_number(value, last) for value in values))
 
 

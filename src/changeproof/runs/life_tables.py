@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from changeproof.evaluation.life import Life, Lives, life_of
 from changeproof.runs.results import StoredResults
 
+WHERE = ("dataset", "method", "family")
 PARTS = ("mean", "low", "high")
+ENDS = ("", "_low", "_high")
+SHARES = [f"{name}_{part}" for name in ("held_so_far", "holds") for part in PARTS]
+SUMMARISED = ("held_to_the_end", "median_life", "five_percent_broken_by", "broken_per_update")
+SUMS = [f"{name}{end}" for name in SUMMARISED for end in ENDS]
+COUNTS = ("people", "futures")
 
 
 def life_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
@@ -26,10 +31,15 @@ def life_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     sums: list[dict[str, Any]] = []
     for where, groups in _lives(results):
         life = life_of(groups)
-        counts = {"people": life.people, "futures": life.futures}
+        counts = dict(zip(COUNTS, (life.people, life.futures), strict=True))
         curves += _curves(where, life, counts)
         sums.append(where | _summary(life) | counts | {"base_models": len(groups)})
-    return {"life": pd.DataFrame(curves), "life_summary": pd.DataFrame(sums)}
+    return {
+        "life": pd.DataFrame(curves, columns=[*WHERE, "update", *SHARES, *COUNTS]),
+        "life_summary": pd.DataFrame(
+            sums, columns=[*WHERE, "updates", *SUMS, *COUNTS, "base_models"]
+        ),
+    }
 
 
 def _lives(results: StoredResults) -> Iterator[tuple[dict[str, Any], list[Lives]]]:
@@ -57,25 +67,14 @@ def lives_of(
 
 def _curves(where: dict[str, Any], life: Life, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
     for place in range(len(life.holds.mean)):
-        shares = {
-            f"{name}_{part}": 100.0 * getattr(getattr(life, name), part)[place]
-            for name in ("held_so_far", "holds")
-            for part in PARTS
-        }
+        values = [100.0 * part[place] for part in (*life.held_so_far, *life.holds)]
+        shares = dict(zip(SHARES, values, strict=True))
         yield where | {"update": place + 1} | shares | counts
 
 
 def _summary(life: Life) -> dict[str, Any]:
-    last = [100.0 * getattr(life.held_so_far, part)[-1] for part in PARTS]
-    values = {
-        "held_to_the_end": last,
-        "median_life": life.median,
-        "five_percent_broken_by": life.few_broken_by,
-        "broken_per_update": 100.0 * np.array(life.hazard),
-    }
-    named = {
-        f"{name}{end}": float(value)
-        for name, each in values.items()
-        for end, value in zip(("", "_low", "_high"), each, strict=True)
-    }
+    to_the_end = [100.0 * part[-1] for part in life.held_so_far]
+    broken = [100.0 * value for value in life.hazard]
+    values = [*to_the_end, *life.median, *life.few_broken_by, *broken]
+    named = dict(zip(SUMS, map(float, values), strict=True))
     return {"updates": len(life.holds.mean)} | named

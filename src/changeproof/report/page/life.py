@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.report.lasting import SUMMARISED, told
+from changeproof.report.lasting import told
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import numbers, percent
 from changeproof.report.words import after, listed
+from changeproof.runs.life_tables import SHARES, SUMMARISED
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun
-
-COLUMNS = [
-    f"{what}_{part}" for what in ("held_so_far", "holds") for part in ("mean", "low", "high")
-]
 
 
 def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | None:
@@ -36,7 +33,7 @@ def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | Non
     places = [[(dataset, method) for method in plan.methods] for dataset in plan.datasets]
     return {
         "families": [plan.families.index(family) for family in families],
-        "columns": COLUMNS,
+        "columns": SHARES,
         "curves": [
             [[_curve(by.get((family, *place))) for place in row] for row in places]
             for family in families
@@ -69,7 +66,7 @@ def about_sequences(run: ResolvedRun) -> list[str]:
 
 
 def _curve(rows: pd.DataFrame | None) -> list[Any] | None:
-    return None if rows is None else numbers(rows[COLUMNS].to_numpy(dtype=float))
+    return None if rows is None else numbers(rows[SHARES].to_numpy(dtype=float))
 
 
 def _sums(row: Mapping[Any, Any] | None) -> list[str] | None:
