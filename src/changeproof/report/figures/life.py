@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from changeproof.report.figures.lettering import SMALL, labels, literal
+from changeproof.report.figures.lettering import SMALL, labels, literal, undefined_note
 from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.figures.tradeoff import FOOT, LEFT, LONGEST_NAME, SHAPE, TICKS
@@ -51,8 +51,11 @@ def life_curves(
     grid = Grid(names, columns, LEFT, GAP, panel_width, min(panel_width * SHAPE, 1.7), TICKS)
     shown = labels(methods, method_name, size=SMALL, room=LONGEST_NAME)
     key = [(marks[method], shown[method]) for method in methods]
-    note = MEASURE.format(family=literal(family_name(str(life["family"].iloc[0]))))
-    sheet = Sheet(width, grid.depth + FOOT - TICKS, key, note)
+    notes = [
+        MEASURE.format(family=literal(family_name(str(life["family"].iloc[0])))),
+        undefined_note(life[life["update"] == 1], names, "held_so_far_mean"),
+    ]
+    sheet = Sheet(width, grid.depth + FOOT - TICKS, key, "\n".join(filter(None, notes)))
     lowest = axis_start(life[["held_so_far_mean", "held_so_far_low"]])
     for name, axes, first, _ in sheet.panels(grid):
         _draw_panel(axes, life[life["dataset"] == name], marks)
