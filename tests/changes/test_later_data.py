@@ -111,6 +111,8 @@ def test_it_says_why_it_cannot_happen() -> None:
         "heloc has no times; name the column that says when"
     )
     assert family.reason_against_task(table.over_time()) is None
+    with pytest.raises(InputError, match="heloc has no times"):
+        described(load_task("heloc"), "later-data")
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,10 @@ class LaterData(Family):
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe the models of every future, update after update."""
-        assert task.times is not None
-        later = task.times.to_numpy()[task.split.update]
+        reason, times = self.reason_against_task(task), task.times
+        if reason is not None or times is None:
+            raise InputError(str(reason))
+        later = times.to_numpy()[task.split.update]
         ends = cuts(later, self.updates)
         found = []
         for future in range(self.replicates if learner.has_seeds else 1):
