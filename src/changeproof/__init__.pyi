@@ -29,6 +29,7 @@ from .changes.followed_advice import FollowedAdvice as FollowedAdvice
 from .changes.group_reweighting import GroupReweighting as GroupReweighting
 from .changes.influential_deletion import InfluentialDeletion as InfluentialDeletion
 from .changes.label_update import LabelUpdate as LabelUpdate
+from .changes.later_data import LaterData as LaterData
 from .changes.magnitude import change_magnitudes as change_magnitudes
 from .changes.magnitude_pruning import MagnitudePruning as MagnitudePruning
 from .changes.measurement_error import MeasurementError as MeasurementError
@@ -36,6 +37,7 @@ from .changes.new_initialization import NewInitialization as NewInitialization
 from .changes.parameter_perturbation import ParameterPerturbation as ParameterPerturbation
 from .changes.recalibration import Recalibration as Recalibration
 from .changes.training_configuration import TrainingConfiguration as TrainingConfiguration
+from .changes.updates import Updates as Updates
 from .changes.weight_rounding import WeightRounding as WeightRounding
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method

@@ -10,9 +10,11 @@ import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals
 from changeproof.report.constraints import Constraint, broken, constraints
+from changeproof.report.lasting import Lasting
 from changeproof.report.outcomes import why_not
 from changeproof.report.recommendation import Option, Recommendation, choose
 from changeproof.report.recourse import Change, Wording
@@ -21,7 +23,10 @@ from changeproof.runs.results import StoredResults
 
 @dataclass(frozen=True)
 class Holding:
-    """How many changed models of a family still accept the advice, with a 95 % interval."""
+    """How many changed models of a family still accept the advice, with a 95 % interval.
+
+    Models of one future follow from each other: the interval of a sequence counts futures.
+    """
 
     family: str
     held: int
@@ -56,7 +61,10 @@ class Explanation:
     partly
         The features that have a category in part in the tested row: nobody can be told those.
     families, overall
-        In how many changed models the advice holds, by family and in all.
+        In how many changed models the advice holds, by family and in all. Sequences of updates
+        are not part of all, unless there is nothing else.
+    lasting
+        Through how many updates valid advice held, for every family that is a sequence.
     """
 
     dataset: str
@@ -78,6 +86,7 @@ class Explanation:
     partly: tuple[str, ...]
     families: tuple[Holding, ...]
     overall: Holding
+    lasting: tuple[Lasting, ...] = ()
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -87,6 +96,8 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
         plain = asdict(self) | {"advice": self.advice}
+        if not self.lasting:
+            del plain["lasting"]
         for name in ("changes", "constraints"):
             plain[name] = [each._asdict() for each in getattr(self, name)]
         return plain
@@ -123,7 +134,17 @@ def explain(
         raise InputError(f"nobody asked about person {person!r} in the run in {results.folder}")
     place = int(places[0])
     survived = results.survived(dataset, seed, method)[place]
-    family_of = results.variants(dataset, seed)["family"].to_numpy()
+    variants, families = results.variants(dataset, seed), results.run.families
+    family_of = variants["family"].to_numpy()
+
+    def holding(name: str, *among: str) -> Holding:
+        chosen = np.isin(family_of, among)
+        sequence = all(families[each].sequence for each in among)
+        futures = variants["replicate"][chosen].nunique() if sequence else None
+        return _holding(name, survived[chosen], futures)
+
+    valid = answers.base_valid[place]
+    sequences = [name for name in shown.families if families[name].sequence and valid]
     return Explanation(
         dataset=dataset,
         model=shown.model,
@@ -133,8 +154,13 @@ def explain(
         factual=_values(task, answers.factuals[place]),
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
-        families=tuple(_holding(name, survived[family_of == name]) for name in shown.families),
-        overall=_holding("all", survived),
+        families=tuple(holding(name, name) for name in shown.families),
+        overall=holding("all", *results.run.averaged),
+        lasting=tuple(
+            Lasting.of(name, Lives.of(survived[None, mine], variants["replicate"][mine].tolist()))
+            for name in sequences
+            for mine in [family_of == name]
+        ),
         **_told(Wording(task, shown.realisable), answers, place),
     )
 
@@ -219,9 +245,10 @@ def _told(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, A
     }
 
 
-def _holding(family: str, survived: Any) -> Holding:
+def _holding(family: str, survived: Any, futures: int | None = None) -> Holding:
     held, models = int(survived.sum()), len(survived)
-    low, high = share_interval(held, models)
+    trials = models if futures is None else futures
+    low, high = share_interval(round(held * trials / models) if models else 0, trials)
     return Holding(family, held, models, held / models if models else np.nan, low, high)
 
 

@@ -51,6 +51,7 @@ def evaluate(
     rows: Sequence[int] | None = None,
     realisable: bool | None = None,
     limit: bool = False,
+    over_time: bool = False,
     jobs: int | None = None,
     observer: Observer | None = None,
     publish: bool | None = None,
@@ -91,6 +92,9 @@ def evaluate(
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept.
+    over_time
+        Whether the base model knows what was known at a time, and later rows are the update pool
+        (see `Task.over_time`). A table then needs `time`, the column that says when.
     jobs, observer
         See `run`.
     publish
@@ -109,7 +113,9 @@ def evaluate(
     >>> results = cp.evaluate("diabetes", LogisticRegression(), ["kdtree", "robx-robust"])
     >>> results.table()
     """
-    known = _as_task(task, data)
+    if over_time and data.get("split") is not None:
+        raise InputError("rows are split by a column or over time, not both; leave out one")
+    known = _as_task(task, data).over_time() if over_time else _as_task(task, data)
     learner = with_alternatives(
         find_learner(model) if isinstance(model, str) else as_learner(model), grid, replacements
     )
@@ -130,6 +136,7 @@ def evaluate(
         "replacements": None if replacements is None else tuple(replacements),
         "realisable": known.name not in paper_datasets() if realisable is None else realisable,
         "limit": limit,
+        "over_time": over_time,
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)

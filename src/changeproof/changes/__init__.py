@@ -42,6 +42,9 @@ _BEYOND: dict[str, tuple[str, str]] = {
     "feature-change": ("changeproof.changes.feature_change", "FeatureChange"),
     "covariate-shift": ("changeproof.changes.covariate_shift", "CovariateShift"),
     "followed-advice": ("changeproof.changes.followed_advice", "FollowedAdvice"),
+    # Updates that follow each other.
+    "later-data": ("changeproof.changes.later_data", "LaterData"),
+    "updates": ("changeproof.changes.updates", "Updates"),
 }
 
 

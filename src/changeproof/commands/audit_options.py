@@ -58,6 +58,23 @@ SplitColumn = Annotated[
         metavar="COLUMN",
     ),
 ]
+Time = Annotated[
+    str | None,
+    option(
+        DATA,
+        "A column that says when: a date or a number. The model is trained on the earlier half "
+        "of the rows; later ones are for updates, as of the families later-data and updates.",
+        metavar="COLUMN",
+    ),
+]
+OverTime = Annotated[
+    bool,
+    typer.Option(
+        "--over-time",
+        help="The same, by the time that a dataset file names.",
+        rich_help_panel=DATA,
+    ),
+]
 ModelName = Annotated[
     str,
     option(

@@ -38,6 +38,8 @@ def audit(
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
     split: ask.SplitColumn = None,
+    time: ask.Time = None,
+    over_time: ask.OverTime = False,
     immutable: may.Immutable = None,
     only_increase: may.OnlyIncrease = None,
     only_decrease: may.OnlyDecrease = None,
@@ -104,6 +106,9 @@ def audit(
     --immutable sex,purpose --only-increase age --range income=0:9000
     --most-changes 3 --out audit-realisable
 
+    changeproof audit --data loans.csv --target approved --favourable yes
+    --time applied --families later-data,updates --out audit-over-time
+
     changeproof audit --data loans.toml --out audit-described
     """
     from changeproof.commands.failures import failures_told
@@ -123,6 +128,7 @@ def audit(
             "split": split,
             "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
             "most_changes": most_changes,
+            "time": time,
         },
     )
     with ConsoleObserver() as observer, failures_told(out):
@@ -135,6 +141,7 @@ def audit(
             replacements=replacements,
             realisable=realisable,
             limit=limit,
+            over_time=over_time or time is not None,
             jobs=jobs,
             observer=observer,
             methods=split_names(methods),

@@ -51,6 +51,8 @@ def explain(
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
     split: ask.SplitColumn = None,
+    time: ask.Time = None,
+    over_time: ask.OverTime = False,
     immutable: may.Immutable = None,
     only_increase: may.OnlyIncrease = None,
     only_decrease: may.OnlyDecrease = None,
@@ -95,9 +97,12 @@ def explain(
         "split": split,
         "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
         "most_changes": most_changes,
+        "time": time,
     }
     source, described = ask.data_of(data, options)
     task = own_task(source, **described) if described else source
+    over_time = over_time or time is not None
+    task = task.over_time() if over_time else task
     folder = out if out is not None else folder_of(task)
     asked = split_names(method)
     with ConsoleObserver() as observer, failures_told(folder):
@@ -113,6 +118,7 @@ def explain(
             families=split_names(families),
             rows=(row_of(task.ids, row),),
             realisable=realisable,
+            over_time=over_time,
             publish=False,
             same_plan=False,
             **described,
@@ -129,9 +135,9 @@ def explain(
 
 
 def folder_of(task: Task) -> Path:
-    """Return where the run is kept; other constraints make it another run."""
-    constrained = task.declared or task.most_changes is not None
-    mark = f"-{task.fingerprint[:8]}" if constrained else ""
+    """Return where the run is kept; other constraints or times make it another run."""
+    other = task.declared or task.most_changes is not None or task.time is not None
+    mark = f"-{task.fingerprint[:8]}" if other else ""
     return Path("runs") / f"explain-{task.name}{mark}"
 
 
@@ -163,6 +169,7 @@ def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
         interval = f"{holding.low:.0%} to {holding.high:.0%}"
         counts = f"{holding.held} of {holding.models}"
         yield f"  {holding.family:<24}{counts:>11}  {holding.share:>4.0%}  ({interval})"
+    yield from _lasting(answer)
 
 
 def told_by_several(
@@ -193,8 +200,15 @@ def told_by_several(
             f"(95 % interval: {100 * overall.low:.0f} % to {100 * overall.high:.0f} %). "
             f"Distance: {answer.distance:.2f}."
         )
+        yield from (f"    {line}" for line in _lasting(answer))
     yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
     yield from _rules(task, answers)
+
+
+def _lasting(answer: Explanation) -> Iterator[str]:
+    """Yield through how many updates the advice held, for every sequence of them."""
+    for each in answer.lasting:
+        yield f"{each.family}: {each.sentence}"
 
 
 def _advice(answer: Explanation) -> Iterator[str]:

@@ -22,6 +22,7 @@ class Preset(StrEnum):
     paper = "paper"
     recourse = "recourse"
     beyond = "beyond"
+    time = "time"
 
 
 def run(
@@ -30,7 +31,8 @@ def run(
         typer.Option(
             help="quick: two small datasets, one base model each. paper: the whole paper. "
             "recourse: three datasets that say what people can change. "
-            "beyond: changes that the paper does not have, on its datasets.",
+            "beyond: changes that the paper does not have, on its datasets. "
+            "time: two datasets with times, and how long advice lasts.",
             show_default="quick",
         ),
     ] = None,
@@ -38,7 +40,7 @@ def run(
         Path | None,
         typer.Option(
             help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
-            "factuals, model, realisable and limit.",
+            "factuals, model, realisable, limit and over_time.",
             show_default=False,
             metavar="FILE",
         ),
@@ -88,6 +90,15 @@ def run(
             show_default="as the preset or plan says",
         ),
     ] = None,
+    over_time: Annotated[
+        bool | None,
+        typer.Option(
+            "--over-time/--not-over-time",
+            help="Train the base models on the earlier half of the rows. The later half, in the "
+            "order of time, is the update pool. Datasets need a column with times.",
+            show_default="as the preset or plan says",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="Worker processes.", show_default="one per core", metavar="N"),
@@ -121,6 +132,7 @@ def run(
         "factuals": factuals,
         "realisable": realisable,
         "limit": limit,
+        "over_time": over_time,
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -158,9 +159,15 @@ def _beside(table: pd.DataFrame, beside: Sequence[str], time: str | None) -> pd.
     known = table[list(names)].copy()
     if time is not None and not pd.api.types.is_numeric_dtype(known[time]):
         try:
-            known[time] = pd.to_datetime(known[time])
-        except (ValueError, TypeError) as error:
-            raise InputError(f"column {time!r} does not say when: {error}") from None
+            with warnings.catch_warnings():
+                # Dates in one way of writing them, whichever it is, and nothing else.
+                warnings.filterwarnings("error", "Could not infer format")
+                warnings.filterwarnings("ignore", "Parsing dates in")
+                known[time] = pd.to_datetime(known[time])
+        except (ValueError, TypeError, UserWarning):
+            raise InputError(
+                f"column {time!r} does not say when; expected numbers, or dates such as 2026-11-17"
+            ) from None
     return known
 
 

@@ -48,10 +48,14 @@ class Split:
         """Cut where half of the rows are known: 35 % train, 5 % validation, 10 % test.
 
         These three are drawn from the earlier half. The later half is the update pool, in the
-        order of time; of equal times the first in the table comes first.
+        order of time; of equal times the first in the table comes first. Rows of one time are not
+        cut apart: where many share it, the halves are as nearly equal as can be.
         """
         order = np.argsort(times, kind="stable")
-        known = order[: len(order) // 2]
+        begins = np.flatnonzero(times[order][1:] != times[order][:-1]) + 1
+        if not len(begins):
+            raise InputError("all rows have the same time; expected earlier and later ones")
+        known = order[: begins[np.abs(begins - len(order) // 2).argmin()]]
         if len(known) < 20 or np.bincount(labels[known], minlength=2).min() < 10:
             raise InputError(
                 "the earlier half of the rows needs at least 20 rows and 10 of each label; got "

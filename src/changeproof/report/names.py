@@ -66,6 +66,8 @@ FAMILIES = {
     "feature-change": FamilyName("Feature change", "feature", "Feature change"),
     "covariate-shift": FamilyName("Covariate shift", "shift", "Covar. shift"),
     "followed-advice": FamilyName("Followed advice", "follow", "Followed advice"),
+    "later-data": FamilyName("Later data", "later", "Later data"),
+    "updates": FamilyName("Chain of updates", "chain", "Chain of updates"),
 }
 FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
 SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from changeproof.datasets.task import PARTS
-from changeproof.report import names
+from changeproof.report import lasting, names
 from changeproof.report.numbers import Measured
 
 Tables = Mapping[str, pd.DataFrame]
@@ -147,6 +147,10 @@ def _accuracy(row: Row) -> str:
     return "/".join(f"{row[f'balanced_accuracy_{each}']:.3f}" for each in ("min", "mean", "max"))
 
 
+def _lasting(name: str) -> Callable[[Row], Cell]:
+    return lambda row: lasting.told(row, name)
+
+
 def _wide(rows: list[dict[Hashable, Any]]) -> list[dict[Hashable, Any]]:
     """Return a row per dataset and method, with empirical robustness by family."""
     wide: dict[tuple[str, str], dict[Hashable, Any]] = {}
@@ -265,6 +269,18 @@ KINDS = {
         by_dataset=True,
         sd="price_std",
     ),
+    "life_summary": Kind(
+        "How long advice lasts (95 % interval)",
+        lasting.CAPTION,
+        (
+            METHOD,
+            (Heading("Sequence", left=True), lambda row: names.family_name(row["family"])),
+            (Heading("Held to the end (%)", "↑", short="Held (%)"), _lasting("held_to_the_end")),
+            (Heading("Median life", "↑"), _lasting("median_life")),
+            (Heading("5 % broken by", "↑", short="5 % by"), _lasting("five_percent_broken_by")),
+        ),
+        by_dataset=True,
+    ),
     "certified": Kind(
         "Certified by the method itself (%)",
         "Requests whose counterfactual the method itself certifies (%): {over}. A certificate is "
@@ -275,6 +291,6 @@ KINDS = {
     ),
 }
 ON_SCREEN = (
-    "full_results", "family_results", "price", "advice", "change_magnitude", "dataset_summary",
-    "generation_seconds",
+    "full_results", "family_results", "life_summary", "price", "advice", "change_magnitude",
+    "dataset_summary", "generation_seconds",
 )  # fmt: skip

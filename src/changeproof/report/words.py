@@ -16,8 +16,13 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def after(family: str | None, families: int = 0) -> str:
-    """Return how a sentence about a family begins; None is "don't know"."""
+def after(family: str | None, families: int = 0, *, sequences: bool = False) -> str:
+    """Return how a sentence about a family begins; None is "don't know".
+
+    Averages are over some families, which are all sequences of updates or all none.
+    """
+    if family is None and sequences:
+        return "Averaged over all updates" + (f" of {families} sequences" * (families > 1))
     if family is None:
         return f"Averaged over all {families} kinds of change"
     summary = get_family(family).summary

@@ -46,7 +46,9 @@ NETWORKS_WORTH = {
     "feature-change": 40.0,
     "fine-tuning": 7.0,
     "followed-advice": 36.0,
+    "later-data": 300.0,
     "parameter-perturbation": 0.2,
+    "updates": 330.0,
 }
 # Families that train nothing, whatever the model.
 UNTRAINED = {
@@ -56,6 +58,8 @@ UNTRAINED = {
     "magnitude-pruning",
     "measurement-error",
 }
+# The setting of a sequence that says how many updates there are, and what it is by default.
+UPDATES = {"later-data": ("updates", 6), "updates": ("length", 12)}
 # Models that methods train for themselves.
 ENSEMBLES = {"betarce": 32, "quorum": 72}
 
@@ -69,11 +73,13 @@ def training_cost(task: Task, networks: float) -> float:
 def bank_cost(task: Task, learner: Learner, family: str, fit: float = OWN_FIT) -> float:
     """Return what it takes to make a family's changed models."""
     name, settings = parsed(family)
-    scale = float(settings.get("replicates", REPLICATES)) / REPLICATES
+    setting, updates = UPDATES.get(name, ("", 1))
+    longer = float(settings.get(setting, updates)) / updates
+    scale = longer * float(settings.get("replicates", REPLICATES)) / REPLICATES
     if name in UNTRAINED:
         return training_cost(task, 0.0) + (0.0 if learner.stores_models else scale * fit)
     if not learner.stores_models:
-        return REPLICATES * scale * fit
+        return REPLICATES * scale * updates * fit
     return training_cost(task, scale * NETWORKS_WORTH.get(name, float(REPLICATES)))
 
 

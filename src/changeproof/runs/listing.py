@@ -38,7 +38,7 @@ def pieces_of(run: ResolvedRun, dataset: str) -> Iterator[Piece]:
             yield bank
             yield from (_survival(answer, bank) for answer in answers)
         if plan.limit:
-            yield _limit(run, base, banks)
+            yield _limit(run, base, [bank for bank in banks if bank.family in run.averaged])
 
 
 def _base(run: ResolvedRun, dataset: str, seed: int) -> Piece:
@@ -132,7 +132,7 @@ def _limit(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece:
         realisable=plan.realisable,
         wave=2 if run.learner.stores_models else 4,
         cost=limit_cost(
-            run.tasks[base.dataset], run.learner, run.families, _asked(plan), plan.realisable
+            run.tasks[base.dataset], run.learner, run.averaged, _asked(plan), plan.realisable
         ),
     )
     return _marked(limit, "", "evaluation.limit", "evaluation.factuals")

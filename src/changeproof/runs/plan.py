@@ -33,7 +33,7 @@ LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
 
-Preset = Literal["quick", "paper", "recourse", "beyond"]
+Preset = Literal["quick", "paper", "recourse", "beyond", "time"]
 Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
 
 
@@ -90,6 +90,9 @@ class Plan(BaseModel):
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept, found by a search that knows them.
+    over_time
+        Whether base models know what was known at a time, and later rows are the update pool, in
+        the order of time: see `Task.over_time`. Every dataset needs a column with times.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
     left_out
@@ -109,6 +112,7 @@ class Plan(BaseModel):
     replacements: tuple[str, ...] | None = None
     realisable: bool = False
     limit: bool = False
+    over_time: bool = False
     counterfactuals: dict[str, str] = Field(default_factory=dict)
     left_out: dict[str, str] = Field(default_factory=dict)
 
@@ -193,6 +197,13 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "beyond": lambda: {
         "methods": builtin_method_names(),
         "families": beyond_family_names(),
+    },
+    "time": lambda: {
+        "datasets": ("car-loans", "employment"),
+        "families": ("later-data", "later-data(window='rolling')", "updates"),
+        "factuals": 100,
+        "realisable": True,
+        "over_time": True,
     },
 }
 

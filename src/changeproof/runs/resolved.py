@@ -62,6 +62,15 @@ class ResolvedRun:
     families: Mapping[str, Family]
 
     @cached_property
+    def averaged(self) -> tuple[str, ...]:
+        """The families that averages over all families are about.
+
+        Sequences are not, as their models follow from each other, unless there is nothing else.
+        """
+        single = tuple(name for name, family in self.families.items() if not family.sequence)
+        return single or tuple(self.families)
+
+    @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """Every piece, each once and after its inputs."""
         pieces = dict.fromkeys(piece for name in self.tasks for piece in pieces_of(self, name))
@@ -108,6 +117,9 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
     if learner is None:
         learner = find_learner(plan.model, grid=plan.grid, replacements=plan.replacements)
     tasks = dict(known.tasks) or _tasks(plan, folder)
+    if plan.over_time:
+        # Of a task that a directory has kept so, nothing changes.
+        tasks = {name: task.over_time() for name, task in tasks.items()}
     found: dict[str, Method] = {
         name: known.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
     }

@@ -16,6 +16,7 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
+from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -53,6 +54,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "certified": _certified(results),
         **advice_tables(results),
         **limit_tables(results),
+        **life_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,
@@ -97,8 +99,9 @@ def _seed_results(results: StoredResults) -> pd.DataFrame:
         survived = results.survived(*key)
         family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
         for family in families:
-            chosen = (family_of == family) | (family == ALL_FAMILIES)
-            metrics = measure(task, answers, survived[:, chosen], family_of[chosen])
+            averaged = results.run.averaged if family == ALL_FAMILIES else (family,)
+            chosen = np.isin(family_of, averaged)
+            metrics = measure(task, answers, survived[:, chosen], family_of[chosen].tolist())
             rows.append({**key._asdict(), "family": family, **metrics.as_dict()})
     return pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "family", *METRICS])
 

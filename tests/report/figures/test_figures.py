@@ -23,6 +23,7 @@ from changeproof.report.figures import (
     change_magnitude_chart,
     distance_tradeoff,
     encoded,
+    life_curves,
     robustness_heat_map,
     score_decomposition,
 )
@@ -69,8 +70,22 @@ def made(
     return {
         "full_results": numbers(full),
         "family_results": numbers(by_family),
+        "life": lives(full, families[0], spread=spread),
         "change_magnitude": pd.DataFrame({"family": families, **magnitude}),
     }
+
+
+def lives(full: list[dict[str, str]], family: str, *, spread: bool) -> pd.DataFrame:
+    """Return shares that fall from update to update."""
+    rows = []
+    for number, row in enumerate(full):
+        for update in range(1, 13):
+            held = 100.0 * (1 - 0.01 * (number % 9)) ** update
+            ends = (held - 3, min(held + 3, 100.0)) if spread else (np.nan, np.nan)
+            shares = dict(zip(("mean", "low", "high"), (held, *ends), strict=True))
+            named = {f"held_so_far_{part}": share for part, share in shares.items()}
+            rows.append({**row, "family": family, "update": update, **named})
+    return pd.DataFrame(rows)
 
 
 DRAW: dict[str, Callable[[dict[str, pd.DataFrame]], Figure]] = {
@@ -78,6 +93,7 @@ DRAW: dict[str, Callable[[dict[str, pd.DataFrame]], Figure]] = {
     "decomposition": lambda tables: score_decomposition(tables["full_results"]),
     "tradeoff": lambda tables: distance_tradeoff(tables["full_results"]),
     "magnitude": lambda tables: change_magnitude_chart(tables["change_magnitude"]),
+    "life": lambda tables: life_curves(tables["life"]),
 }
 each_figure = pytest.mark.parametrize("name", DRAW)
 
@@ -85,7 +101,9 @@ each_figure = pytest.mark.parametrize("name", DRAW)
 @pytest.fixture(scope="module")
 def paper() -> dict[str, pd.DataFrame]:
     names = ("full_results", "family_results", "change_magnitude")
-    return {name: pd.read_csv(COMMITTED / f"{name}.csv") for name in names}
+    tables = {name: pd.read_csv(COMMITTED / f"{name}.csv") for name in names}
+    rows = tables["full_results"][["dataset", "method"]].to_dict("records")
+    return {**tables, "life": lives(rows, "updates", spread=True)}
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +273,7 @@ def test_undefined_is_said(name: str) -> None:
     for table in tables.values():
         if "method" in table:
             columns = ["empirical_robustness_mean", "empirical_robustness_std"]
-            columns += ["distance_mean", "distance_std"]
+            columns += ["distance_mean", "distance_std", "held_so_far_mean"]
             table.loc[table["method"] == "bad", columns] = np.nan
     some = drawn(DRAW[name](tables))
     for table in tables.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from changeproof.report.figures.decomposition import score_decomposition
+from changeproof.report.figures.life import life_curves
 from changeproof.report.figures.magnitude import change_magnitude_chart
 from changeproof.report.figures.robustness import robustness_heat_map
 from changeproof.report.figures.sheet import FORMATS, HEIGHT, encoded
@@ -14,6 +15,7 @@ __all__ = [
     "change_magnitude_chart",
     "distance_tradeoff",
     "encoded",
+    "life_curves",
     "robustness_heat_map",
     "score_decomposition",
 ]

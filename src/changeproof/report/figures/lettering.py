@@ -87,10 +87,12 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
     return lines
 
 
-def undefined_note(results: pd.DataFrame, datasets: Sequence[str]) -> str:
+def undefined_note(
+    results: pd.DataFrame, datasets: Sequence[str], measure: str = "empirical_robustness_mean"
+) -> str:
     """Return a note that names the methods without robustness, dataset by dataset."""
     parts = []
-    undefined = results[results["empirical_robustness_mean"].isna()]
+    undefined = results[results[measure].isna()]
     for dataset in datasets:
         methods = undefined.loc[undefined["dataset"] == dataset, "method"]
         if len(methods):

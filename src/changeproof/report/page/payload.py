@@ -13,6 +13,7 @@ from changeproof.evaluation.metrics import METRICS
 from changeproof.report import names, words
 from changeproof.report.page.advice import advice
 from changeproof.report.page.guarantees import guarantees
+from changeproof.report.page.life import about_sequences, life, over_all
 from changeproof.report.page.limit import limit, limit_words
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import people, templates
@@ -46,11 +47,14 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "base_seeds": list(plan.base_seeds),
         "state": state(results, tables),
         "scores": table,
-        "answers": answers(table, plan),
+        "answers": answers(table, plan, over_all(results.run)),
+        # The families that averages are about, by position.
+        "averaged": [plan.families.index(family) for family in results.run.averaged],
         # How many base models stand behind each dataset and method.
         "finished": [[int(behind.get((d, m), 0)) for m in plan.methods] for d in plan.datasets],
         "price": [frontier_of(families[0], "empirical_robustness") for families in table],
         "limit": limit(tables, plan),
+        "life": life(tables, plan),
         "words": {
             "heat": words.heat_map_words(table, plan),
             "hidden": words.hidden_words(table, plan),
@@ -80,9 +84,9 @@ def build_bulk(results: StoredResults) -> list[dict[str, Any]]:
     return bulk
 
 
-def answers(table: Scores, plan: Plan) -> list[list[dict[str, Any]]]:
+def answers(table: Scores, plan: Plan, all_of_them: str) -> list[list[dict[str, Any]]]:
     """Return for every dataset and family the methods in order, the frontier and sentences."""
-    changes = [words.after(None, len(plan.families)), *map(words.after, plan.families)]
+    changes = [all_of_them, *map(words.after, plan.families)]
     return [
         [
             {
@@ -125,6 +129,7 @@ def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[st
             "models are left out."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
+    notes += about_sequences(results.run)
     full = tables["full_results"]
     silent = full[full["empirical_robustness_mean"].isna()][["method", "dataset"]].to_numpy()
     if len(silent):

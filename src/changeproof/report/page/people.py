@@ -108,7 +108,8 @@ def _answers(
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
             said[i] += [breaches[n], [place[name] for name in parts]]
-    held, models = survived.sum(axis=1).tolist(), survived.shape[1]
+    judged = survived[:, np.isin(family_of, results.run.averaged)]
+    held, models = judged.sum(axis=1).tolist(), judged.shape[1]
     options = [
         Option(key.method, bool(usable[i]), distances[i], held[i], models) for i in range(len(said))
     ]

@@ -67,6 +67,13 @@ def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
         if len(table):
             for place, figure in enumerate(_columns(draw, table, in_order(table["dataset"]))):
                 yield f"{name}-{place + 1}" if place else name, figure
+    if len(life := tables.get("life", pd.DataFrame())):
+        for number, (_, rows) in enumerate(life.groupby("family", sort=False), start=1):
+            name = "life" if number == 1 else f"life-of-sequence-{number}"
+            for place, figure in enumerate(
+                _columns(figures.life_curves, rows, in_order(rows["dataset"]))
+            ):
+                yield f"{name}-{place + 1}" if place else name, figure
     if len(tables.get("change_magnitude", ())):
         yield "magnitude", figures.change_magnitude_chart(tables["change_magnitude"])
 

@@ -14,7 +14,8 @@ page.section("answer", (body) => {
   const sentence = page.make("p", { class: "sentence", "aria-live": "polite", id: "sentence" });
   const place = page.make("div", { id: "ranking" });
   let [dataset, family] = [0, 0];
-  const changes = ["Don't know (all kinds)",
+  const some = page.data.averaged.length < page.families.length;
+  const changes = [`Don't know (all kinds${some ? " but sequences" : ""})`,
     ...page.families.map((each, i) => `${each}: ${summaries[i]}`)];
   body.append(page.controls(
     page.select("Data", page.datasets, (value) => { dataset = value; show(); },

@@ -196,6 +196,11 @@ page.start = () => {
   const links = new Map();
   const navigation = document.getElementById("navigation");
   for (const section of document.querySelectorAll("main > section")) {
+    // Some sections are about what only some runs have.
+    if (section.dataset.only && page.data[section.dataset.only] === null) {
+      section.remove();
+      continue;
+    }
     const title = section.querySelector("h2");
     title.id = `${section.id}-title`;
     section.setAttribute("aria-labelledby", title.id);

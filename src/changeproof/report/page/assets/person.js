@@ -1,7 +1,7 @@
 "use strict";
 
 // A person: what each method tells them to change, and how often it would still hold.
-page.sum = (counts) => counts.reduce((sum, count) => sum + count, 0);
+page.sum = (counts) => page.data.averaged.reduce((sum, family) => sum + counts[family], 0);
 
 page.section("person", (body) => {
   if (page.present.length === 0) return page.say(body, "Nobody has been answered yet.");

@@ -1,0 +1,221 @@
+"""The life of advice: through how many updates it holds, one after the other.
+
+Advice lives until the first update at which it does not hold. Where it holds to the end, more is
+not known: its life is censored there. Only advice that the base model accepts has a life.
+
+Curves are Kaplan and Meier's. With one base model, intervals are over people and futures at once:
+both are samples, and neither makes the other's answers independent. So the variance is that of
+people as clusters, plus that of futures as clusters, less that of single answers, which both
+contain (Cameron, Gelbach and Miller, 2011). Drawing both again by bootstrap would count single
+answers three times. With several base models these are the units, as everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from changeproof.evaluation.uncertainty import LEVEL, summarise
+from changeproof.model import Booleans, Floats, Integers
+
+MEDIAN, FEW = 0.5, 0.95
+
+
+class Lives(NamedTuple):
+    """What became of valid advice under the updates of a sequence, for one base model.
+
+    `holds` is [people, futures, updates]; a future has its first `lengths` updates.
+    """
+
+    holds: Booleans
+    lengths: Integers
+
+    @classmethod
+    def of(cls, survived: Booleans, replicates: Sequence[int]) -> Self:
+        """Return the lives of people's advice [people, models].
+
+        `replicates` says of which future each model is; those of one future are in the order of
+        its updates.
+        """
+        future, which = np.unique(np.asarray(replicates), return_inverse=True)
+        number = pd.Series(which).groupby(which).cumcount().to_numpy()
+        lengths = np.bincount(which, minlength=len(future))
+        holds = np.zeros((len(survived), len(future), lengths.max(initial=0)), np.bool_)
+        holds[:, which, number] = survived
+        return cls(holds, lengths)
+
+    @property
+    def there(self) -> Booleans:
+        """Which futures have which updates [futures, updates]."""
+        return np.asarray(np.arange(self.holds.shape[2]) < self.lengths[:, None])
+
+    @property
+    def held_through(self) -> Integers:
+        """How many updates each advice held through before the first that broke it."""
+        return np.asarray(np.logical_and.accumulate(self.holds, axis=2).sum(axis=2))
+
+    @property
+    def broken(self) -> Booleans:
+        """Which advice was broken [people, futures]; the life of all other is censored."""
+        return self.held_through < self.lengths
+
+
+class Value(NamedTuple):
+    """A number with its 95 % interval; NaN where it is not known."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Curve(NamedTuple):
+    """A share at every update, with its interval."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+    def first_at_most(self, share: float) -> Value:
+        """Return the first update by which no more than a share is left; infinite if it is more.
+
+        The interval is where that of the curve crosses the share.
+        """
+        return Value(*(_first(values, share) for values in self))
+
+
+class Life(NamedTuple):
+    """How long advice lasts.
+
+    Attributes
+    ----------
+    held_so_far
+        The share that held through every update so far (Kaplan and Meier).
+    holds
+        The share that holds at each update, whatever was before.
+    hazard
+        Of the advice that held so far, the share that an update breaks, over all updates.
+    people, futures
+        How many people have valid advice, and how many futures there are, over all base models.
+    """
+
+    held_so_far: Curve
+    holds: Curve
+    hazard: Value
+    people: int
+    futures: int
+
+    @property
+    def few_broken_by(self) -> Value:
+        """The update by which 5 % are broken; infinite if it is beyond the last."""
+        return self.held_so_far.first_at_most(FEW)
+
+    @property
+    def median(self) -> Value:
+        """The median life: half holds through so many updates, and is broken by the next.
+
+        Infinite if more than half holds to the end.
+        """
+        return Value(*(number - 1.0 for number in self.held_so_far.first_at_most(MEDIAN)))
+
+
+def life_of(groups: Sequence[Lives]) -> Life:
+    """Return how long advice lasts, given the lives under each base model."""
+    people = sum(len(lives.holds) for lives in groups)
+    futures = sum(len(lives.lengths) for lives in groups)
+    length = max(lives.holds.shape[2] for lives in groups)
+    each = [_of_one(lives) for lives in groups if len(lives.holds)]
+    if not each:
+        unknown = Curve(*np.full((3, length), np.nan))
+        return Life(unknown, unknown, Value(np.nan, np.nan, np.nan), people, futures)
+    if len(each) == 1:
+        return each[0]._replace(people=people, futures=futures)
+    held = _over_base_models([one.held_so_far.mean for one in each], length)
+    holds = _over_base_models([one.holds.mean for one in each], length)
+    hazard = _over_base_models([np.array([one.hazard.mean]) for one in each], 1)
+    return Life(held, holds, Value(*(float(part[0]) for part in hazard)), people, futures)
+
+
+def _over_base_models(curves: Sequence[Floats], length: int) -> Curve:
+    """Return the mean of the curves of base models, with the interval of the paper."""
+    values = np.full((len(curves), length), np.nan)
+    for row, curve in zip(values, curves, strict=True):
+        row[: len(curve)] = curve
+    found = [summarise(column) for column in values.T]
+    return Curve(*np.array([(one.mean, one.low, one.high) for one in found]).T)
+
+
+def _of_one(lives: Lives) -> Life:
+    """Return how long advice lasts under one base model."""
+    held, at_risk, breaks = _kaplan_meier(lives)
+    total, number = at_risk.sum(axis=(0, 1)), breaks.sum(axis=(0, 1))
+    rates = number / np.maximum(total, 1)
+    safe = np.where(rates < 1.0, (1.0 - rates) * np.maximum(total, 1), np.inf)
+    influence = -held * np.cumsum((breaks - at_risk * rates) / safe, axis=2)
+    rate = number.sum() / total.sum()
+    of_rate = (breaks.sum(axis=2) - rate * at_risk.sum(axis=2)) / total.sum()
+    present = np.broadcast_to(lives.there, lives.holds.shape)
+    each = present.sum(axis=(0, 1))
+    share = (lives.holds & present).sum(axis=(0, 1)) / each
+    of_share = np.where(present, lives.holds - share, 0.0) / each
+    hazard = _with_interval(np.array([rate]), of_rate[:, :, None])
+    return Life(
+        _with_interval(held, influence),
+        _with_interval(share, of_share),
+        Value(*(float(part[0]) for part in hazard)),
+        *lives.holds.shape[:2],
+    )
+
+
+def _kaplan_meier(lives: Lives) -> tuple[Floats, Booleans, Booleans]:
+    """Return the curve, who was at risk at each update and who was broken by it."""
+    # Slow to import, and commands that only summarise need not wait for it.
+    from scipy.stats import CensoredData, ecdf
+
+    numbers = np.arange(1, lives.holds.shape[2] + 1)
+    broken = lives.broken
+    # The update that broke it, or the last that it was seen to hold through.
+    until = np.where(broken, lives.held_through + 1, lives.lengths)
+    data = CensoredData(uncensored=until[broken], right=until[~broken])
+    held = np.asarray(ecdf(data).sf.evaluate(numbers))
+    at_risk = until[:, :, None] >= numbers
+    breaks = broken[:, :, None] & (until[:, :, None] == numbers)
+    return held, at_risk, breaks
+
+
+def _with_interval(shares: Floats, influence: Floats) -> Curve:
+    """Return shares with intervals, from what single answers [people, futures, …] add to them.
+
+    Intervals are those of the log odds, so that they stay between 0 and 1.
+    """
+    from scipy.stats import t
+
+    sizes = influence.shape[:2]
+    single = (influence**2).sum(axis=(0, 1))
+    clustered = [
+        size / (size - 1) * (influence.sum(axis=1 - axis) ** 2).sum(axis=0)
+        for axis, size in enumerate(sizes)
+        if size > 1
+    ]
+    if not clustered:
+        return Curve(shares, np.full_like(shares, np.nan), np.full_like(shares, np.nan))
+    both = sum(clustered) - single if len(clustered) == 2 else clustered[0]
+    deviation = np.sqrt(np.maximum(both, single))
+    least = min(size for size in sizes if size > 1) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log(shares / (1.0 - shares))
+        reach = t.ppf((1.0 + LEVEL) / 2.0, least) * deviation / (shares * (1.0 - shares))
+        ends = [1.0 / (1.0 + np.exp(-(odds + sign * reach))) for sign in (-1.0, 1.0)]
+    certain = (shares <= 0.0) | (shares >= 1.0) | (deviation == 0.0)
+    return Curve(shares, *(np.where(certain, shares, end) for end in ends))
+
+
+def _first(values: Floats, share: float) -> float:
+    """Return the first place, from 1 on, of a value of at most a share."""
+    if not np.isfinite(values).all():
+        return np.nan
+    # Means of many ones and zeros may miss a share by a rounding.
+    (places,) = np.nonzero(values <= share + 1e-12)
+    return float(places[0] + 1) if len(places) else np.inf

@@ -1,0 +1,99 @@
+"""How long advice lasts: the curves of every sequence of updates, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from changeproof.report.lasting import told
+from changeproof.report.names import dataset_name, family_name, method_name
+from changeproof.report.numbers import numbers, percent
+from changeproof.report.words import after, listed
+from changeproof.runs.life_tables import SHARES, SUMMARISED
+from changeproof.runs.plan import Plan
+from changeproof.runs.resolved import ResolvedRun
+
+
+def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | None:
+    """Return curves, sums and words for every sequence; None if the run has no such table.
+
+    `curves` are [sequence][dataset][method][update] with the numbers of the CSV file, and None
+    where nothing is finished; `sums` are texts in the same order.
+    """
+    curves, sums = tables.get("life", pd.DataFrame()), tables.get("life_summary", pd.DataFrame())
+    if curves.empty:
+        return None
+    there = set(curves["family"])
+    families = [family for family in plan.families if family in there]
+    by = dict(iter(curves.groupby(["family", "dataset", "method"])))
+    said = {(row["family"], row["dataset"], row["method"]): row for row in sums.to_dict("records")}
+    places = [[(dataset, method) for method in plan.methods] for dataset in plan.datasets]
+    return {
+        "families": [plan.families.index(family) for family in families],
+        "columns": SHARES,
+        "curves": [
+            [[_curve(by.get((family, *place))) for place in row] for row in places]
+            for family in families
+        ],
+        "sums": [
+            [[_sums(said.get((family, *place))) for place in row] for row in places]
+            for family in families
+        ],
+        "words": [_words(sums[sums["family"] == family], plan) for family in families],
+    }
+
+
+def over_all(run: ResolvedRun) -> str:
+    """Return how a sentence about averages begins."""
+    sequences = all(run.families[name].sequence for name in run.averaged)
+    return after(None, len(run.averaged), sequences=sequences)
+
+
+def about_sequences(run: ResolvedRun) -> list[str]:
+    """Say what averages over all kinds of change are about, where there are sequences."""
+    sequences = [family_name(name) for name, family in run.families.items() if family.sequence]
+    if not sequences:
+        return []
+    if len(sequences) == len(run.families):
+        return ["All changes here are sequences of updates. Averages are over all updates."]
+    return [
+        f"Averages over all kinds of change leave out {listed(sequences)}: there, updates follow "
+        "each other. See “How long does it last?”."
+    ]
+
+
+def _curve(rows: pd.DataFrame | None) -> list[Any] | None:
+    return None if rows is None else numbers(rows[SHARES].to_numpy(dtype=float))
+
+
+def _sums(row: Mapping[Any, Any] | None) -> list[str] | None:
+    return None if row is None else [told(row, name) for name in SUMMARISED]
+
+
+def _words(sums: pd.DataFrame, plan: Plan) -> str:
+    """Say on every dataset whose advice lasts longest, and whose shortest."""
+    parts = []
+    for dataset in plan.datasets:
+        mine = sums[(sums["dataset"] == dataset) & sums["held_to_the_end"].notna()]
+        if mine.empty:
+            continue
+        mine = mine.sort_values("held_to_the_end", ascending=False, kind="stable")
+        best, worst = mine.iloc[0], mine.iloc[-1]
+        part = (
+            f"On {dataset_name(dataset)}, {percent(best['held_to_the_end'])} of the CFEs by "
+            f"{method_name(str(best['method']))} held through all {best['updates']:.0f} updates"
+        )
+        if len(mine) > 1:
+            part += f", the most, and {_fate(worst)}, the fewest"
+        parts.append(f"{part}.")
+    return " ".join(parts) or "No base model accepts a CFE, so none has a life."
+
+
+def _fate(row: pd.Series[Any]) -> str:
+    told = f"{percent(row['held_to_the_end'])} of those by {method_name(str(row['method']))}"
+    if np.isfinite(row["median_life"]):
+        return f"{told} (half are broken by update {row['median_life'] + 1:.0f})"
+    return told
