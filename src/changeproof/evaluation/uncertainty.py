@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -58,3 +59,11 @@ def share_interval(successes: int, trials: int) -> tuple[float, float]:
 
     interval = binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
+
+
+def all_alike_interval(yes: bool, trials: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share that is all, or none, of the trials."""
+    square = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) ** 2
+    if trials == 0:
+        return np.nan, np.nan
+    return (trials / (trials + square), 1.0) if yes else (0.0, square / (trials + square))

@@ -17,6 +17,7 @@ from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
 from changeproof.runs.limit_tables import limit_tables
+from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
@@ -53,6 +54,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "certified": _certified(results),
         **advice_tables(results),
         **limit_tables(results),
+        **people_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,

@@ -1,0 +1,66 @@
+"""The table of intervals over people: what another draw of people would have shown.
+
+The verdict of a report and the gate read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from changeproof.evaluation.metrics import family_weights
+from changeproof.evaluation.people import Estimate, People, estimates
+from changeproof.evaluation.uncertainty import all_alike_interval
+from changeproof.runs.results import ALL_FAMILIES, StoredResults
+
+NAME = "people_intervals"
+COLUMNS = ["dataset", "method", "family", "metric", "value", "low", "high", "people", "base_models"]
+ADDRESS = "intervals over people"
+
+
+def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
+    """Return every metric by dataset, method and family, with its interval over people.
+
+    Where all people are alike, drawing them again shows nothing else; the interval is then that of
+    a share which is none or all of so many people.
+    """
+    rows = []
+    for dataset, method in dict.fromkeys((key.dataset, key.method) for key in results.answered):
+        seeds = [key.base_seed for key in results.answered if key[::2] == (dataset, method)]
+        every = [_people(results, dataset, seed, method) for seed in seeds]
+        for place, family in enumerate((ALL_FAMILIES, *results.plan.families)):
+            groups = [people[place] for people in every]
+            for metric, found in estimates(groups, (ADDRESS, dataset)).items():
+                known = _widened(metric, found, groups)
+                rows.append((dataset, method, family, metric, *known, len(groups)))
+    return {NAME: pd.DataFrame(rows, columns=COLUMNS)}
+
+
+def _people(results: StoredResults, dataset: str, seed: int, method: str) -> list[People]:
+    """Return what became of people under all families together, and under each."""
+    answers, survived = (
+        results.counterfactuals(dataset, seed, method),
+        results.survived(dataset, seed, method),
+    )
+    family_of = results.variants(dataset, seed)["family"].to_numpy()
+    overall = People.of(results.task(dataset), answers, survived, family_of.tolist())
+    held = (
+        survived[:, mine] @ family_weights(family_of[mine])
+        for mine in (family_of == family for family in results.plan.families)
+    )
+    valid = answers.base_valid
+    return [overall, *(overall._replace(held=np.where(valid, each, 0.0)) for each in held)]
+
+
+def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:
+    """Return an estimate with an interval that is wider than nothing, where it is a share."""
+    # Weights of families are rounded; what all people share is 0 or 100 nevertheless.
+    none, everybody = (np.isclose(found.value, end, rtol=0, atol=1e-9) for end in (0.0, 100.0))
+    if metric == "distance" or not (none or everybody):
+        return found
+    counted = {"base_validity": "found", "empirical_robustness": "valid"}.get(metric)
+    sizes = [len(p.found) if counted is None else getattr(p, counted).sum() for p in groups]
+    low, high = all_alike_interval(bool(everybody), float(np.mean(sizes)))
+    return Estimate(100.0 if everybody else 0.0, 100.0 * low, 100.0 * high, found.people)
