@@ -10,7 +10,7 @@ import pytest
 from changeproof import Plan, Results, share_interval
 from changeproof.evaluation.metrics import METRICS
 from changeproof.evaluation.people import People, estimates
-from changeproof.evaluation.uncertainty import all_alike_interval
+from changeproof.evaluation.uncertainty import known_at_best
 from changeproof.runs.people_tables import people_tables
 from changeproof.runs.tables import read_tables
 from tabled import tabled
@@ -42,22 +42,26 @@ def test_intervals_are_over_the_people_of_a_family(quick_run: Results) -> None:
     table = people_tables(quick_run)["people_intervals"].set_index(WHERE)
     found = table.loc[("diabetes", "wachter", "label-update", "empirical_robustness")]
     assert found[["value", "low", "high"]].tolist() == pytest.approx(list(expected[:3]))
-    assert 0.0 < expected.low < expected.high < 100.0
+    assert 15.0 < expected.low < expected.high < 85.0
 
 
-def test_people_who_are_all_alike_prove_little(quick_run: Results) -> None:
+def test_few_people_prove_little(quick_run: Results) -> None:
     table = people_tables(quick_run)["people_intervals"]
-    alike = table[(table["value"] == 100.0) & (table["metric"] == "end_to_end_robustness")]
-    assert len(alike) > 3
+    rates = table[table["metric"] == "end_to_end_robustness"]
+    alike, others = (rates[chosen] for chosen in (rates["value"] > 99.9, rates["value"] < 60.0))
+    assert len(alike) > 3 and len(others) > 3
     assert alike["low"].to_numpy() == pytest.approx(100.0 * share_interval(25, 25)[0])
-    assert (alike["high"] == 100.0).all()
+    assert (alike["high"] > 99.9).all()
+    assert (others["high"] - others["low"]).max() < 40.0
+    distances = table[table["metric"] == "distance"]
+    assert (distances["low"] > 0.0).all()
 
 
 @pytest.mark.parametrize("trials", [1, 7, 250])
 def test_all_or_none_have_the_interval_of_a_share(trials: int) -> None:
-    assert all_alike_interval(True, trials) == pytest.approx(share_interval(trials, trials))
-    assert all_alike_interval(False, trials) == pytest.approx(share_interval(0, trials))
-    assert np.isnan(all_alike_interval(True, 0)).all()
+    low, high = share_interval(trials, trials)[0], share_interval(0, trials)[1]
+    assert known_at_best(trials) == pytest.approx((low, high))
+    assert np.isnan(known_at_best(0)).all()
 
 
 def test_base_models_are_drawn_again_too(tmp_path: Path) -> None:

@@ -61,9 +61,14 @@ def share_interval(successes: int, trials: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def all_alike_interval(yes: bool, trials: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share that is all, or none, of the trials."""
-    square = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) ** 2
+def known_at_best(trials: float) -> tuple[float, float]:
+    """Return how much of a share so many trials can show at best: Wilson's bounds of all and none.
+
+    Returns
+    -------
+    The lower end of the 95 % interval where all trials succeed, and the upper end where none does.
+    """
     if trials == 0:
         return np.nan, np.nan
-    return (trials / (trials + square), 1.0) if yes else (0.0, square / (trials + square))
+    square = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) ** 2
+    return trials / (trials + square), square / (trials + square)

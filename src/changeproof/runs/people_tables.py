@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from changeproof.evaluation.metrics import family_weights
+from changeproof.evaluation.metrics import RATES, family_weights
 from changeproof.evaluation.people import Estimate, People, estimates
-from changeproof.evaluation.uncertainty import all_alike_interval
+from changeproof.evaluation.uncertainty import known_at_best
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
 NAME = "people_intervals"
@@ -23,8 +23,8 @@ ADDRESS = "intervals over people"
 def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return every metric by dataset, method and family, with its interval over people.
 
-    Where all people are alike, drawing them again shows nothing else; the interval is then that of
-    a share which is none or all of so many people.
+    People who are all alike stay alike however they are drawn, and few people prove little. So an
+    interval of a rate goes at least as far as that of as many people who all, or none, have it.
     """
     rows = []
     for dataset, method in dict.fromkeys((key.dataset, key.method) for key in results.answered):
@@ -55,12 +55,11 @@ def _people(results: StoredResults, dataset: str, seed: int, method: str) -> lis
 
 
 def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:
-    """Return an estimate with an interval that is wider than nothing, where it is a share."""
-    # Weights of families are rounded; what all people share is 0 or 100 nevertheless.
-    none, everybody = (np.isclose(found.value, end, rtol=0, atol=1e-9) for end in (0.0, 100.0))
-    if metric == "distance" or not (none or everybody):
+    """Return an estimate with an interval that is as wide as so few people make it at least."""
+    if metric not in RATES or not np.isfinite(found.value):
         return found
     counted = {"base_validity": "found", "empirical_robustness": "valid"}.get(metric)
     sizes = [len(p.found) if counted is None else getattr(p, counted).sum() for p in groups]
-    low, high = all_alike_interval(bool(everybody), float(np.mean(sizes)))
-    return Estimate(100.0 if everybody else 0.0, 100.0 * low, 100.0 * high, found.people)
+    highest, lowest = known_at_best(float(np.mean(sizes)))
+    low, high = min(found.low, 100.0 * highest), max(found.high, 100.0 * lowest)
+    return found._replace(low=low, high=high)
