@@ -165,6 +165,27 @@ def test_a_section_that_somebody_adds_is_printed_like_the_others(
     page.close()
 
 
+def test_a_table_that_is_too_wide_is_made_to_fit(browser: Browser, written: Path) -> None:
+    page = opened(browser, written)
+    page.evaluate(
+        """() => {
+          const columns = Array.from({ length: 30 }, (_, place) => `characteristic${place}`);
+          document.querySelector("#run > div").append(page.table("Wide", columns, [columns]));
+        }"""
+    )
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 900})
+    page.wait_for_function("page.printing !== null")
+    table = page.locator("[aria-label=Wide] table")
+    box = table.bounding_box()
+    assert box is not None and 500 < box["width"] <= PAPER
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+    page.emulate_media(media="screen")
+    page.wait_for_function("page.printing === null")
+    assert table.evaluate("each => each.style.zoom") == ""
+    page.close()
+
+
 def test_what_is_packed_is_unpacked_at_once(browser: Browser, written: Path) -> None:
     generator = np.random.default_rng(5)
     letters = "".join(map(chr, generator.integers(32, 1200, 40_000)))

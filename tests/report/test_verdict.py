@@ -13,7 +13,7 @@ import pytest
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.page.verdict import verdict_html
-from changeproof.report.verdict import verdict
+from changeproof.report.verdict import _not_simulated, _simulated, verdict
 from changeproof.runs.tables import read_tables
 from loans import loans
 from tabled import tabled
@@ -160,3 +160,19 @@ def test_a_shorter_way_is_named(quick_run: Results) -> None:
         firm = mine[mine["end_to_end_robustness_mean"] >= 95]
         nearest = firm["distance_mean"].min()
         assert (f"at {nearest:.2f}." in found.sentence) == (nearest < found.distance)
+
+
+def test_what_really_happened_is_not_called_simulated(quick_run: Results) -> None:
+    tables = read_tables(quick_run.folder)
+    real = ["bootstrap", "successor", "later-data(window='rolling')"]
+    renamed = {"data-deletion": real[1], "data-addition": real[2]}
+    names = tuple(renamed.get(family, family) for family in quick_run.plan.families)
+    plan = quick_run.plan.model_copy(update={"families": names})
+    variants = tables["variants"].replace({"family": renamed})
+    said = _simulated(plan, variants, "mlp")
+    assert "175 changed models" in said and "successor (" not in said
+    assert said.endswith(" Beside them stands the real successor.")
+    for words in ("real successor", "came later"):
+        assert words not in _not_simulated(plan)
+    only = _simulated(plan, variants[variants["family"] == "successor"], "mlp")
+    assert only == "Simulated: nothing; only the real successor was tested."

@@ -88,7 +88,6 @@ class Numbers:
         self._left_out = plan.left_out
         self.datasets = tuple(read_record(folder).tasks)
         self.methods = (*plan.methods, *plan.counterfactuals)
-        self.families = plan.families
 
     def of(self, rule: Rule, where: str) -> list[Number]:
         """Return the numbers that a rule is about; `where` names the rule in errors."""
@@ -115,13 +114,9 @@ class Numbers:
 
     def _families(self, rule: Rule, where: str, table: pd.DataFrame) -> Sequence[str]:
         """Return which families a rule looks at; of the life of advice, which sequences."""
-        known = self.families
-        if rule.metric in LIFE:
-            known = tuple(table["family"].drop_duplicates())
-            if rule.family in (None, ALL):
-                return known
-        elif rule.family in (None, ALL):
-            return (ALL_FAMILIES,)
+        known = [name for name in table["family"].drop_duplicates() if name != ALL_FAMILIES]
+        if rule.family in (None, ALL):
+            return known if rule.metric in LIFE else (ALL_FAMILIES,)
         return self._chosen(where, "family", None if rule.family == EACH else rule.family, known)
 
     def _chosen(

@@ -23,6 +23,9 @@ from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
 # So many levels or names are told one by one; of more only the number.
 FEW = 5
+# What is real, by the family that stands for it where a run has it.
+SUCCESSOR = "successor"
+REAL = {SUCCESSOR: "a real successor of the model", "later-data": "data that came later"}
 NO_PROMISE = "This is no promise about changes that are not listed."
 
 
@@ -224,11 +227,15 @@ def _lower(family: str) -> str:
 
 def _simulated(plan: Plan, variants: pd.DataFrame, model: str) -> str:
     """Say which kinds of change there were, and how many models of each."""
+    real = variants["family"] == SUCCESSOR
+    beside = " Beside them stands the real successor." if real.any() else ""
+    variants = variants[~real]
     if variants.empty:
-        return "Simulated: no changed models yet."
+        only = "nothing; only the real successor was tested" if beside else "no changed models yet"
+        return f"Simulated: {only}."
     sizes = variants.groupby(["dataset", "base_seed", "family"]).size()
     kinds = []
-    for family in plan.families:
+    for family in (name for name in plan.families if name != SUCCESSOR):
         mine = variants[variants["family"] == family]
         levels = list(dict.fromkeys(mine["level"].astype(str)))
         told = f"; {', '.join(levels)}" if 1 < len(levels) <= FEW else ""
@@ -238,7 +245,8 @@ def _simulated(plan: Plan, variants: pd.DataFrame, model: str) -> str:
     each = f" for each of {seeds} base models" if seeds > 1 else ""
     model = f"a neural network ({model})" if model.startswith(DEFAULT_MODEL) else model
     one = "one kind" if len(kinds) == 1 else f"{len(kinds)} kinds"
-    return f"Simulated: {_span(total)} changed models of {model} in {one}{each}: {listed(kinds)}."
+    models = f"{_span(total)} changed models of {model}"
+    return f"Simulated: {models} in {one}{each}: {listed(kinds)}.{beside}"
 
 
 def _span(numbers: pd.Series[int]) -> str:
@@ -249,13 +257,15 @@ def _span(numbers: pd.Series[int]) -> str:
 def _not_simulated(plan: Plan) -> str:
     """Say which kinds of change there were not, and why."""
     reasons = [f"{_lower(name)} ({reason})" for name, reason in _left_out(plan)]
-    named = {without_settings(name) for name in (*plan.families, *plan.left_out)}
+    there = {without_settings(name) for name in plan.families}
+    named = there | {without_settings(name) for name in plan.left_out}
     others = [name for name in builtin_family_names() if name not in named]
     if 0 < len(others) <= FEW:
         reasons.append(f"{listed([_lower(name) for name in others])} (not asked for)")
     elif others:
         reasons.append(f"{len(others)} more kinds that changeproof knows (not asked for)")
-    reasons += ["a real successor of the model", "data that came later", "data of other people"]
+    reasons += [what for name, what in REAL.items() if name not in there]
+    reasons.append("data of other people")
     return f"Not simulated: {'; '.join(reasons)}. {NO_PROMISE}"
 
 

@@ -27,10 +27,11 @@ def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     interval of a rate goes at least as far as that of as many people who all, or none, have it.
     """
     rows = []
+    families = tuple(results.run.families)
     for dataset, method in dict.fromkeys((key.dataset, key.method) for key in results.answered):
         seeds = [key.base_seed for key in results.answered if key[::2] == (dataset, method)]
         every = [_people(results, dataset, seed, method) for seed in seeds]
-        for place, family in enumerate((ALL_FAMILIES, *results.plan.families)):
+        for place, family in enumerate((ALL_FAMILIES, *families)):
             groups = [people[place] for people in every]
             for metric, found in estimates(groups, (ADDRESS, dataset)).items():
                 known = _widened(metric, found, groups)
@@ -45,13 +46,15 @@ def _people(results: StoredResults, dataset: str, seed: int, method: str) -> lis
         results.survived(dataset, seed, method),
     )
     family_of = results.variants(dataset, seed)["family"].to_numpy()
-    overall = People.of(results.task(dataset), answers, survived, family_of.tolist())
-    held = (
-        survived[:, mine] @ family_weights(family_of[mine])
-        for mine in (family_of == family for family in results.plan.families)
+    families = tuple(results.run.families)
+    # Tables average over single changes, where a run has any; updates in sequence are told apart.
+    averaged = getattr(results.run, "averaged", families)
+    chosen = [np.isin(family_of, names) for names in (averaged, *([name] for name in families))]
+    overall = People.of(
+        results.task(dataset), answers, survived[:, chosen[0]], family_of[chosen[0]].tolist()
     )
-    valid = answers.base_valid
-    return [overall, *(overall._replace(held=np.where(valid, each, 0.0)) for each in held)]
+    held = (survived[:, mine] @ family_weights(family_of[mine].tolist()) for mine in chosen)
+    return [overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held]
 
 
 def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:

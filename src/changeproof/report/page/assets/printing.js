@@ -23,6 +23,12 @@ page.openForPrint = () => {
     page.printing.opened.push(details);
   }
   for (const [plot, panel] of page.waiting) page.paint(plot, panel);
+  // A table that is wider than the paper would make everything small, or be cut.
+  for (const table of document.querySelectorAll("main table")) {
+    table.style.zoom = "";
+    const room = table.parentElement.clientWidth;
+    if (table.scrollWidth > room) table.style.zoom = Math.floor(100 * room / table.scrollWidth) / 100;
+  }
 };
 
 page.afterPrint = () => {
@@ -32,6 +38,7 @@ page.afterPrint = () => {
   delete document.documentElement.dataset.printing;
   document.documentElement.dataset.theme = theme;
   for (const details of opened) details.open = false;
+  for (const table of document.querySelectorAll("main table")) table.style.zoom = "";
   page.redraw();
 };
 
