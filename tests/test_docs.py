@@ -35,6 +35,15 @@ EXPECTED = {
         "features_changed_mean",
         "halfway              0.0",
     ],
+    "gate.md": [
+        "pass         advice survives a retrain: ",
+        "not decided  every method helps everybody: ",
+        "fail         one method asks for little: ",
+        "3 rules: 1 pass, 1 fail, 1 not decided.",
+        "The gate is closed.",
+        "pass | advice survives a retrain | robx-robust",
+        "closed",
+    ],
     "quorum.md": ["Report: runs/quorum/report/index.html", "quorum", "kdtree"],
     "ellice.md": ["changeproof.adapters.ellice:ElliCE", "kdtree"],
     "own-counterfactuals.md": [

@@ -16,7 +16,7 @@ PACKAGE = Path(changeproof.__file__).parent
 ROOMS = ["errors", "files", "randomness", "fingerprints", "references", "registry", "model"]
 ROOMS += ["arithmetic", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
-LATER = ["evaluation", "workers", "runs", "checks", "paper", "report"]
+LATER = ["evaluation", "workers", "runs", "checks", "paper", "report", "gating"]
 LATER += ["workflow", "front_door", "explanation", "commands", "cli"]
 
 

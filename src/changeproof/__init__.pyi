@@ -65,6 +65,8 @@ from .explanation import explain_all as explain_all
 from .explanation import recommend as recommend
 from .front_door import audit as audit
 from .front_door import evaluate as evaluate
+from .gating.judging import Gate as Gate
+from .gating.judging import gate as gate
 from .methods import builtin_method_names as builtin_method_names
 from .methods import get_method as get_method
 from .methods import make_method as make_method

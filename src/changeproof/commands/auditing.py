@@ -151,6 +151,7 @@ def audit(
             **described,
         )
     say_what_was_left_out(results)
+    say_the_verdict(results)
     typer.echo(f"Tables: {results.folder / 'tables'}")
     typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
 
@@ -159,6 +160,14 @@ def say_what_was_left_out(results: Results) -> None:
     """Print what does not fit the model, with the reason."""
     for name, reason in results.plan.left_out.items():
         typer.echo(f"Left out: {name} ({reason})")
+
+
+def say_the_verdict(results: Results) -> None:
+    """Print what the page says at its top."""
+    from changeproof.report.verdict import verdict
+
+    for line in verdict(results, results.tables()).lines:
+        typer.echo(line)
 
 
 def model_of(reference: str, unpickle: bool) -> Any:

@@ -7,6 +7,7 @@ are drawn again, with replacement, within each base model. Several base models a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,8 @@ from changeproof.model import Booleans, Floats
 from changeproof.randomness import stream
 
 DRAWS = 2_000
+# Methods and families ask for the same draws, one after the other.
+KEPT = 8
 
 
 class People(NamedTuple):
@@ -120,6 +123,14 @@ def _of_one(people: People, address: Sequence[str | int]) -> Floats:
     number = len(people.found)
     if number == 0:
         return np.full((len(METRICS), 1 + DRAWS), np.nan)
+    return people.metrics(_counts(number, *address))
+
+
+@lru_cache(maxsize=KEPT)
+def _counts(number: int, *address: str | int) -> Floats:
+    """Return how often each of so many people counts: once, then as drawn [1 + DRAWS, people]."""
     shares = np.full(number, 1.0 / number)
     counts = stream("people drawn again", *address).multinomial(number, shares, DRAWS)
-    return people.metrics(np.vstack([np.ones(number), counts]))
+    every = np.vstack([np.ones(number), counts])
+    every.flags.writeable = False
+    return every

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -58,3 +59,16 @@ def share_interval(successes: int, trials: int) -> tuple[float, float]:
 
     interval = binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
+
+
+def known_at_best(trials: float) -> tuple[float, float]:
+    """Return how much of a share so many trials can show at best: Wilson's bounds of all and none.
+
+    Returns
+    -------
+    The lower end of the 95 % interval where all trials succeed, and the upper end where none does.
+    """
+    if trials == 0:
+        return np.nan, np.nan
+    square = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0) ** 2
+    return trials / (trials + square), square / (trials + square)

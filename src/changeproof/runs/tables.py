@@ -18,6 +18,7 @@ from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
 from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
+from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
@@ -55,6 +56,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         **advice_tables(results),
         **limit_tables(results),
         **life_tables(results),
+        **people_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,

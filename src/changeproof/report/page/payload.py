@@ -21,6 +21,7 @@ from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
+from changeproof.report.verdict import verdict
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 
@@ -46,6 +47,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
         "state": state(results, tables),
+        "verdict": verdict(results, tables).as_dict(),
         "scores": table,
         "answers": answers(table, plan, over_all(results.run)),
         # The families that averages are about, by position.

@@ -15,6 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from changeproof.files import write_whole
 from changeproof.report.page.payload import build_bulk, build_payload
+from changeproof.report.page.verdict import verdict_html
 from changeproof.runs.results import StoredResults
 
 FOLDER = "report"
@@ -22,6 +23,7 @@ FILE = "index.html"
 # What ends a script element or a line of JavaScript is written so that it cannot.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 ASSETS = Path(__file__).parent / "assets"
+SHARED = ("core", "unpacking", "figures", "printing")
 SECTIONS = ("answer", "robustness", "life", "changes", "rankings", "advice", "person", "run")
 
 
@@ -45,9 +47,10 @@ def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
     """Return the page as HTML."""
     parts = {
         "style": _asset("page.css"),
+        "verdict": verdict_html(payload["verdict"]),
         "data": embedded(payload),
         "bulk": embedded([packed(_json(part)) for part in bulk]),
-        "script": "\n".join(_asset(f"{name}.js") for name in ("core", "figures", *SECTIONS)),
+        "script": "\n".join(_asset(f"{name}.js") for name in (*SHARED, *SECTIONS)),
         "plotly": embedded(packed(get_plotlyjs())),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))

@@ -58,7 +58,6 @@ page.meanOf = (lists) => lists[0].map((_, place) => {
 page.survivalFigure = (body) => {
   const { data } = page;
   if (page.present.length === 0) return;
-  if (!page.canUnpack) return page.say(body, page.cannotUnpack("the single changed models"));
   let [dataset, method] = [page.present[0], 0];
   const controls = page.controls(
     page.select("Data", page.present.map((place) => page.datasets[place]),
@@ -165,7 +164,7 @@ page.guaranteeFigure = (body, guarantees) => {
         { mode: "lines+markers", cliponaxis: false, name: page.cut(page.methods[method]),
           line: { width: 1, color: page.series(method) } })];
     }),
-    showlegend: true, legend: { orientation: "h", y: 1.12, font: { size: 11 } },
+    showlegend: true, legend: { orientation: "h", y: 1.03, yanchor: "bottom", font: { size: 11 } },
     xaxis: page.categories(page.families, { tickangle: -40 }),
     yaxis: page.axis({ range: [-3, 104], ticksuffix: " %" }),
   });

@@ -4,9 +4,12 @@
 // text whose markup has been taken away by `page.plain`.
 const page = {
   embedded: (id) => JSON.parse(document.getElementById(id).textContent),
-  canUnpack: typeof DecompressionStream !== "undefined",
   builders: {},
   unpacked: new Map(),
+  // What happens when an element comes near, and what fills details; see printing.js.
+  near: new Map(),
+  folded: new WeakMap(),
+  printing: null,
 };
 page.data = page.embedded("data");
 
@@ -55,8 +58,6 @@ page.section = (id, build) => { page.builders[id] = build; };
 
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
 
-page.cannotUnpack = (what) => `This browser cannot unpack ${what}; a newer one can.`;
-
 // What a part of the data shows, or why it has nothing to show.
 page.showOrSay = (parent, part, show) =>
   (part.nothing ? page.say(parent, part.nothing) : show(parent, part));
@@ -91,12 +92,14 @@ page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) 
 page.facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>
   [page.make("dt", {}, name), page.make("dd", {}, text)]));
 
-// Details whose inside is built when they are opened; `fill` builds it anew.
-page.lazily = (summary, build, attributes = {}) => {
+// Details whose inside is built when they are opened; `fill` builds it anew. Those of the class
+// "long" stay folded in print.
+page.lazily = (summary, build, attributes = {}, outer = {}) => {
   const inside = page.make("div");
   const fill = () => inside.replaceChildren(...(details.open ? [build()] : []));
-  const details = page.make("details", { ontoggle: fill },
+  const details = page.make("details", { ontoggle: fill, ...outer },
     page.make("summary", attributes, summary), inside);
+  page.folded.set(details, fill);
   return { details, fill };
 };
 
@@ -118,17 +121,11 @@ page.download = (name, text, type = "text/csv") => {
 page.csvButton = (text, name, content, attributes = {}) => page.button(text, () =>
   page.download(`changeproof-${name}.csv`, page.csv(...content())), attributes);
 
-// What was compressed, as a response that can be read as text or JSON.
-page.decompressed = (letters) => {
-  const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
-};
-
 // People and single changed models of a dataset, unpacked when they are first asked for.
 page.unpack = (dataset) => {
   if (!page.unpacked.has(dataset)) {
     page.packed ??= page.embedded("bulk");
-    page.unpacked.set(dataset, page.decompressed(page.packed[dataset]).json());
+    page.unpacked.set(dataset, Promise.resolve(JSON.parse(page.unzipped(page.packed[dataset]))));
   }
   return page.unpacked.get(dataset);
 };
@@ -160,12 +157,16 @@ page.legend = (names) => page.make("p", { class: "legend", "aria-hidden": "true"
   ...names.map((name, place) => page.make("span", {}, page.marker(place), name)));
 
 page.whenNear = (element, action) => {
-  const watcher = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
+  const act = () => {
     watcher.disconnect();
-    action();
+    page.near.delete(element);
+    return action();
+  };
+  const watcher = new IntersectionObserver((entries) => {
+    if (entries.some((entry) => entry.isIntersecting)) act();
   }, { rootMargin: "800px" });
   watcher.observe(element);
+  page.near.set(element, act);
 };
 
 // The navigation shows which section is being read.
@@ -212,6 +213,7 @@ page.start = () => {
     page.builders[section.id](body);
   }
   page.follow(links);
+  page.startPrinting();
   // The answer is there before the chart library is: that one takes most of the time.
   requestAnimationFrame(() => setTimeout(page.startCharts));
 };

@@ -43,34 +43,39 @@ page.layout = (changes) => ({
 
 page.CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: false };
 
+// In print, so that two panels and their caption are on one page.
+page.FLATTER = 0.74;
+
 // A panel is {title, height, draw}; `draw` gives the traces, and what is special in the layout.
 page.paint = (plot, panel) => {
-  const { data, ...layout } = panel.draw(plot.clientWidth || 600);
+  const width = plot.clientWidth || 600;
+  const { data, ...layout } = panel.draw(width);
+  const height = page.printing ? Math.max(200, page.FLATTER * panel.height) : panel.height;
+  // On paper nothing grows and shrinks with a window.
+  const fixed = page.printing ? { width } : {};
+  plot.style.minHeight = `${height}px`;
   page.drawn.set(plot, panel);
   page.waiting.delete(plot);
-  Plotly.react(plot, data, page.layout({ height: panel.height, ...layout }), page.CONFIG);
+  Plotly.react(plot, data, page.layout({ height, ...fixed, ...layout }), page.CONFIG);
 };
 
 page.redraw = () => {
   for (const [plot, panel] of page.drawn) if (plot.isConnected) page.paint(plot, panel);
 };
 
-page.startCharts = async () => {
-  if (!page.canUnpack) {
-    const reason = `${page.cannotUnpack("the charts")} The numbers are in the table.`;
-    for (const plot of page.waiting.keys()) page.say(plot, reason);
-    return;
+page.loadCharts = () => {
+  if (!window.Plotly) {
+    document.head.append(page.make("script", {}, page.unzipped(page.embedded("plotly"))));
   }
-  const code = await page.decompressed(page.embedded("plotly")).text();
-  document.head.append(page.make("script", {}, code));
+};
+
+page.startCharts = () => {
+  page.loadCharts();
   // One at a time, so that the page answers in between.
   page.watch = (plot) => page.whenNear(plot, () => setTimeout(() => {
     if (page.waiting.has(plot)) page.paint(plot, page.waiting.get(plot));
   }));
   for (const plot of page.waiting.keys()) page.watch(plot);
-  window.addEventListener("beforeprint", () => {
-    for (const [plot, panel] of page.waiting) page.paint(plot, panel);
-  });
   document.documentElement.dataset.ready = "";
 };
 
@@ -106,7 +111,7 @@ page.figure = (parent, name, title, caption, { extra = null, single = false } = 
       heading.textContent = panel.title ?? "";
       heading.hidden = !panel.title;
       plot.style.minHeight = `${panel.height}px`;
-      if (page.drawn.has(plot)) return page.paint(plot, panel);
+      if (page.drawn.has(plot) || page.printing) return page.paint(plot, panel);
       page.waiting.set(plot, panel);
       page.watch?.(plot);
     });

@@ -5,7 +5,6 @@ page.sum = (counts) => page.data.averaged.reduce((sum, family) => sum + counts[f
 
 page.section("person", (body) => {
   if (page.present.length === 0) return page.say(body, "Nobody has been answered yet.");
-  if (!page.canUnpack) return page.say(body, page.cannotUnpack("the people"));
   const chosen = { dataset: page.present[0], network: 0, person: 0 };
   const controls = page.controls();
   const shown = page.make("div", { id: "person-shown", "aria-live": "polite" });
@@ -149,7 +148,7 @@ page.advice = (changes, features, factual, parts) => {
   return [
     page.make("ul", {}, ...few.map(item)),
     rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
-      () => page.make("ul", {}, ...rest.map(item))).details : null,
+      () => page.make("ul", {}, ...rest.map(item)), {}, { class: "long" }).details : null,
     page.make("p", {}, parts.length ? page.filled(words.in_parts, { features: partly })
       : words.nothing_else),
   ];

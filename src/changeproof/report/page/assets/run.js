@@ -109,7 +109,8 @@ page.section("run", (body) => {
       "mean the same bytes on every x86-64-v3 processor (those of the last ten years), with any " +
       "number of workers. Models from other libraries are only as exact as those libraries."),
     page.lazily(`Fingerprints of all ${run.pieces.length} pieces`, () =>
-      page.table("Fingerprints", pieces, run.pieces, { texts: 3, tall: true })).details,
+      page.table("Fingerprints", pieces, run.pieces, { texts: 3, tall: true }),
+    {}, { class: "long" }).details,
     page.make("p", {},
       page.csvButton("Fingerprints as CSV", "fingerprints", () => [pieces, run.pieces])));
 });

@@ -1,0 +1,1 @@
+"""A gate for pipelines: rules about the numbers of a finished run."""

@@ -1,0 +1,14 @@
+"""The verdict at the top of the page: there without JavaScript, too, and first in print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+
+def verdict_html(verdict: Mapping[str, Any]) -> str:
+    """Return the verdict as HTML; whatever names it holds are text."""
+    found = (f"<p class='finding'>{escape(each['sentence'])}</p>" for each in verdict["findings"])
+    rest = (f"<p>{escape(verdict[part])}</p>" for part in ("simulated", "not_simulated"))
+    return "\n".join((*found, *rest))

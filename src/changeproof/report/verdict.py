@@ -1,0 +1,277 @@
+"""The verdict: what a run found, in a few sentences that somebody who decides can read.
+
+Whose advice holds best, how surely and at what distance; then what was simulated and what was not.
+Page and terminal write the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from changeproof.changes import builtin_family_names, family_names
+from changeproof.report.names import dataset_name, family_name, method_name, without_settings
+from changeproof.report.numbers import number, of_hundred
+from changeproof.report.recommendation import LEAST_PERCENT
+from changeproof.report.scores import Score, ranked, scores
+from changeproof.report.words import listed
+from changeproof.runs.people_tables import NAME as PEOPLE
+from changeproof.runs.plan import DEFAULT_MODEL, Plan
+from changeproof.runs.results import ALL_FAMILIES, StoredResults
+
+# So many levels or names are told one by one; of more only the number.
+FEW = 5
+# What is real, by the family that stands for it where a run has it.
+SUCCESSOR = "successor"
+REAL = {SUCCESSOR: "a real successor of the model", "later-data": "data that came later"}
+NO_PROMISE = "This is no promise about changes that are not listed."
+
+
+class Finding(NamedTuple):
+    """What was found on one dataset, with the words for it.
+
+    Attributes
+    ----------
+    dataset, method
+        Where, and whose advice holds best: for most of all people who ask, and of equals the
+        nearest. None where nobody's does.
+    people, base_models
+        How many people stand behind the interval, of how many base models.
+    served
+        Of 100 people who ask, how many get advice that today's model accepts.
+    holds, low, high
+        In how many of 100 changed models it holds, with the 95 % interval over people.
+    distance
+        How far it is.
+    weakest, weakest_holds
+        The family under which it holds least, and in how many of 100 models; None if all are alike.
+    sentence
+        All of that in words.
+    """
+
+    dataset: str
+    method: str | None = None
+    people: int = 0
+    base_models: int = 0
+    served: float | None = None
+    holds: float | None = None
+    low: float | None = None
+    high: float | None = None
+    distance: float | None = None
+    weakest: str | None = None
+    weakest_holds: float | None = None
+    sentence: str = ""
+
+
+class Verdict(NamedTuple):
+    """What there is to say of a run: a finding per dataset, and what they rest on."""
+
+    findings: list[Finding]
+    simulated: str
+    not_simulated: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Every sentence, for the terminal."""
+        return [*(each.sentence for each in self.findings), self.simulated, self.not_simulated]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {**self._asdict(), "findings": [each._asdict() for each in self.findings]}
+
+
+def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdict:
+    """Return the verdict of a run.
+
+    Parameters
+    ----------
+    results
+        The run, finished or not.
+    tables
+        Its tables; of an unfinished run those of what is finished.
+    """
+    plan = results.shown
+    there = tables["seed_results"][["dataset", "method", "base_seed"]].drop_duplicates()
+    wanted = len(plan.datasets) * len(plan.methods) * len(plan.base_seeds)
+    state = () if len(there) == wanted else ("so far",)
+    findings = []
+    for dataset, families in zip(plan.datasets, scores(tables["intervals"], plan), strict=True):
+        found = _finding(plan, tables, dataset, families)
+        place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
+        words = ", ".join((*state, *place, found.sentence))
+        findings.append(found._replace(sentence=words[0].upper() + words[1:]))
+    simulated = _simulated(plan, tables["variants"], results.run.learner.name)
+    return Verdict(findings, simulated, _not_simulated(plan))
+
+
+def _finding(
+    plan: Plan,
+    tables: Mapping[str, pd.DataFrame],
+    dataset: str,
+    families: Sequence[list[Score | None]],
+) -> Finding:
+    """Return what was found on a dataset; its sentence begins in small letters."""
+    order = ranked(families[0])
+    if not order:
+        return Finding(dataset, sentence="nothing is finished yet.")
+    best, score = plan.methods[order[0]], families[0][order[0]] or Score()
+    seeds = tables["seed_results"]
+    mine = seeds[(seeds["dataset"] == dataset) & (seeds["method"] == best)]
+    mine = mine[mine["family"] == ALL_FAMILIES]
+    low, high, people = _interval(tables, dataset, best)
+    found = Finding(dataset, people=people, base_models=len(mine))
+    if score.coverage.mean is None:
+        words = "today's model decides against nobody, so nobody asked for advice."
+        return found._replace(sentence=words)
+    if score.empirical_robustness.mean is None:
+        who = "the method gave nobody"
+        if len(order) > 1:
+            who = f"none of the {len(order)} methods gave anybody"
+        words = f"{who} advice that today's model accepts, so none can still hold."
+        return found._replace(sentence=words)
+    served = mine["coverage"] * mine["base_validity"].fillna(0.0) / 100.0
+    weakest, least = _weakest(plan, [row[order[0]] for row in families[1:]])
+    found = found._replace(
+        method=best,
+        served=number(served.mean()),
+        holds=score.empirical_robustness.mean,
+        low=low,
+        high=high,
+        distance=score.distance.mean,
+        weakest=weakest,
+        weakest_holds=least,
+    )
+    words = _sentence(found, plan, len(order)) + _shorter(plan, families[0], order)
+    return found._replace(sentence=words)
+
+
+def _interval(
+    tables: Mapping[str, pd.DataFrame], dataset: str, method: str
+) -> tuple[float | None, float | None, int]:
+    """Return both ends of the interval, and how many people; none in tables of earlier versions."""
+    if PEOPLE not in tables:
+        return None, None, 0
+    wanted = (dataset, method, ALL_FAMILIES, "empirical_robustness")
+    rows = tables[PEOPLE].set_index(["dataset", "method", "family", "metric"])
+    if wanted not in rows.index:
+        return None, None, 0
+    row = rows.loc[[wanted]].iloc[0]
+    return number(row["low"]), number(row["high"]), int(row["people"])
+
+
+def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> str:
+    """Name the nearest advice that holds for nearly all who ask, if it is nearer than the best."""
+    firm = {
+        place: score.distance.mean
+        for place in order
+        if (score := row[place]) is not None and score.distance.mean is not None
+        if (score.end_to_end_robustness.mean or 0.0) >= LEAST_PERCENT
+    }
+    nearest = min(firm, key=lambda place: firm[place], default=order[0])
+    score = row[nearest]
+    if nearest == order[0] or score is None:
+        return ""
+    robust = of_hundred(score.end_to_end_robustness.mean or 0.0)
+    return (
+        f" The shortest advice that holds for at least {LEAST_PERCENT} of 100 who ask is that of "
+        f"{method_name(plan.methods[nearest])}: {robust}, at {firm[nearest]:.2f}."
+    )
+
+
+def _weakest(plan: Plan, row: Sequence[Score | None]) -> tuple[str | None, float | None]:
+    """Return the family under which advice holds least, unless it is alike under all."""
+    holds = {
+        family: score.empirical_robustness.mean
+        for family, score in zip(plan.families, row, strict=True)
+        if score is not None and score.empirical_robustness.mean is not None
+    }
+    if len(set(holds.values())) < 2:
+        return None, None
+    weakest = min(holds, key=lambda family: holds[family])
+    return weakest, holds[weakest]
+
+
+def _sentence(found: Finding, plan: Plan, methods: int) -> str:
+    """Say what was found, where there is something."""
+    assert found.method is not None and found.served is not None
+    assert found.holds is not None and found.distance is not None
+    among = f", the best of {methods} methods," if methods > 1 else ","
+    served = of_hundred(found.served)
+    models = "today's model accepts" if found.base_models == 1 else "the base models accept"
+    interval = (
+        ""
+        if found.low is None or found.high is None
+        else f" (95 % interval over {found.people} people: {found.low:.1f} to {found.high:.1f})"
+    )
+    words = (
+        f"with {method_name(found.method)}{among} {served} people who ask get advice that "
+        f"{models}, and it still holds in {of_hundred(found.holds)} changed models{interval}. "
+        f"It asks people to move {found.distance:.2f} typical deviations per feature. "
+    )
+    if found.weakest is not None and found.weakest_holds is not None:
+        weak = of_hundred(found.weakest_holds)
+        return words + f"The weakest kind of change is {_lower(found.weakest)}: {weak}."
+    if len(plan.families) == 1:
+        return words + f"The only kind of change is {_lower(plan.families[0])}."
+    return words + "It holds equally often under every kind of change."
+
+
+def _lower(family: str) -> str:
+    """Return a family's name within a sentence."""
+    name = family_name(family)
+    known = without_settings(family) in builtin_family_names()
+    return f"{name[0].lower()}{name[1:]}" if known else name
+
+
+def _simulated(plan: Plan, variants: pd.DataFrame, model: str) -> str:
+    """Say which kinds of change there were, and how many models of each."""
+    real = variants["family"] == SUCCESSOR
+    beside = " Beside them stands the real successor." if real.any() else ""
+    variants = variants[~real]
+    if variants.empty:
+        only = "nothing; only the real successor was tested" if beside else "no changed models yet"
+        return f"Simulated: {only}."
+    sizes = variants.groupby(["dataset", "base_seed", "family"]).size()
+    kinds = []
+    for family in (name for name in plan.families if name != SUCCESSOR):
+        mine = variants[variants["family"] == family]
+        levels = list(dict.fromkeys(mine["level"].astype(str)))
+        told = f"; {', '.join(levels)}" if 1 < len(levels) <= FEW else ""
+        kinds.append(f"{_lower(family)} ({_span(sizes.xs(family, level='family'))}{told})")
+    total = sizes.groupby(["dataset", "base_seed"]).sum()
+    seeds = variants["base_seed"].nunique()
+    each = f" for each of {seeds} base models" if seeds > 1 else ""
+    model = f"a neural network ({model})" if model.startswith(DEFAULT_MODEL) else model
+    one = "one kind" if len(kinds) == 1 else f"{len(kinds)} kinds"
+    models = f"{_span(total)} changed models of {model}"
+    return f"Simulated: {models} in {one}{each}: {listed(kinds)}.{beside}"
+
+
+def _span(numbers: pd.Series[int]) -> str:
+    low, high = numbers.min(), numbers.max()
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _not_simulated(plan: Plan) -> str:
+    """Say which kinds of change there were not, and why."""
+    reasons = [f"{_lower(name)} ({reason})" for name, reason in _left_out(plan)]
+    there = {without_settings(name) for name in plan.families}
+    named = there | {without_settings(name) for name in plan.left_out}
+    others = [name for name in builtin_family_names() if name not in named]
+    if 0 < len(others) <= FEW:
+        reasons.append(f"{listed([_lower(name) for name in others])} (not asked for)")
+    elif others:
+        reasons.append(f"{len(others)} more kinds that changeproof knows (not asked for)")
+    reasons += [what for name, what in REAL.items() if name not in there]
+    reasons.append("data of other people")
+    return f"Not simulated: {'; '.join(reasons)}. {NO_PROMISE}"
+
+
+def _left_out(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the families among what the model cannot support."""
+    known = family_names()
+    for name, reason in plan.left_out.items():
+        if without_settings(name) in known:
+            yield name, reason

@@ -1,0 +1,68 @@
+"""The table of intervals over people: what another draw of people would have shown.
+
+The verdict of a report and the gate read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from changeproof.evaluation.metrics import RATES, family_weights
+from changeproof.evaluation.people import Estimate, People, estimates
+from changeproof.evaluation.uncertainty import known_at_best
+from changeproof.runs.results import ALL_FAMILIES, StoredResults
+
+NAME = "people_intervals"
+COLUMNS = ["dataset", "method", "family", "metric", "value", "low", "high", "people", "base_models"]
+ADDRESS = "intervals over people"
+
+
+def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
+    """Return every metric by dataset, method and family, with its interval over people.
+
+    People who are all alike stay alike however they are drawn, and few people prove little. So an
+    interval of a rate goes at least as far as that of as many people who all, or none, have it.
+    """
+    rows = []
+    families = tuple(results.run.families)
+    for dataset, method in dict.fromkeys((key.dataset, key.method) for key in results.answered):
+        seeds = [key.base_seed for key in results.answered if key[::2] == (dataset, method)]
+        every = [_people(results, dataset, seed, method) for seed in seeds]
+        for place, family in enumerate((ALL_FAMILIES, *families)):
+            groups = [people[place] for people in every]
+            for metric, found in estimates(groups, (ADDRESS, dataset)).items():
+                known = _widened(metric, found, groups)
+                rows.append((dataset, method, family, metric, *known, len(groups)))
+    return {NAME: pd.DataFrame(rows, columns=COLUMNS)}
+
+
+def _people(results: StoredResults, dataset: str, seed: int, method: str) -> list[People]:
+    """Return what became of people under all families together, and under each."""
+    answers, survived = (
+        results.counterfactuals(dataset, seed, method),
+        results.survived(dataset, seed, method),
+    )
+    family_of = results.variants(dataset, seed)["family"].to_numpy()
+    families = tuple(results.run.families)
+    # Tables average over single changes, where a run has any; updates in sequence are told apart.
+    averaged = getattr(results.run, "averaged", families)
+    chosen = [np.isin(family_of, names) for names in (averaged, *([name] for name in families))]
+    overall = People.of(
+        results.task(dataset), answers, survived[:, chosen[0]], family_of[chosen[0]].tolist()
+    )
+    held = (survived[:, mine] @ family_weights(family_of[mine].tolist()) for mine in chosen)
+    return [overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held]
+
+
+def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:
+    """Return an estimate with an interval that is as wide as so few people make it at least."""
+    if metric not in RATES or not np.isfinite(found.value):
+        return found
+    counted = {"base_validity": "found", "empirical_robustness": "valid"}.get(metric)
+    sizes = [len(p.found) if counted is None else getattr(p, counted).sum() for p in groups]
+    highest, lowest = known_at_best(float(np.mean(sizes)))
+    low, high = min(found.low, 100.0 * highest), max(found.high, 100.0 * lowest)
+    return found._replace(low=low, high=high)

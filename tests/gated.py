@@ -1,0 +1,52 @@
+"""Finished runs with known numbers, for tests of the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from changeproof import Plan
+from changeproof.runs.directory import write_plan
+from changeproof.runs.people_tables import COLUMNS
+
+# Somebody's own, which are nowhere on this machine.
+OWN_METHOD, OWN_FAMILY = "absent.module:Kind", "absent.module:Shift"
+FAMILIES = ("bootstrap", OWN_FAMILY)
+# dataset, method, family, metric, value, low, high
+Row = tuple[str, str, str, str, float, float, float]
+
+
+def write_gated(
+    folder: Path, rows: Sequence[Row], more: dict[str, pd.DataFrame] | None = None, **plan: Any
+) -> Path:
+    """Write a finished run with a kdtree, a method of one's own and given letters."""
+    values = {
+        "datasets": ("diabetes", "data/loans.task.parquet"),
+        "methods": ("kdtree", OWN_METHOD),
+        "families": FAMILIES,
+        "model": "python:absent.module:model",
+        "counterfactuals": {"letters": "data/letters.counterfactuals.parquet"},
+        "left_out": {"wachter": "needs gradients", "parameter-perturbation": "no parameters"},
+        **plan,
+    }
+    known = Plan.checked(values, record=True)
+    write_plan(folder, known, {"diabetes": "0", "loans": "1"})
+    people = pd.DataFrame([(*row, 100, 1) for row in rows], columns=COLUMNS)
+    (folder / "tables").mkdir()
+    for name, table in {"people_intervals": people, **(more or {})}.items():
+        table.to_csv(folder / "tables" / f"{name}.csv", index=False)
+    return folder
+
+
+def rows_of(metric: str, **values: tuple[float, float, float]) -> list[Row]:
+    """Return the numbers of each method, the same on both datasets and under all families."""
+    methods = {"kdtree": "kdtree", "own": OWN_METHOD, "letters": "letters"}
+    return [
+        (dataset, methods[name], family, metric, *value)
+        for name, value in values.items()
+        for dataset in ("diabetes", "loans")
+        for family in ("all", *FAMILIES)
+    ]

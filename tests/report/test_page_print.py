@@ -1,0 +1,199 @@
+"""The page on paper, printed by a real browser: everything is there, and nothing is cut."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from changeproof import Results
+from changeproof.report.page.write import packed
+
+CHROMIUM = shutil.which("chromium")
+REQUIRED = os.environ.get("CHANGEPROOF_REQUIRE_BROWSER") == "1"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not REQUIRED,
+    reason="no chromium here: apt-get install chromium "
+    "(CHANGEPROOF_REQUIRE_BROWSER=1 makes this an error)",
+)
+# What is left of A4 between the margins, in pixels.
+PAPER = 703
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM is not None, "CHANGEPROOF_REQUIRE_BROWSER=1, but there is no chromium"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def written(quick_run: Results) -> Path:
+    return quick_run.folder / "report" / "index.html"
+
+
+def opened(browser: Browser, path: Path, width: int = 1400, **more: Any) -> Page:
+    page = browser.new_page(viewport={"width": width, "height": 900}, **more)
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    page.goto(path.resolve().as_uri())
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def headings(page: Page, selector: str) -> list[str]:
+    return page.eval_on_selector_all(selector, "all => all.map(each => each.textContent)")
+
+
+def bookmarks(content: bytes) -> list[str]:
+    """Return what the outline of a PDF lists: every heading that was printed."""
+    found = re.findall(rb"/Title \(((?:\\.|[^\\)])*)\)", content)
+    return [re.sub(rb"\\(.)", rb"\1", each).decode("latin-1") for each in found]
+
+
+def test_a_print_that_does_not_wait_has_every_section_and_chart(
+    browser: Browser, written: Path, tmp_path: Path
+) -> None:
+    assert CHROMIUM is not None
+    paper = tmp_path / "page.pdf"
+    command = [CHROMIUM, "--headless", *FLAGS, "--generate-pdf-document-outline"]
+    subprocess.run(
+        [*command, f"--print-to-pdf={paper}", written.resolve().as_uri()],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    content = paper.read_bytes()
+    printed = bookmarks(content)
+    page = opened(browser, written)
+    expected = headings(page, "main > section > h2, figure > h3")
+    assert len(expected) == 12 + 10
+    assert set(expected) <= set(printed)
+    # The cells of a heat map are an image; nothing else on the page is one.
+    heat_maps = 2 + 1 + 1
+    assert content.count(b"/Subtype /Image") >= heat_maps
+    # The person and the single changed models are unpacked for it.
+    assert {"KD-tree", "Wachter"} <= set(printed)
+    page.close()
+
+
+def test_every_chart_is_drawn_for_paper_and_for_the_screen_again(
+    browser: Browser, written: Path
+) -> None:
+    page = opened(browser, written, color_scheme="dark")
+    assert page.evaluate("page.waiting.size") > 0
+    before = page.evaluate("document.body.scrollWidth")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 900})
+    page.wait_for_function("page.waiting.size === 0 && page.near.size === 0")
+    plots = page.eval_on_selector_all(
+        ".plot",
+        """all => all.map((each) => {
+          const { width, height } = each.querySelector("svg").getBoundingClientRect();
+          return [width, height, each.clientWidth];
+        })""",
+    )
+    assert len(plots) == 15
+    for width, height, room in plots:
+        assert 600 < width <= room <= PAPER
+        assert height >= 190
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+    wide = page.eval_on_selector_all(
+        "main *",
+        """(all, paper) => all.filter((each) => !each.closest("svg") &&
+             each.getBoundingClientRect().right > paper + 1).map((each) => each.outerHTML)""",
+        PAPER,
+    )
+    assert wide == []
+    assert not page.locator(".top").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    label = "#families-figure .ytick text"
+    assert page.eval_on_selector(label, "each => getComputedStyle(each).fill") == "rgb(29, 35, 39)"
+    folded = page.locator("main details:not([open]):not(.tools *)")
+    assert folded.count() == page.locator("main details.long").count() > 0
+    assert page.locator("#person-shown dl.facts").is_visible()
+    page.emulate_media(media="screen", color_scheme="dark")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.wait_for_function("!page.printing")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("document.body.scrollWidth") == before
+    assert page.locator("main details[open]").count() == 0
+    page.wait_for_function(
+        """[...document.querySelectorAll(".plot")].every((each) => {
+          const { width } = each.querySelector("svg").getBoundingClientRect();
+          return Math.abs(width - each.clientWidth) < 2;
+        })"""
+    )
+    page.close()
+
+
+def test_a_section_that_somebody_adds_is_printed_like_the_others(
+    browser: Browser, written: Path
+) -> None:
+    page = opened(browser, written)
+    page.evaluate(
+        """() => {
+          const body = document.querySelector("#run > div");
+          const later = page.make("div");
+          body.append(page.lazily("More", () => page.make("p", { id: "more" }, "told")).details,
+            later);
+          page.whenNear(later, async () => {
+            const { people } = await page.unpack(1);
+            const figure = page.figure(later, "added", "Added", "A caption.", { single: true });
+            figure.show({ words: "…", texts: 1, columns: [], rows: () => [], panels: [{
+              height: 300, draw: () => ({ data: [page.bars([people.networks.length], ["a"], [])],
+                xaxis: page.axis(), yaxis: page.axis() }) }] });
+          });
+        }"""
+    )
+    assert page.locator("#added-figure").count() == page.locator("#more").count() == 0
+    content = page.pdf(outline=True, tagged=True)
+    assert "Added" in bookmarks(content)
+    assert page.locator("#added-figure .main-svg").count() > 0
+    page.close()
+
+
+def test_a_table_that_is_too_wide_is_made_to_fit(browser: Browser, written: Path) -> None:
+    page = opened(browser, written)
+    page.evaluate(
+        """() => {
+          const columns = Array.from({ length: 30 }, (_, place) => `characteristic${place}`);
+          document.querySelector("#run > div").append(page.table("Wide", columns, [columns]));
+        }"""
+    )
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 900})
+    page.wait_for_function("page.printing !== null")
+    table = page.locator("[aria-label=Wide] table")
+    box = table.bounding_box()
+    assert box is not None and 500 < box["width"] <= PAPER
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
+    page.emulate_media(media="screen")
+    page.wait_for_function("page.printing === null")
+    assert table.evaluate("each => each.style.zoom") == ""
+    page.close()
+
+
+def test_what_is_packed_is_unpacked_at_once(browser: Browser, written: Path) -> None:
+    generator = np.random.default_rng(5)
+    letters = "".join(map(chr, generator.integers(32, 1200, 40_000)))
+    texts = ["", "a", "abc" * 50_000, letters, "ü€𝄞 " * 7, letters[:300] * 90]
+    zipped = [packed(text) for text in texts]
+    zipped.append(base64.b64encode(gzip.compress(letters.encode(), 0, mtime=0)).decode())
+    zipped.append(base64.b64encode(gzip.compress(letters.encode(), 9, mtime=0)).decode())
+    page = opened(browser, written)
+    found = page.evaluate("all => all.map(page.unzipped)", zipped)
+    assert found == [*texts, letters, letters]
+    page.close()

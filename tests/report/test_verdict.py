@@ -1,0 +1,178 @@
+"""The verdict is true, also of runs that are odd."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof import Plan, Results, build_tables, evaluate
+from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.report.page.verdict import verdict_html
+from changeproof.report.verdict import _not_simulated, _simulated, verdict
+from changeproof.runs.tables import read_tables
+from loans import loans
+from tabled import tabled
+
+LOGISTIC = "sklearn:LogisticRegression"
+
+
+class Nowhere(Method):
+    """Finds nothing."""
+
+    name = "nowhere"
+    summary = "nothing"
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        return Candidates(np.full_like(factuals.rows, np.nan))
+
+
+def audited(methods: list[Any], families: list[str], out: Path, **more: Any) -> Results:
+    described = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+    return evaluate(
+        loans(300), LOGISTIC, methods, families, out=out, jobs=1, publish=False, **described, **more
+    )
+
+
+def test_every_number_is_in_the_tables(quick_run: Results) -> None:
+    tables = read_tables(quick_run.folder)
+    found = verdict(quick_run, tables)
+    full = tables["full_results"].set_index(["dataset", "method"])
+    people = tables["people_intervals"].set_index(["dataset", "method", "family", "metric"])
+    by_family = tables["family_results"].set_index(["dataset", "method", "family"])
+    for each in found.findings:
+        mine = full.loc[each.dataset]
+        assert each.method == mine["end_to_end_robustness_mean"].idxmax()
+        row = mine.loc[each.method]
+        assert each.holds == row["empirical_robustness_mean"]
+        assert each.distance == row["distance_mean"]
+        assert each.served == pytest.approx(
+            row["coverage_mean"] * row["base_validity_mean"] / 100, rel=1e-5
+        )
+        interval = people.loc[(each.dataset, each.method, "all", "empirical_robustness")]
+        assert [each.low, each.high, each.people] == interval[["low", "high", "people"]].tolist()
+        families = by_family.loc[(each.dataset, each.method)]["empirical_robustness_mean"]
+        assert each.weakest_holds in (None, families.min())
+        assert (each.weakest is None) == (families.min() == families.max())
+        for text in (f"over 25 people: {each.low:.1f} to {each.high:.1f}", f"{each.distance:.2f}"):
+            assert text in each.sentence
+    assert found.findings[0].sentence.startswith("On Breast Cancer, with ")
+    assert "200 changed models of a neural network (mlp) in 8 kinds" in found.simulated
+    assert "data deletion (25; 1%, 5%, 10%)" in found.simulated
+    assert found.not_simulated.endswith("no promise about changes that are not listed.")
+
+
+def test_one_of_everything(tmp_path: Path) -> None:
+    results = audited(["kdtree"], ["bootstrap(replicates=4)"], tmp_path)
+    (found,) = (said := verdict(results, build_tables(results))).findings
+    assert found.sentence.startswith("With KD-tree, ")
+    assert "The only kind of change is bootstrap (replicates=4)." in found.sentence
+    assert "weakest" not in found.sentence and "best of" not in found.sentence
+    assert said.simulated.startswith(
+        "Simulated: 4 changed models of LogisticRegression in one kind: "
+    )
+
+
+def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
+    families = ["bootstrap(replicates=4)", "label-update(replicates=3)", "parameter-perturbation"]
+    results = audited(["kdtree", "wachter"], families, tmp_path)
+    said = verdict(results, build_tables(results))
+    assert "7 changed models of LogisticRegression in 2 kinds" in said.simulated
+    assert "parameter perturbation (LogisticRegression has no parameters" in said.not_simulated
+    assert "wachter" not in said.not_simulated.lower()
+    assert "new initialization, data deletion" in said.not_simulated
+    assert "(not asked for)" in said.not_simulated
+
+
+def test_nobody_is_helped_where_nothing_is_found(tmp_path: Path) -> None:
+    results = audited([Nowhere], ["bootstrap(replicates=2)"], tmp_path)
+    (found,) = verdict(results, build_tables(results)).findings
+    assert found.sentence == (
+        "The method gave nobody advice that today's model accepts, so none can still hold."
+    )
+    assert found.method is None and found.holds is None
+
+
+def test_nobody_asks_where_everybody_is_accepted(quick_run: Results) -> None:
+    tables = {name: table.copy() for name, table in read_tables(quick_run.folder).items()}
+    values = ["mean", "std", "low", "high"]
+    tables["intervals"][values] = np.nan
+    for found in verdict(quick_run, tables).findings:
+        assert "decides against nobody, so nobody asked" in found.sentence
+
+
+def test_part_of_a_run_is_not_the_whole(quick_run: Results, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    shutil.rmtree(folder / "tables")
+    for path in (folder / "pieces").rglob("diabetes/2026/survival-kdtree-bootstrap.*"):
+        path.unlink()
+    results = Results(folder)
+    _, diabetes = verdict(results, build_tables(results)).findings
+    assert diabetes.sentence.startswith("So far, on Diabetes, with ")
+    assert "the best of 9 methods" in diabetes.sentence
+    shutil.rmtree(folder / "pieces")
+    results = Results(folder)
+    nothing = verdict(results, build_tables(results))
+    assert nothing.findings[0].sentence == "So far, on Breast Cancer, nothing is finished yet."
+    assert nothing.simulated == "Simulated: no changed models yet."
+
+
+def test_tables_of_an_earlier_version_have_no_interval(quick_run: Results) -> None:
+    tables = read_tables(quick_run.folder)
+    del tables["people_intervals"]
+    for found in verdict(quick_run, tables).findings:
+        assert found.low is None and "interval" not in found.sentence
+
+
+def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
+    plan = Plan(
+        datasets=("diabetes",),
+        methods=("kdtree", "robx-robust"),
+        families=("parameter-perturbation(replicates=2)", "bootstrap(replicates=3)"),
+        base_seeds=(2026, 2027),
+        factuals=10,
+    )
+    results = tabled(plan, tmp_path, jobs=1)
+    said = verdict(results, read_tables(tmp_path))
+    assert "get advice that the base models accept" in said.findings[0].sentence
+    assert "over 20 people" in said.findings[0].sentence
+    assert "5 changed models of a neural network (mlp) in 2 kinds for each of 2 base models" in (
+        said.simulated
+    )
+
+
+def test_names_are_text_on_the_page() -> None:
+    html = verdict_html(
+        {"findings": [{"sentence": "<b>&"}], "simulated": "a", "not_simulated": "b"}
+    )
+    assert "&lt;b&gt;&amp;" in html and "<b>" not in html
+
+
+def test_a_shorter_way_is_named(quick_run: Results) -> None:
+    tables = read_tables(quick_run.folder)
+    full: pd.DataFrame = tables["full_results"]
+    for found in verdict(quick_run, tables).findings:
+        mine = full[full["dataset"] == found.dataset].set_index("method")
+        firm = mine[mine["end_to_end_robustness_mean"] >= 95]
+        nearest = firm["distance_mean"].min()
+        assert (f"at {nearest:.2f}." in found.sentence) == (nearest < found.distance)
+
+
+def test_what_really_happened_is_not_called_simulated(quick_run: Results) -> None:
+    tables = read_tables(quick_run.folder)
+    real = ["bootstrap", "successor", "later-data(window='rolling')"]
+    renamed = {"data-deletion": real[1], "data-addition": real[2]}
+    names = tuple(renamed.get(family, family) for family in quick_run.plan.families)
+    plan = quick_run.plan.model_copy(update={"families": names})
+    variants = tables["variants"].replace({"family": renamed})
+    said = _simulated(plan, variants, "mlp")
+    assert "175 changed models" in said and "successor (" not in said
+    assert said.endswith(" Beside them stands the real successor.")
+    for words in ("real successor", "came later"):
+        assert words not in _not_simulated(plan)
+    only = _simulated(plan, variants[variants["family"] == "successor"], "mlp")
+    assert only == "Simulated: nothing; only the real successor was tested."
