@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
+from changeproof.models.inputs import OriginalInputs
 from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
 
 FOREST: dict[str, list[Any]] = {
@@ -60,6 +61,8 @@ class EstimatorLearner(RefittedLearner):
     original
         Whether it takes the original features as a DataFrame, not standardised and one-hot
         encoded rows. By default true for a pipeline with a `ColumnTransformer`.
+    inputs
+        How it takes the original features, where it was fitted to them before.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class EstimatorLearner(RefittedLearner):
         grid: Mapping[str, Sequence[Any]] | None = None,
         original: bool | None = None,
         name: str | None = None,
+        inputs: OriginalInputs | None = None,
     ) -> None:
         for need in ("fit", "get_params", "predict_proba"):
             if not hasattr(estimator, need):
@@ -79,7 +83,8 @@ class EstimatorLearner(RefittedLearner):
         self.estimator = estimator
         self.grid = dict(grid) if grid is not None else None
         self.original = _takes_columns(estimator) if original is None else original
-        self.name = name if name is not None else type(_final(estimator)[1]).__name__
+        self.inputs = inputs
+        self.name = name if name is not None else type(final_step(estimator)[1]).__name__
         self.has_seeds = bool(_random_states(estimator))
 
     def __repr__(self) -> str:
@@ -113,13 +118,15 @@ class EstimatorLearner(RefittedLearner):
         return estimator.predict_proba(self._inputs(rows, task))
 
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
+        if self.inputs is not None:
+            return self.inputs.of(rows, task)
         return task.decoded(rows) if self.original else rows
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
         grid = self.grid
         if grid is None:
-            prefix, final = _final(self.estimator)
+            prefix, final = final_step(self.estimator)
             default = GRIDS.get(type(final).__name__, {})
             grid = {f"{prefix}{key}": values for key, values in default.items()}
         known = self.estimator.get_params(deep=True)
@@ -135,7 +142,9 @@ class EstimatorLearner(RefittedLearner):
                 continue
             changed = clone(self.estimator).set_params(**point)
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
-            learner = EstimatorLearner(changed, original=self.original, name=self.name)
+            learner = EstimatorLearner(
+                changed, original=self.original, name=self.name, inputs=self.inputs
+            )
             alternatives.append(Alternative(level, learner))
         return alternatives
 
@@ -151,11 +160,11 @@ def _random_states(estimator: Any) -> list[str]:
 
 def weight_key(estimator: Any) -> str | None:
     """Return the name under which `fit` takes row weights, if it does."""
-    prefix, final = _final(estimator)
+    prefix, final = final_step(estimator)
     return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
 
 
-def _final(estimator: Any) -> tuple[str, Any]:
+def final_step(estimator: Any) -> tuple[str, Any]:
     """Return the last step of a pipeline, or the estimator itself, and how its settings begin."""
     if not isinstance(estimator, Pipeline):
         return "", estimator

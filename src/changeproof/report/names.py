@@ -54,8 +54,10 @@ FAMILIES = {
     "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
     "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
 }
-FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
-SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}
+# What really happened, beside what may.
+REAL = {"successor": FamilyName("Successor", "next", "Succes- sor")}
+FULL_FAMILIES = {reference: name.full for reference, name in (FAMILIES | REAL).items()}
+SHORT_FAMILIES = {reference: name.short for reference, name in (FAMILIES | REAL).items()}
 
 
 def dataset_name(reference: str) -> str:

@@ -28,7 +28,7 @@ def _seeds(results: StoredResults) -> pd.DataFrame:
     rows = []
     for dataset, seed in results.limits:
         distances = results.limit(dataset, seed).distances(results.task(dataset))
-        for family, found in zip((ALL_FAMILIES, *results.plan.families), distances, strict=True):
+        for family, found in zip((ALL_FAMILIES, *results.shown.families), distances, strict=True):
             everywhere = np.isfinite(found).all(axis=0)
             for percent, each in zip(PERCENTS, found, strict=True):
                 mean = each[everywhere].mean() if everywhere.any() else np.nan

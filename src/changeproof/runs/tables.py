@@ -16,6 +16,7 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
+from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -53,6 +54,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "certified": _certified(results),
         **advice_tables(results),
         **limit_tables(results),
+        **letter_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,
@@ -91,7 +93,7 @@ def _stacked(parts: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 def _seed_results(results: StoredResults) -> pd.DataFrame:
     rows = []
-    families = (ALL_FAMILIES, *results.plan.families)
+    families = (ALL_FAMILIES, *results.shown.families)
     for key in results.answered:
         task, answers = results.task(key.dataset), results.counterfactuals(*key)
         survived = results.survived(*key)

@@ -196,6 +196,10 @@ page.start = () => {
   const links = new Map();
   const navigation = document.getElementById("navigation");
   for (const section of document.querySelectorAll("main > section")) {
+    if (section.dataset.if && !page.data[section.dataset.if]) {
+      section.remove();
+      continue;
+    }
     const title = section.querySelector("h2");
     title.id = `${section.id}-title`;
     section.setAttribute("aria-labelledby", title.id);
