@@ -282,3 +282,32 @@ def test_thresholds_hold_everywhere(tmp_path: Path) -> None:
     again = Results(tmp_path / "run")
     assert again.inventory.complete and again.plan.threshold == "0.7"
     np.testing.assert_array_equal(again.survived(*key), results.survived(*key))
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
+def test_the_page_shows_letters_and_all_its_charts(results: Results) -> None:
+    from playwright.sync_api import sync_playwright
+
+    trouble: list[str] = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_context(offline=True).new_page()
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.goto((results.folder / "report" / "index.html").resolve().as_uri())
+        page.wait_for_selector("html[data-ready]")
+        section = page.locator("#letters")
+        table = results.table("letters")
+        rows = section.get_by_role("region", name="Letters:").locator("tbody tr")
+        assert rows.count() == (table["successor"] == "next").sum()
+        assert section.get_by_role("heading", name="Renewals").count() == 1
+        section.get_by_label("Letters and successor").select_option(index=2)
+        assert "known by its scores of the letters only" in section.inner_text()
+        assert section.get_by_role("heading", name="Renewals").count() == 0
+        for figure in page.locator("figure").all():
+            figure.scroll_into_view_if_needed()
+        page.wait_for_function("page.waiting.size === 0 && page.unpacked.size > 0")
+        browser.close()
+    assert trouble == []

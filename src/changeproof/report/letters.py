@@ -78,7 +78,9 @@ def _verdict(rows: pd.DataFrame) -> Iterator[str]:
     most = int(whole["broken_most"])
     each = by_family.drop(index=ALL_FAMILIES)["broken_most"]
     worst = listed([family_name(str(family)) for family in each.index[each == most]])
-    if broken > most:
+    if broken > most == 0:
+        yield f"{text}; no simulated model breaks any."
+    elif broken > most:
         yield f"{text}; no simulated family breaks more than {most}."
     elif broken:
         beside = f"{_models(as_many, models, 'break')} as many, and the most is {most} ({worst})"

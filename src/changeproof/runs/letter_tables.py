@@ -18,7 +18,10 @@ from changeproof.model import Booleans, Floats
 from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults
 
 HOLDS, BREAKS, NOT_TODAY, NO_LETTER = "holds", "breaks", "not accepted today", "not tested"
-WHERE = ["dataset", "base_seed", "method", "successor"]
+RENEWALS = [
+    "dataset", "base_seed", "method", "successor", "id", "renewed_by", "outcome", "accepted",
+    "changes", "distance_old", "distance_further", "distance_together", "distance_more",
+]  # fmt: skip
 # Of answers as published, which may have any number of digits.
 PUBLISHED_DECIMALS = 4
 
@@ -35,9 +38,8 @@ def letter_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     }
     if results.plan.renew is not None:
         parts = [part for key in keys for part in _renewals(results, key)]
-        columns = [*WHERE, "id"]
         tables["renewals"] = (
-            pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+            pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=RENEWALS)
         )
     return tables
 

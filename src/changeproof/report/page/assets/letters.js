@@ -5,14 +5,15 @@ page.section("letters", (body) => {
   const views = page.data.letters;
   const place = page.make("div");
   const share = (value, digits = 3) => value?.toFixed(digits) ?? "–";
+  const from = (text) => (text.startsWith("<=") ? `up to ${text.slice(2)}` : `from ${text}`);
   const at = (text) => Math.abs(Number(text.replace("<=", "")));
   const digits = (view) => (view.thresholds.some((text) => at(text) > 1) ? 1 : 3);
   const range = (least, median, most, places) => [least, median, most]
     .map((value) => share(value, places)).join(" / ");
   const people = (view) => {
     const places = digits(view);
-    const columns = ["id", "verdict", `today (from ${view.thresholds[0]})`, "margin",
-      `successor (from ${view.thresholds[1]})`, "margin", "holds in simulated", "letter",
+    const columns = ["id", "verdict", `today (${from(view.thresholds[0])})`, "margin",
+      `successor (${from(view.thresholds[1])})`, "margin", "holds in simulated", "letter",
       ...view.features];
     const rows = () => view.people.map(([id, verdict, today, margin, next, nextMargin, held, letter,
       features]) => [id, verdict, share(today, places), share(margin, places),
