@@ -53,6 +53,15 @@ EXPECTED = {
         "'not in the table': ",
         "empirical_robustness_mean",
     ],
+    "successor.md": [
+        "letters on loans, under next:",
+        "simulated models change",
+        "KD-tree renews ",
+        "The successor is known by its scores of the letters only.",
+        "letters on loans, under firm:",
+        "True True",
+        "distance_more",
+    ],
     "own-model.md": [
         "Report: audit/report/index.html",
         "Still holds after the model changes",

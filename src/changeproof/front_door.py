@@ -14,6 +14,7 @@ import pandas as pd
 from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import published_family_names
+from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
@@ -24,11 +25,13 @@ from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
-from changeproof.models.find import as_learner, find_learner, object_reference, with_alternatives
+from changeproof.models.find import object_reference
+from changeproof.models.thresholds import Threshold
 from changeproof.runs.directory import check_free, table_file, task_file
 from changeproof.runs.plan import FACTUALS, Plan
 from changeproof.runs.resolved import Known, resolve
 from changeproof.runs.runner import Observer
+from changeproof.runs.successors import TRAINED_HERE, given_successors, learner_of
 from changeproof.workflow import Results, run_resolved
 
 BASE_SEEDS = (2026,)
@@ -52,6 +55,9 @@ def evaluate(
     realisable: bool | None = None,
     limit: bool = False,
     over_time: bool = False,
+    threshold: float | str | None = None,
+    successors: Mapping[str, Any] | None = None,
+    renew: Any = None,
     jobs: int | None = None,
     observer: Observer | None = None,
     publish: bool | None = None,
@@ -72,7 +78,7 @@ def evaluate(
     methods
         Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
         (context, factuals). By default all that fit the model but quorum, which trains many models
-        of its own and is asked by name.
+        of its own and is asked by name; and none beside letters that successors are asked about.
     families
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
         By default all families that fit the model.
@@ -95,6 +101,16 @@ def evaluate(
     over_time
         Whether the base model knows what was known at a time, and later rows are the update pool
         (see `Task.over_time`). A table then needs `time`, the column that says when.
+    threshold
+        From where on a score is favourable, if that is not 0.5: 0.6, 620 (higher scores are better)
+        or "<=0.2" (lower ones are).
+    successors
+        Models that came after today's, by name, each used as it is: a fitted classifier, a function
+        from a DataFrame of features to scores, "python:module:name", "onnx:FILE", or its scores of
+        the letters ("scores:FILE" or a DataFrame). One with another threshold: ``(model, 0.55)``.
+        Today's model is then used as it is, too.
+    renew
+        The method that renews letters which a successor breaks.
     jobs, observer
         See `run`.
     publish
@@ -116,14 +132,18 @@ def evaluate(
     if over_time and data.get("split") is not None:
         raise InputError("rows are split by a column or over time, not both; leave out one")
     known = _as_task(task, data).over_time() if over_time else _as_task(task, data)
-    learner = with_alternatives(
-        find_learner(model) if isinstance(model, str) else as_learner(model), grid, replacements
-    )
-    asked = _by_name(METHODS, _usual_methods() if methods is None else methods)
+    at = None if threshold is None else str(Threshold.of(threshold))
+    varied: dict[str, Any] = {"grid": grid, "replacements": replacements, "threshold": at}
+    learner = learner_of(model, [known], successors=bool(successors), **varied)
+    if methods is None:
+        methods = () if successors and counterfactuals is not None else _usual_methods()
+    asked = _by_name(METHODS, methods)
+    renewer = _by_name(METHODS, [] if renew is None else [renew])
     changed = _by_name(FAMILIES, published_family_names() if families is None else families)
     given = _given(counterfactuals, known, data.get("id_column"), observer)
     if rows is None and given:
         rows = _row_ids(given)
+    came_next = given_successors(successors, [known], given, at, data.get("id_column"))
     values = {
         "datasets": (known.name if known.name in dataset_names() else task_file(known.name),),
         "methods": tuple(asked),
@@ -132,6 +152,9 @@ def evaluate(
         "factuals": factuals,
         "rows": None if rows is None else tuple(rows),
         "model": model if isinstance(model, str) else object_reference(learner),
+        "threshold": at,
+        "successors": came_next.records,
+        "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else tuple(replacements),
         "realisable": known.name not in paper_datasets() if realisable is None else realisable,
@@ -140,7 +163,11 @@ def evaluate(
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)
-    run = resolve(plan, known=Known({known.name: known}, learner, asked | given, changed))
+    changed |= {SUCCESSOR: came_next}
+    found = renewer | asked | given
+    run = resolve(plan, known=Known({known.name: known}, learner, found, changed))
+    if successors and learner.only_seed is None:
+        (observer or Observer()).told(TRAINED_HERE.format(learner.name))
     folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)
     check_free(folder)
     wanted = out is not None if publish is None else publish

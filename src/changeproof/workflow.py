@@ -96,7 +96,7 @@ class Results(StoredResults):
                     "models": np.sum(family_of == family),
                 }
             )
-            for family in self.plan.families
+            for family in self.shown.families
         ]
         return pd.concat(parts, ignore_index=True)
 

@@ -91,7 +91,7 @@ def read_counterfactuals(
         )
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
-    row_ids = _row_ids(where, frame[column], task)
+    row_ids = row_ids_of(where, frame[column], task)
     missing = features.isna().to_numpy()
     complete = np.asarray(~missing.any(axis=1), dtype=np.bool_)
     rows = np.full((len(frame), task.n_features), np.nan)
@@ -137,7 +137,7 @@ def _features(
     return frame[wanted].set_axis(pd.Index(frame[id_column].tolist(), dtype=object), axis=0)
 
 
-def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
+def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
     """Find the task's row ids for ids that may be numbers here and text there."""
     row_ids: list[int] = task.frame.index.to_list()
     known = dict(zip(map(text_of, task.ids), row_ids, strict=True))
@@ -154,7 +154,7 @@ def _row_ids(where: str, given: pd.Series[Any], task: Task) -> Integers:
         if known[key] in found:
             raise InputError(
                 f"{where}: id {value} appears twice, in rows {found[known[key]]} and {number}; "
-                f"expected one counterfactual per person"
+                f"expected one row per person"
             )
         found[known[key]] = number
     return np.array(list(found), dtype=np.int64)

@@ -36,6 +36,7 @@ class DecisionThreshold(Family):
 
     name = "decision-threshold"
     summary = _summary(POINTS)
+    trains = False
 
     def __init__(self, *, points: tuple[float, ...] = POINTS) -> None:
         self.points = checked_numbers("points", points, 0, 50)

@@ -54,12 +54,18 @@ class Family(Configurable, ABC):
     Subclasses set `name` and `summary`, take their settings as keyword arguments with defaults
     (kept under the same attribute names), and implement `variants`.
 
+    A family whose changed models need no training says so (`trains`): it can happen to models that
+    cannot be fitted again.
+
+    A family is `real` if its changes have happened; averages over what was simulated leave it out.
     Of a family that is a `sequence`, levels are updates that follow each other, and a replicate is
     one future: advice may hold up to some update, and no longer.
     """
 
     summary: str
+    real: ClassVar[bool] = False
     sequence: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
 
     @abstractmethod
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> Sequence[Variant]:

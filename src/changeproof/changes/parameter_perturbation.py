@@ -13,6 +13,7 @@ class ParameterPerturbation(ReplicatedFamily):
 
     name = "parameter-perturbation"
     summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
+    trains = False
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that a model has no parameters to move."""

@@ -32,6 +32,7 @@ class Recalibration(ReplicatedFamily):
 
     name = "recalibration"
     summary = "the same model calibrated again on validation rows, by Platt or isotonic scaling"
+    trains = False
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Fit calibrations."""

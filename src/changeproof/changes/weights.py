@@ -20,6 +20,8 @@ class WeightFamily(Family):
     Subclasses set what is `done` to weights, and implement `changed`.
     """
 
+    trains = False
+
     done: ClassVar[str]
 
     @abstractmethod

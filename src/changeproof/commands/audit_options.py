@@ -80,7 +80,7 @@ ModelName = Annotated[
     option(
         MODEL,
         "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), "
-        "python:module:name, or pickle:FILE.",
+        "python:module:name, pickle:FILE, or onnx:FILE.",
         default=True,
         metavar="MODEL",
     ),
@@ -106,7 +106,7 @@ Unpickle = Annotated[
     bool,
     typer.Option(
         "--unpickle-and-run-its-code",
-        help="Allow --model pickle:FILE. Loading a pickle runs any code in it: use this only "
+        help="Allow pickle:FILE. Loading a pickle runs any code in it: use this only "
         "if you trust its author.",
         rich_help_panel=MODEL,
     ),

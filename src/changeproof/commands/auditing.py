@@ -10,6 +10,7 @@ import typer
 
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
+from changeproof.commands import successors as next_to
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
@@ -48,6 +49,9 @@ def audit(
     realisable: may.Realisable = True,
     grid: ask.Grid = None,
     replacements: ask.Replacements = None,
+    threshold: next_to.ThresholdValue = None,
+    successor: next_to.SuccessorNames = None,
+    renew: next_to.Renew = None,
     methods: Annotated[
         list[str] | None,
         ask.option(
@@ -88,6 +92,10 @@ def audit(
     With --counterfactuals, explanations of another tool are tested beside them, on
     the people in its table.
 
+    With --successor, letters that are out are put to the model that came next: which
+    break, who is it, and was the real change within what was simulated? --renew looks
+    for the further change that repairs them.
+
     People are only told what they can do: one category of each feature, whole steps,
     inside the range of the data, and no change that you forbid with --immutable,
     --only-increase, --only-decrease, --range and --most-changes.
@@ -108,6 +116,10 @@ def audit(
 
     changeproof audit --data loans.csv --target approved --favourable yes
     --time applied --families later-data,updates --out audit-over-time
+
+    changeproof audit --data loans.csv --target approved --favourable yes
+    --counterfactuals letters.csv --model pickle:today.pkl --successor pickle:next.pkl
+    --renew kdtree --unpickle-and-run-its-code --out audit-successor
 
     changeproof audit --data loans.toml --out audit-described
     """
@@ -135,7 +147,10 @@ def audit(
         results = run_audit(
             source,
             out,
-            model=model_of(model, unpickle),
+            model=next_to.model_of(model, unpickle, bool(successor)),
+            threshold=threshold,
+            successors=next_to.successors_of(successor, unpickle),
+            renew=renew,
             counterfactuals=_tables(counterfactuals),
             grid=grid_of(grid),
             replacements=replacements,
@@ -152,6 +167,8 @@ def audit(
         )
     say_what_was_left_out(results)
     say_the_verdict(results)
+    if results.plan.successors:
+        next_to.say_what_came_next(results)
     typer.echo(f"Tables: {results.folder / 'tables'}")
     typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
 
@@ -168,15 +185,6 @@ def say_the_verdict(results: Results) -> None:
 
     for line in verdict(results, results.tables()).lines:
         typer.echo(line)
-
-
-def model_of(reference: str, unpickle: bool) -> Any:
-    """Return a reference unchanged; a pickle is loaded here, once, if that is allowed."""
-    from changeproof.models.find import find_learner
-
-    return (
-        find_learner(reference, unpickle=unpickle) if reference.startswith("pickle:") else reference
-    )
 
 
 def _tables(given: list[str] | None) -> dict[str, Path] | None:

@@ -11,8 +11,9 @@ import typer
 
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
-from changeproof.commands.auditing import grid_of, model_of, say_what_was_left_out
+from changeproof.commands.auditing import grid_of, say_what_was_left_out
 from changeproof.commands.options import split as split_names
+from changeproof.commands.successors import ThresholdValue, model_of
 
 if TYPE_CHECKING:
     from changeproof.datasets.task import Task
@@ -61,6 +62,7 @@ def explain(
     realisable: may.Realisable = True,
     grid: ask.Grid = None,
     replacements: ask.Replacements = None,
+    threshold: ThresholdValue = None,
     families: ask.Families = None,
     jobs: ask.Jobs = None,
     unpickle: ask.Unpickle = False,
@@ -112,6 +114,7 @@ def explain(
             model=model_of(model, unpickle),
             grid=grid_of(grid),
             replacements=replacements,
+            threshold=threshold,
             jobs=jobs,
             observer=observer,
             methods=asked,

@@ -109,7 +109,9 @@ def own_task(
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
     described = (features, ids, actions, most_changes)
-    return Task(chosen, encoded, labels, parts, *described, known, time)
+    task = Task(chosen, encoded, labels, parts, *described, known, time)
+    task.favourable_values = tuple(_several(favourable))
+    return task
 
 
 def checked_name(name: str) -> str:
@@ -202,8 +204,7 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
         )
     unusable = np.array([not isinstance(value, Hashable) for value in values])
     refuse_first(f"the target {name!r}", values, unusable, "text")
-    several = isinstance(favourable, Iterable) and not isinstance(favourable, str)
-    wanted = list(favourable) if several else [favourable]
+    wanted = _several(favourable)
     found = tuple(_plain(value) for value in pd.unique(values))
     outcome = Feature(name, "categorical", tuple(range(len(found))), found)
     codes = {outcome.code_of(value) for value in wanted}
@@ -218,6 +219,11 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
             f"the target {name!r} has one class only: every row is favourable ({shown})"
         )
     return np.array([outcome.code_of(value) in codes for value in values], dtype=np.int8)
+
+
+def _several(favourable: Any) -> list[Any]:
+    several = isinstance(favourable, Iterable) and not isinstance(favourable, str)
+    return list(favourable) if several else [favourable]
 
 
 def _split(table: pd.DataFrame, labels: npt.NDArray[np.int8], split: str | Split | None) -> Split:

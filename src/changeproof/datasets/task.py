@@ -84,6 +84,8 @@ class Task:
         self.declared = checked_actions(self.features, actions)
         self.most_changes = checked_most(most_changes)
         self.beside, self.time = checked_beside(name, beside, time, frame.index), time
+        # What the data call the favourable outcomes, where that is known.
+        self.favourable_values: tuple[Any, ...] = ()
         if self.declared and not any(self.actions.changeable):
             raise InputError(f"task {name!r}: no feature may change; expected at least one")
 
@@ -121,7 +123,9 @@ class Task:
             raise InputError(f"task {self.name!r} has no times; name a column that says when")
         split = Split.by_time(self.times.to_numpy(), self.labels)
         described = (self.features, self.given_ids, self.declared, self.most_changes)
-        return Task(self.name, self.frame, self.labels, split, *described, self.beside, self.time)
+        later = Task(self.name, self.frame, self.labels, split, *described, self.beside, self.time)
+        later.favourable_values = self.favourable_values
+        return later
 
     @cached_property
     def ids(self) -> pd.Series[Any]:

@@ -59,6 +59,7 @@ class BetaRCE(Method):
 
     name = "betarce"
     summary = "the closest point that an ensemble of bootstrap models agrees on"
+    trains = True
 
     def __init__(
         self,

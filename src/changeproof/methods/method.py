@@ -99,6 +99,8 @@ class Method(Configurable, ABC):
     # Whether answers that people may not be told are mended; counterfactuals that were told by
     # somebody else are not.
     realises: ClassVar[bool] = True
+    # Whether it trains models of its own, which not every kind of model can do.
+    trains: ClassVar[bool] = False
 
     context: Context
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
+from changeproof.models.inputs import OriginalInputs
 from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
 
 FOREST: dict[str, list[Any]] = {
@@ -79,6 +80,8 @@ class EstimatorLearner(RefittedLearner):
     original
         Whether it takes the original features as a DataFrame, not standardised and one-hot
         encoded rows. By default true for a pipeline with a `ColumnTransformer`.
+    inputs
+        How it takes the original features, where it was fitted to them before.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class EstimatorLearner(RefittedLearner):
         grid: Mapping[str, Sequence[Any]] | None = None,
         original: bool | None = None,
         name: str | None = None,
+        inputs: OriginalInputs | None = None,
     ) -> None:
         for need in ("fit", "get_params", "predict_proba"):
             if not hasattr(estimator, need):
@@ -98,7 +102,8 @@ class EstimatorLearner(RefittedLearner):
         self.estimator = estimator
         self.grid = dict(grid) if grid is not None else None
         self.original = _takes_columns(estimator) if original is None else original
-        self.name = name if name is not None else type(_final(estimator)[1]).__name__
+        self.inputs = inputs
+        self.name = name if name is not None else type(final_step(estimator)[1]).__name__
         self.has_seeds = bool(_random_states(estimator))
         self.weighs_rows = weight_key(estimator) is not None
 
@@ -137,13 +142,15 @@ class EstimatorLearner(RefittedLearner):
         return estimator.predict_proba(self._inputs(rows, task))
 
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
+        if self.inputs is not None:
+            return self.inputs.of(rows, task)
         return task.decoded(rows) if self.original else rows
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
         grid = self.grid
         if grid is None:
-            prefix, final = _final(self.estimator)
+            prefix, final = final_step(self.estimator)
             default = GRIDS.get(type(final).__name__, {})
             grid = {f"{prefix}{key}": values for key, values in default.items()}
         known = self.estimator.get_params(deep=True)
@@ -159,18 +166,20 @@ class EstimatorLearner(RefittedLearner):
                 continue
             changed = clone(self.estimator).set_params(**point)
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
-            learner = EstimatorLearner(changed, original=self.original, name=self.name)
+            learner = EstimatorLearner(
+                changed, original=self.original, name=self.name, inputs=self.inputs
+            )
             alternatives.append(Alternative(level, learner))
         return alternatives
 
     @property
     def has_weights(self) -> bool:
         """Linear models and multilayer perceptrons have."""
-        return type(_final(self.estimator)[1]).__name__ in WEIGHTS
+        return type(final_step(self.estimator)[1]).__name__ in WEIGHTS
 
     def weights(self, model: Model) -> list[Floats]:
         """Return the weights of a fitted model; of a pipeline, those of the last step."""
-        final = _final(_fitted(model).estimator)[1]
+        final = final_step(_fitted(model).estimator)[1]
         attribute, turned = WEIGHTS[type(final).__name__]
         found = getattr(final, attribute)
         return [np.array(each.T) for each in found] if turned else [np.array(found)]
@@ -179,7 +188,7 @@ class EstimatorLearner(RefittedLearner):
         """Return a copy of the fitted model with other weights."""
         fitted = _fitted(model)
         estimator = deepcopy(fitted.estimator)
-        final = _final(estimator)[1]
+        final = final_step(estimator)[1]
         attribute, turned = WEIGHTS[type(final).__name__]
         setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
         return self._fitted(estimator, fitted.task)
@@ -202,11 +211,11 @@ def _random_states(estimator: Any) -> list[str]:
 
 def weight_key(estimator: Any) -> str | None:
     """Return the name under which `fit` takes row weights, if it does."""
-    prefix, final = _final(estimator)
+    prefix, final = final_step(estimator)
     return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
 
 
-def _final(estimator: Any) -> tuple[str, Any]:
+def final_step(estimator: Any) -> tuple[str, Any]:
     """Return the last step of a pipeline, or the estimator itself, and how its settings begin."""
     if not isinstance(estimator, Pipeline):
         return "", estimator

@@ -21,7 +21,7 @@ from changeproof.registry import from_path
 OBJECT = "object"
 FORMS = (
     "mlp, mlp:64,32, sklearn:ClassName or sklearn:ClassName(parameter=value), "
-    "python:module:name, or pickle:FILE"
+    "python:module:name, pickle:FILE, or onnx:FILE"
 )
 # What may replace a model if nobody says otherwise: kinds that lenders use.
 REPLACEMENTS = (
@@ -88,6 +88,14 @@ def object_reference(learner: Learner) -> str:
     return f"{OBJECT}:{learner.name}@{learner.fingerprint[:12]}"
 
 
+def is_fixed(model: Any, successors: bool) -> bool:
+    """Say whether a model is used as it is: what is fitted is, where there is a successor."""
+    if isinstance(model, str):
+        kind = model.partition(":")[0]
+        return kind == "onnx" or (successors and kind not in ("mlp", "sklearn", OBJECT))
+    return successors and not isinstance(model, Learner)
+
+
 class AbsentLearner(Learner):
     """A learner of another process: its results can be read, but nothing more can be trained."""
 
@@ -134,7 +142,7 @@ def _parsed(reference: str, unpickle: bool) -> Learner:
     if kind == "python" and rest:
         return as_learner(from_path("model", rest), name=rest.partition(":")[2])
     if kind == "pickle" and rest:
-        return as_learner(_unpickled(Path(rest), unpickle), name=Path(rest).stem)
+        return as_learner(unpickled(Path(rest), unpickle), name=Path(rest).stem)
     if kind == OBJECT and rest:
         return AbsentLearner(reference)
     raise InputError(f"unknown model {reference!r}; expected {FORMS}")
@@ -175,7 +183,8 @@ def _classifier(name: str) -> Any:
     return known[name]
 
 
-def _unpickled(path: Path, allowed: bool) -> Any:
+def unpickled(path: Path, allowed: bool) -> Any:
+    """Return what a pickle holds, if it may be loaded."""
     if not allowed:
         raise InputError(
             f"model file {path}: loading a pickle runs whatever code it holds. If you trust its "

@@ -26,6 +26,8 @@ class FunctionLearner(RefittedLearner):
         Its name in tables; by default the function's name.
     """
 
+    gives_scores = True
+
     def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:
         if not callable(fit):
             raise InputError(f"a training function must be callable; got {fit!r}")

@@ -74,16 +74,25 @@ class Learner(ABC):
         Whether row weights may be other than whole numbers.
     original
         Whether it takes the original features by name, and so does not see any others.
+    gives_scores
+        Whether its models may give scores that are no probabilities.
+    no_training
+        Why it cannot train changed models; "" where it can.
+    only_seed
+        The one base seed that there is, where the base model is fitted already.
     """
 
     name: str
     offers: Access = Access.PREDICTIONS
-    follows: ClassVar[frozenset[str]] = frozenset({"initialisation_seed", "row_weights", "labels"})
+    follows: frozenset[str] = frozenset({"initialisation_seed", "row_weights", "labels"})
     has_seeds: bool = True
-    has_parameters: ClassVar[bool] = False
+    has_parameters: bool = False
     soft_labels: ClassVar[bool] = False
     weighs_rows: bool = True
     original: bool = False
+    gives_scores: bool = False
+    no_training: str = ""
+    only_seed: int | None = None
     replacement_learners: tuple[Learner, ...] = ()
 
     @abstractmethod
@@ -175,8 +184,8 @@ class FittedModel:
     def __repr__(self) -> str:
         return f"FittedModel({self._name})"
 
-    def probabilities(self, rows: Floats) -> Floats:
-        """Return the probability of the favourable class, one per row."""
+    def scores(self, rows: Floats) -> Floats:
+        """Return whatever the function says of rows, one finite number per row."""
         if not len(rows):
             return np.empty(0)
         # [rows], [rows, 1] or [rows, 2]
@@ -189,10 +198,17 @@ class FittedModel:
                 f"({n_rows}, 2); got {values.shape}"
             )
         values = values.reshape(n_rows)
-        if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 1.0):
+        if not np.isfinite(values).all():
+            raise InputError(f"model {self._name}: expected finite numbers; got NaN or infinity")
+        return values
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probability of the favourable class, one per row."""
+        values = self.scores(rows)
+        if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
             raise InputError(
                 f"model {self._name}: expected probabilities between 0 and 1; got values from "
-                f"{values.min():g} to {values.max():g}"
+                f"{values.min():g} to {values.max():g} (other scores need a threshold)"
             )
         return values
 

@@ -69,8 +69,10 @@ FAMILIES = {
     "later-data": FamilyName("Later data", "later", "Later data"),
     "updates": FamilyName("Chain of updates", "chain", "Chain of updates"),
 }
-FULL_FAMILIES = {reference: name.full for reference, name in FAMILIES.items()}
-SHORT_FAMILIES = {reference: name.short for reference, name in FAMILIES.items()}
+# What really happened, beside what may.
+REAL = {"successor": FamilyName("Successor", "next", "Succes- sor")}
+FULL_FAMILIES = {reference: name.full for reference, name in (FAMILIES | REAL).items()}
+SHORT_FAMILIES = {reference: name.short for reference, name in (FAMILIES | REAL).items()}
 
 
 def dataset_name(reference: str) -> str:

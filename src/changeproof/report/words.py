@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from changeproof.changes import get_family
+from changeproof.changes.successor import SUCCESSOR, Successors
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import of_hundred, percent
 from changeproof.report.scores import Score, Scores, frontier_of
@@ -25,7 +26,7 @@ def after(family: str | None, families: int = 0, *, sequences: bool = False) -> 
         return "Averaged over all updates" + (f" of {families} sequences" * (families > 1))
     if family is None:
         return f"Averaged over all {families} kinds of change"
-    summary = get_family(family).summary
+    summary = Successors.summary if family == SUCCESSOR else get_family(family).summary
     if summary.startswith("retraining"):
         return f"After {summary}"
     return f"After a change of the model ({summary})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from changeproof.changes.family import REPLICATES
+from changeproof.changes.family import REPLICATES, Family
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.references import parsed
@@ -47,16 +47,7 @@ NETWORKS_WORTH = {
     "fine-tuning": 7.0,
     "followed-advice": 36.0,
     "later-data": 300.0,
-    "parameter-perturbation": 0.2,
     "updates": 330.0,
-}
-# Families that train nothing, whatever the model.
-UNTRAINED = {
-    "decision-threshold",
-    "recalibration",
-    "weight-rounding",
-    "magnitude-pruning",
-    "measurement-error",
 }
 # The setting of a sequence that says how many updates there are, and what it is by default.
 UPDATES = {"later-data": ("updates", 6), "updates": ("length", 12)}
@@ -70,13 +61,13 @@ def training_cost(task: Task, networks: float) -> float:
     return 0.002 + networks * products * 3.5e-8
 
 
-def bank_cost(task: Task, learner: Learner, family: str, fit: float = OWN_FIT) -> float:
+def bank_cost(task: Task, learner: Learner, family: Family, fit: float = OWN_FIT) -> float:
     """Return what it takes to make a family's changed models."""
-    name, settings = parsed(family)
+    name = type(family).name
     setting, updates = UPDATES.get(name, ("", 1))
-    longer = float(settings.get(setting, updates)) / updates
-    scale = longer * float(settings.get("replicates", REPLICATES)) / REPLICATES
-    if name in UNTRAINED:
+    longer = float(getattr(family, setting, updates)) / updates
+    scale = longer * float(getattr(family, "replicates", REPLICATES)) / REPLICATES
+    if not family.trains:
         return training_cost(task, 0.0) + (0.0 if learner.stores_models else scale * fit)
     if not learner.stores_models:
         return REPLICATES * scale * updates * fit
@@ -94,7 +85,7 @@ def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> flo
 
 
 def limit_cost(
-    task: Task, learner: Learner, families: Iterable[str], asked: int, realisable: bool
+    task: Task, learner: Learner, families: Iterable[Family], asked: int, realisable: bool
 ) -> float:
     """Return what it takes to look for the limit; models that are not kept are made again."""
     if learner.stores_models:

@@ -70,10 +70,11 @@ class _Kits:
         run, given = self.run, self._given
         # Methods are told what the families reserve; the limit may have to make their models.
         asked = () if piece.family or piece.kind is Kind.BASE else run.families.values()
+        renewing = piece.kind is Kind.RENEWALS
         return Ingredients(
             given(run.tasks[piece.dataset]),
             given(run.learner),
-            given(run.methods.get(piece.method)),
+            given(run.renewer if renewing else run.methods.get(piece.method)),
             given(run.families.get(piece.family)),
             tuple(map(given, asked)),
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from changeproof.changes.successor import SUCCESSOR
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.tuning import candidates
@@ -37,6 +38,8 @@ def pieces_of(run: ResolvedRun, dataset: str) -> Iterator[Piece]:
         for bank in banks:
             yield bank
             yield from (_survival(answer, bank) for answer in answers)
+            if bank.family == SUCCESSOR:
+                yield from _of_letters(run, answers, bank)
         if plan.limit:
             yield _limit(run, base, [bank for bank in banks if bank.family in run.averaged])
 
@@ -59,7 +62,7 @@ def _bank(run: ResolvedRun, base: Piece, family: str) -> Piece:
         family=family,
         inputs=(base,),
         wave=1 if run.learner.stores_models else 3,
-        cost=bank_cost(run.tasks[base.dataset], run.learner, family),
+        cost=bank_cost(run.tasks[base.dataset], run.learner, run.families[family]),
     )
     return _marked(bank, run.families[family].fingerprint, "changes.bank", "changes.magnitude")
 
@@ -132,10 +135,33 @@ def _limit(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece:
         realisable=plan.realisable,
         wave=2 if run.learner.stores_models else 4,
         cost=limit_cost(
-            run.tasks[base.dataset], run.learner, run.averaged, _asked(plan), plan.realisable
+            run.tasks[base.dataset],
+            run.learner,
+            [run.families[name] for name in run.averaged],
+            _asked(plan),
+            plan.realisable,
         ),
     )
     return _marked(limit, "", "evaluation.limit", "evaluation.factuals")
+
+
+def _of_letters(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> Iterator[Piece]:
+    """Yield the pieces about letters: their scores and, where it is asked for, their renewals."""
+    for answer in answers:
+        if answer.method not in run.letters:
+            continue
+        survival = _survival(answer, bank)
+        yield _marked(replace(survival, kind=Kind.LETTERS), "", "evaluation.letters")
+        if run.renewer is not None:
+            name = run.renewer.name
+            renewals = replace(
+                survival,
+                kind=Kind.RENEWALS,
+                realisable=run.plan.realisable,
+                cost=answering_cost(run.tasks[bank.dataset], run.learner, name, _asked(run.plan)),
+            )
+            maker = f"{name} {run.renewer.fingerprint}"
+            yield _marked(renewals, maker, "evaluation.renewal")
 
 
 def _marked(piece: Piece, maker: str, *modules: str) -> Piece:

@@ -16,10 +16,13 @@ class Kind(StrEnum):
     COUNTERFACTUALS = "counterfactuals"
     SURVIVAL = "survival"
     LIMIT = "limit"
+    LETTERS = "letters"
+    RENEWALS = "renewals"
 
 
 # Tables are kept as Parquet, models and arrays as safetensors.
-SUFFIXES = {Kind.TUNING: "parquet", Kind.COUNTERFACTUALS: "parquet"}
+TABLES = (Kind.TUNING, Kind.COUNTERFACTUALS, Kind.RENEWALS)
+SUFFIXES = dict.fromkeys(TABLES, "parquet")
 
 
 @dataclass(frozen=True)

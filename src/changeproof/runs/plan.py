@@ -22,6 +22,7 @@ from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
 from changeproof.methods import builtin_method_names, published_method_names
+from changeproof.models.thresholds import Threshold
 from changeproof.references import as_text
 from changeproof.registry import Registry
 
@@ -95,6 +96,14 @@ class Plan(BaseModel):
         the order of time: see `Task.over_time`. Every dataset needs a column with times.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
+    threshold
+        From where on a score is favourable, where that is not 0.5: "0.6", "620" (higher scores are
+        better) or "<=0.2" (lower ones are).
+    successors
+        Models that came after today's, by name: "python:module:name", "onnx:FILE", or "scores:FILE"
+        with their scores of the letters. A run records where each is from and the hash of it.
+    renew
+        The method that renews letters which a successor breaks.
     left_out
         Methods and families that the model cannot support, with the reason.
     """
@@ -114,6 +123,9 @@ class Plan(BaseModel):
     limit: bool = False
     over_time: bool = False
     counterfactuals: dict[str, str] = Field(default_factory=dict)
+    threshold: str | None = None
+    successors: dict[str, str] = Field(default_factory=dict)
+    renew: str | None = None
     left_out: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("datasets")
@@ -139,6 +151,22 @@ class Plan(BaseModel):
         _refuse_twice("base seed", given)
         return tuple(sorted(given))
 
+    @field_validator("threshold")
+    @classmethod
+    def _a_threshold(cls, given: str | None) -> str | None:
+        return None if given is None else str(Threshold.of(given))
+
+    @field_validator("renew")
+    @classmethod
+    def _known_renewer(cls, given: str | None, info: ValidationInfo) -> str | None:
+        return None if given is None else _referred(methods.REGISTRY, (given,), info)[0]
+
+    @model_validator(mode="after")
+    def _something_to_renew(self) -> Self:
+        if self.renew is not None and not self.successors:
+            raise InputError("renew: letters are renewed under a successor, and there is none")
+        return self
+
     @model_validator(mode="after")
     def _somebody_answers(self) -> Self:
         if not self.methods and not self.counterfactuals:
@@ -157,6 +185,8 @@ class Plan(BaseModel):
         for key in ("methods", "families"):
             if isinstance(plain.get(key), tuple):
                 plain[key] = tuple(_named_in(where, key, item) for item in plain[key])
+        if isinstance(plain.get("threshold"), int | float):
+            plain["threshold"] = str(plain["threshold"])
         if isinstance(grid := plain.get("grid"), dict):
             plain["grid"] = {k: tuple(v) if isinstance(v, list) else v for k, v in grid.items()}
         return validated(cls, plain, where, RECORD if record else None)

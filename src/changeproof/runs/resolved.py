@@ -15,16 +15,18 @@ import pandas as pd
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
 from changeproof.changes.family import Family
+from changeproof.changes.successor import SUCCESSOR, Successors
 from changeproof.datasets.find import find_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
-from changeproof.models.find import AbsentLearner, find_learner
+from changeproof.models.find import AbsentLearner, object_reference
 from changeproof.models.learner import Learner
 from changeproof.runs.listing import pieces_of
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import Plan
+from changeproof.runs.successors import given_successors, learner_of, with_successors
 
 # Counterfactuals from elsewhere, as run directories keep them.
 KEPT_TABLE = ".counterfactuals.parquet"
@@ -53,6 +55,8 @@ class ResolvedRun:
         By the names that tables show; counterfactuals from elsewhere are methods.
     learner
         The kind of model.
+    renewer
+        The method that renews letters, if that is asked for.
     """
 
     plan: Plan
@@ -60,15 +64,22 @@ class ResolvedRun:
     learner: Learner
     methods: Mapping[str, Method]
     families: Mapping[str, Family]
+    renewer: Method | None = None
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """Whose answers are letters: those from elsewhere or, without any, all."""
+        return tuple(self.plan.counterfactuals) or tuple(self.methods)
 
     @cached_property
     def averaged(self) -> tuple[str, ...]:
         """The families that averages over all families are about.
 
-        Sequences are not, as their models follow from each other, unless there is nothing else.
+        Sequences are not, as their models follow from each other, and what really happened is
+        not, unless there is nothing else.
         """
-        single = tuple(name for name, family in self.families.items() if not family.sequence)
-        return single or tuple(self.families)
+        apart = [name for name, family in self.families.items() if family.sequence or family.real]
+        return tuple(name for name in self.families if name not in apart) or tuple(self.families)
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -88,12 +99,19 @@ class ResolvedRun:
                     for name, path in self.plan.counterfactuals.items()
                     if name not in names
                 },
+                "successors": {} if SUCCESSOR in names else self.plan.successors,
                 "left_out": self.plan.left_out | dict(names),
             }
         )
         methods = {name: method for name, method in self.methods.items() if name not in names}
         families = {name: family for name, family in self.families.items() if name not in names}
         return replace(self, plan=plan, methods=methods, families=families)
+
+    def without_renewals(self, reason: str) -> ResolvedRun:
+        """Return the run without renewals, for a reason."""
+        left_out = self.plan.left_out | {"renewals": reason}
+        plan = self.plan.model_copy(update={"renew": None, "left_out": left_out})
+        return replace(self, plan=plan, renewer=None)
 
     def without_limit(self, reason: str) -> ResolvedRun:
         """Return the run without the limit, for a reason."""
@@ -113,13 +131,23 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
         What need not be looked for.
     """
     known = known if known is not None else Known()
-    learner = known.learner
-    if learner is None:
-        learner = find_learner(plan.model, grid=plan.grid, replacements=plan.replacements)
     tasks = dict(known.tasks) or _tasks(plan, folder)
     if plan.over_time:
         # Of a task that a directory has kept so, nothing changes.
         tasks = {name: task.over_time() for name, task in tasks.items()}
+    every = list(tasks.values())
+    learner = known.learner
+    if learner is None:
+        learner = learner_of(
+            plan.model,
+            every,
+            successors=bool(plan.successors),
+            threshold=plan.threshold,
+            grid=plan.grid,
+            replacements=plan.replacements,
+        )
+    if learner.only_seed is not None:
+        plan = plan.model_copy(update={"model": object_reference(learner)})
     found: dict[str, Method] = {
         name: known.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
     }
@@ -128,8 +156,17 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
     families = {
         name: known.families.get(name) or changes.REGISTRY.make(name) for name in plan.families
     }
-    run = ResolvedRun(plan, tasks, learner, found, families)
-    return run if isinstance(learner, AbsentLearner) else _fitting(run)
+    if plan.successors:
+        successors = known.families.get(SUCCESSOR)
+        if not isinstance(successors, Successors):
+            successors = given_successors(plan.successors, every, found, plan.threshold)
+        families[SUCCESSOR] = successors
+        plan = plan.model_copy(update={"successors": successors.records})
+    renewer = None
+    if plan.renew is not None:
+        renewer = known.methods.get(plan.renew) or methods.REGISTRY.make(plan.renew)
+    run = ResolvedRun(plan, tasks, learner, found, families, renewer)
+    return run if isinstance(learner, AbsentLearner) else _fitting(with_successors(run))
 
 
 def located(reference: str, folder: Path | None) -> str:
@@ -166,14 +203,26 @@ def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
 def _fitting(run: ResolvedRun) -> ResolvedRun:
     """Return the run without what the model cannot support, and with the reasons."""
     learner = run.learner
+    if learner.only_seed is not None and run.plan.base_seeds != (learner.only_seed,):
+        raise InputError(
+            f"{learner.name} is fitted already, and so is one base model; expected the base seed "
+            f"{learner.only_seed}, got {', '.join(map(str, run.plan.base_seeds))}"
+        )
     reasons = {
         name: f"needs {method.needs} of a model; {learner.name} offers {learner.offers}"
         for name, method in run.methods.items()
         if method.needs > learner.offers
     }
+    if learner.no_training:
+        reasons |= {
+            name: f"trains models of its own; {learner.no_training}"
+            for name, method in run.methods.items()
+            if method.trains
+        }
     for name, family in run.families.items():
         against = [family.reason_against_task(task) for task in run.tasks.values()]
-        if reason := family.reason_against(learner) or next(filter(None, against), None):
+        training = learner.no_training if family.trains else ""
+        if reason := training or family.reason_against(learner) or next(filter(None, against), ""):
             reasons[name] = reason
     fitting = run.without(reasons)
     for what, kept in (("method", fitting.methods), ("family", fitting.families)):

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from changeproof.changes.bank import Bank
+from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
+from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
 from changeproof.methods.method import Counterfactuals
 from changeproof.model import Booleans
@@ -76,9 +78,10 @@ class StoredResults:
 
     @cached_property
     def shown(self) -> Plan:
-        """The plan as people read it: tasks by name, given counterfactuals as methods."""
-        names = {"datasets": tuple(self.run.tasks), "methods": tuple(self.run.methods)}
-        return self.plan.model_copy(update=names)
+        """The plan as people read it: tasks by name, all methods and all families."""
+        run = self.run
+        names = {"datasets": run.tasks, "methods": run.methods, "families": run.families}
+        return self.plan.model_copy(update={key: tuple(found) for key, found in names.items()})
 
     @cached_property
     def inventory(self) -> Inventory:
@@ -103,7 +106,7 @@ class StoredResults:
         """The base models, by dataset and seed, that have all their changed models."""
         made = [(p.dataset, p.base_seed) for p in self._whole(Kind.BANK)]
         counts = pd.Series(made, dtype=object).value_counts()
-        return [key for key in self._bases if counts.get(key, 0) == len(self.plan.families)]
+        return [key for key in self._bases if counts.get(key, 0) == len(self.run.families)]
 
     @cached_property
     def limits(self) -> list[tuple[str, int]]:
@@ -183,6 +186,22 @@ class StoredResults:
         """Return how far the people of a base model would have to go at least, as was found."""
         arrays = arrays_from_bytes(self._store.load(self._piece(Kind.LIMIT, dataset, base_seed)))
         return Limit(arrays["row_id"], arrays["rows"])
+
+    @cached_property
+    def lettered(self) -> list[Answered]:
+        """Whose letters were put to the successors."""
+        done = {(p.dataset, p.base_seed, p.method) for p in self._whole(Kind.LETTERS)}
+        return [key for key in self.answered if key in done]
+
+    def letters(self, dataset: str, base_seed: int, method: str) -> LetterScores:
+        """Return what today's model and its successors say of letters."""
+        piece = self._piece(Kind.LETTERS, dataset, base_seed, method, SUCCESSOR)
+        return LetterScores.from_arrays(arrays_from_bytes(self._store.load(piece)))
+
+    def renewals(self, dataset: str, base_seed: int, method: str) -> pd.DataFrame:
+        """Return the answers to people whose letters a successor breaks; see `renewal`."""
+        piece = self._piece(Kind.RENEWALS, dataset, base_seed, method, SUCCESSOR)
+        return table_from_bytes(self._store.load(piece))
 
     @property
     def timings(self) -> pd.DataFrame:

@@ -124,15 +124,18 @@ def take_inventory(plan: Plan, folder: str | Path) -> Inventory:
 def finished_part(run: ResolvedRun, store: Store) -> ResolvedRun | None:
     """Return the run with those methods and families only that are done everywhere.
 
-    Without the limit, too, if that is not. None if a base model is missing, or if there is no
-    method or no family left.
+    Without the limit or renewals, too, if those are not. None if a base model is missing, or if
+    there is no method or no family left.
     """
     undone = [piece for piece in run.pieces if store.path(piece) is None]
     if any(piece.kind is Kind.BASE for piece in undone):
         return None
     lost = {piece.family for piece in undone if piece.kind is Kind.BANK}
-    lost |= {piece.method for piece in undone if piece.family not in lost}
+    undone = [piece for piece in undone if piece.family not in lost]
+    lost |= {piece.method for piece in undone if piece.kind is not Kind.RENEWALS}
     part = run.without(dict.fromkeys(sorted(lost - {""}), FAILED))
+    if any(piece.kind is Kind.RENEWALS and store.path(piece) is None for piece in part.pieces):
+        part = part.without_renewals(FAILED)
     if any(piece.kind is Kind.LIMIT and store.path(piece) is None for piece in part.pieces):
         part = part.without_limit(FAILED)
     return part if part.methods and part.families else None

@@ -16,6 +16,7 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
+from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.people_tables import people_tables
@@ -57,6 +58,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         **limit_tables(results),
         **life_tables(results),
         **people_tables(results),
+        **letter_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,
@@ -95,7 +97,7 @@ def _stacked(parts: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 def _seed_results(results: StoredResults) -> pd.DataFrame:
     rows = []
-    families = (ALL_FAMILIES, *results.plan.families)
+    families = (ALL_FAMILIES, *results.shown.families)
     for key in results.answered:
         task, answers = results.task(key.dataset), results.counterfactuals(*key)
         survived = results.survived(*key)

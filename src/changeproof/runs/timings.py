@@ -30,6 +30,8 @@ NAMES = {
     Kind.COUNTERFACTUALS: "counterfactuals",
     Kind.SURVIVAL: "survival",
     Kind.LIMIT: "limit",
+    Kind.LETTERS: "letters",
+    Kind.RENEWALS: "renewals",
 }
 
 

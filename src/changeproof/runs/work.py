@@ -15,14 +15,18 @@ from sklearn.metrics import balanced_accuracy_score
 from changeproof.changes.bank import Bank, build_bank, reserved_recipes
 from changeproof.changes.family import BaseModel, Family
 from changeproof.changes.magnitude import change_magnitudes
+from changeproof.changes.successor import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
+from changeproof.evaluation.letters import letter_scores
 from changeproof.evaluation.limit import find_limit, to_be_asked
+from changeproof.evaluation.renewal import Asking, renewals
 from changeproof.evaluation.survival import survival
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Model, Stack
+from changeproof.models.decided import ThresholdLearner
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
@@ -200,6 +204,27 @@ def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -
     return Made(arrays_to_bytes({"row_id": people.row_ids[asked], "rows": found}))
 
 
+def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Have today's model and its successors say how good letters are."""
+    asked, bank = piece.inputs
+    answers = _kept_answers(inputs[asked.fingerprint], tuple(using.task.feature_names))
+    base = _base(bank.inputs[0], using, inputs)
+    threshold = using.learner.threshold if isinstance(using.learner, ThresholdLearner) else None
+    stack = _bank(base, _family(using)).stack
+    scores = letter_scores(answers, _model(base), threshold, stack)
+    return Made(arrays_to_bytes(scores.to_arrays()))
+
+
+def _make_renewals(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+    """Have a method advise those whose letters a successor breaks, from their letters on."""
+    answers = _kept_answers(inputs[piece.inputs[0].fingerprint], tuple(using.task.feature_names))
+    family, actions = _family(using), using.task.actions if piece.realisable else None
+    assert isinstance(family, Successors)
+    asking = Asking(using.task, piece.base_seed, actions)
+    table = renewals(answers, family.at_hand, _method(using), asking)
+    return Made(table_to_bytes(table))
+
+
 @lru_cache(maxsize=32)
 def _kept_answers(content: bytes, feature_names: tuple[str, ...]) -> Counterfactuals:
     """Return a method's answers; they are put to one family after the other."""
@@ -229,4 +254,6 @@ _WORK: dict[Kind, Callable[[Piece, Ingredients, Mapping[str, bytes]], Made]] = {
     Kind.COUNTERFACTUALS: _make_answers,
     Kind.SURVIVAL: _make_survival,
     Kind.LIMIT: _make_limit,
+    Kind.LETTERS: _make_letters,
+    Kind.RENEWALS: _make_renewals,
 }

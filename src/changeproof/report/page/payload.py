@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.changes import get_family
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report import names, words
 from changeproof.report.page.advice import advice
 from changeproof.report.page.guarantees import guarantees
+from changeproof.report.page.letters import letters
 from changeproof.report.page.life import about_sequences, life, over_all
 from changeproof.report.page.limit import limit, limit_words
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
@@ -38,7 +38,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "methods": list(plan.methods),
         "families": list(plan.families),
         "short_families": [names.short_family(family) for family in plan.families],
-        "summaries": [get_family(family).summary for family in plan.families],
+        "summaries": [results.run.families[family].summary for family in plan.families],
         "shown": {
             "datasets": names.different_names(plan.datasets, names.dataset_name),
             "methods": names.different_names(plan.methods, names.method_name),
@@ -57,6 +57,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "price": [frontier_of(families[0], "empirical_robustness") for families in table],
         "limit": limit(tables, plan),
         "life": life(tables, plan),
+        "letters": letters(tables),
         "words": {
             "heat": words.heat_map_words(table, plan),
             "hidden": words.hidden_words(table, plan),

@@ -24,7 +24,17 @@ FILE = "index.html"
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 ASSETS = Path(__file__).parent / "assets"
 SHARED = ("core", "unpacking", "figures", "printing")
-SECTIONS = ("answer", "robustness", "life", "changes", "rankings", "advice", "person", "run")
+SECTIONS = (
+    "letters",
+    "answer",
+    "robustness",
+    "life",
+    "changes",
+    "rankings",
+    "advice",
+    "person",
+    "run",
+)
 
 
 def write_report(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Path:

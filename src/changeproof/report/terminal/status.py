@@ -49,6 +49,7 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
     rows = [
         {"piece": kind.value, **{state: count.get(kind, 0) for state, count in counts.items()}}
         for kind in Kind
+        if any(kind in count for count in counts.values())
     ]
     print_table(f"{folder}", pd.DataFrame(rows), console)
     for path in inventory.damaged.values():

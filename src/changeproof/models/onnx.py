@@ -1,0 +1,188 @@
+"""ONNX files as fitted models."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from changeproof.datasets.feature import text_of
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError, one_line
+from changeproof.model import Floats
+from changeproof.models.fixed import Fixed
+from changeproof.models.inputs import favourable_classes, original_frame
+from changeproof.models.learner import FittedModel
+
+FLOATS = ("tensor(float)", "tensor(double)")
+KINDS: dict[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+    "tensor(string)": object,
+}
+Feeds = dict[str, npt.NDArray[Any]]
+
+
+class Said(NamedTuple):
+    """Scores [rows], or probabilities [rows, classes]; with the classes, or a label per row."""
+
+    numbers: Floats
+    classes: list[Any] | None = None
+    labels: npt.NDArray[Any] | None = None
+
+
+class OnnxModel(Fixed):
+    """An ONNX model, run by onnxruntime.
+
+    It takes one input of as many numbers as the task has features, in their order, or one input
+    per feature with the feature's name. It gives probabilities of classes, or one score.
+
+    Parameters
+    ----------
+    content
+        The bytes of the file.
+    """
+
+    def __init__(self, content: bytes, name: str, reference: str) -> None:
+        self.content, self.name, self.reference = content, name, reference
+        self.mark = hashlib.sha256(content).hexdigest()
+        self._session()
+
+    def _session(self) -> Any:
+        try:
+            return session_of(self.content)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{self.reference} is no ONNX model: {one_line(error)}") from error
+
+    def gives_scores(self, task: Task) -> bool:
+        """Return whether it gives one score per row instead of probabilities of classes."""
+        return self._said(task, task.rows("train")[:1]).numbers.ndim == 1
+
+    def fitted(self, task: Task) -> FittedModel:
+        """Return the model on the rows of a task."""
+        said = self._said(task, task.rows("train"))
+        if said.numbers.ndim == 1:
+            return FittedModel(partial(self._scores, task), self.name)
+        places = favourable_classes(self.name, classes_of(self.name, said), task)
+        return FittedModel(partial(self._shares, task, places), self.name)
+
+    def _scores(self, task: Task, rows: Floats) -> Floats:
+        return self._said(task, rows).numbers
+
+    def _shares(self, task: Task, places: list[int], rows: Floats) -> Floats:
+        return np.asarray(self._said(task, rows).numbers[:, places].sum(axis=1))
+
+    def _said(self, task: Task, rows: Floats) -> Said:
+        feeds = self._feeds(task, rows)
+        try:
+            given = self._session().run(None, feeds)
+        except Exception as error:
+            raise InputError(
+                f"ONNX model {self.name} could not judge {len(rows)} rows: {one_line(error)}"
+            ) from error
+        return read_outputs(self.name, given)
+
+    def _feeds(self, task: Task, rows: Floats) -> Feeds:
+        inputs = self._session().get_inputs()
+        names = [feature.name for feature in task.features]
+        frame = original_frame(task, rows)
+        numeric = not any(feature.categories for feature in task.features)
+        (first, *others) = inputs
+        if not others and first.type in FLOATS and numeric and _width(first) in (len(names), None):
+            return {first.name: frame.to_numpy(KINDS[first.type])}
+        if all(put.name in names and _width(put) in (1, None) for put in inputs):
+            return {put.name: _column(self.name, put, frame[put.name]) for put in inputs}
+        taken = ", ".join(f"{put.name} ({put.type} {put.shape})" for put in inputs)
+        one = f"one input of {len(names)} floats, or " if numeric else ""
+        raise InputError(
+            f"ONNX model {self.name} takes the inputs {taken}; expected {one}one input per "
+            f"feature of {task.name!r}: {', '.join(names)}"
+        )
+
+
+@lru_cache(maxsize=8)
+def session_of(content: bytes) -> Any:
+    """Return a session that runs a model in one thread, the same for the same bytes."""
+    if find_spec("onnxruntime") is None:
+        raise InputError("an onnx: model needs onnxruntime, which is not installed (extra: onnx)")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def read_outputs(name: str, given: Sequence[Any]) -> Said:
+    """Return what a model said of rows."""
+    for value in given:
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            classes = list(value[0])
+            shares = [[row[each] for each in classes] for row in value]
+            return Said(np.array(shares, dtype=np.float64), classes=classes)
+    tables = [np.asarray(value) for value in given]
+    numbers = [table for table in tables if table.dtype.kind == "f"]
+    wide = [table for table in numbers if table.ndim == 2 and table.shape[1] > 1]
+    if len(wide) == 1:
+        labels = [t.reshape(-1) for t in tables if t.dtype.kind in "iOUb" and t.size == len(t)]
+        return Said(wide[0].astype(np.float64), labels=labels[0] if labels else None)
+    single = [table for table in numbers if table.size == len(table)]
+    if len(single) == 1 and not wide:
+        return Said(single[0].reshape(-1).astype(np.float64))
+    shapes = ", ".join(str(table.shape) for table in tables)
+    raise InputError(
+        f"ONNX model {name} gives outputs of the shapes {shapes}; expected probabilities of "
+        "classes, or one score per row"
+    )
+
+
+def classes_of(name: str, said: Said) -> list[Any]:
+    """Return what the columns of probabilities stand for.
+
+    Where the model does not name them, it labels the rows: the surest row of a column has its
+    label. Of two columns without any labels, the second is that of 1.
+    """
+    shares, labels = said.numbers, said.labels
+    if said.classes:
+        return said.classes
+    if labels is None and shares.shape[1] == 2:
+        return [0, 1]
+    surest = shares.argmax(axis=0)
+    if labels is None or (shares[surest].argmax(axis=1) != np.arange(shares.shape[1])).any():
+        raise InputError(
+            f"ONNX model {name} gives {shares.shape[1]} probabilities per row and does not say of "
+            "which outcomes; convert it with their names (ZipMap)"
+        )
+    return [labels[row] for row in surest]
+
+
+def _width(put: Any) -> int | None:
+    """Return how many values a row of an input has; None where the model does not say."""
+    if len(put.shape) < 2:
+        return 1
+    return put.shape[1] if isinstance(put.shape[1], int) else None
+
+
+def _column(name: str, put: Any, values: pd.Series[Any]) -> npt.NDArray[Any]:
+    try:
+        if KINDS[put.type] is object:
+            column = np.array([text_of(value) for value in values], dtype=object)
+        else:
+            column = values.to_numpy().astype(KINDS[put.type])
+    except (KeyError, ValueError, TypeError):
+        raise InputError(
+            f"ONNX model {name} takes {put.name!r} as {put.type}; the data have values such as "
+            f"{values.iloc[0]!r}"
+        ) from None
+    return column.reshape(-1, 1) if len(put.shape) > 1 else column

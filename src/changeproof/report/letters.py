@@ -1,0 +1,153 @@
+"""What successors do to letters that are out, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from changeproof.report.names import dataset_name, family_name, method_name
+from changeproof.report.numbers import percent
+from changeproof.report.words import listed
+from changeproof.runs.letter_tables import BREAKS, NO_LETTER, NOT_TODAY
+from changeproof.runs.results import ALL_FAMILIES
+
+WHOSE = ["dataset", "base_seed", "method", "successor"]
+# So many people are named; the table has them all.
+MOST_NAMED = 5
+
+
+def letter_paragraphs(tables: Mapping[str, pd.DataFrame]) -> list[list[list[str]]]:
+    """Return what there is to say per table of letters and successor, sentence by sentence.
+
+    In three paragraphs: what breaks and whether that was to be expected, who it is, renewals.
+    """
+    compared = tables.get("successors", pd.DataFrame())
+    if compared.empty:
+        return []
+    said = []
+    for key, rows in compared.groupby(WHOSE, sort=False):
+        letters = letter_part(tables["letters"], key)
+        parts = (_verdict(rows), _who(letters), _renewed(tables, key))
+        said.append([sentences for part in parts if (sentences := list(part))])
+    return said
+
+
+def letter_lines(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Yield the same line by line, with who is spoken of before it."""
+    compared = tables.get("successors", pd.DataFrame())
+    if compared.empty:
+        return
+    keys = compared[WHOSE].drop_duplicates().itertuples(index=False)
+    several = len(set(compared["base_seed"])) > 1
+    for (dataset, seed, method, successor), said in zip(
+        keys, letter_paragraphs(tables), strict=True
+    ):
+        base = f", base model {seed}" if several else ""
+        yield f"{method_name(method)} on {dataset_name(dataset)}{base}, under {successor}:"
+        yield from (f"  {sentence}" for sentences in said for sentence in sentences)
+
+
+def letter_part(table: pd.DataFrame, key: Any) -> pd.DataFrame:
+    """Return the rows of a table about some letters and a successor."""
+    chosen = pd.Series(True, index=table.index)
+    for column, value in zip(WHOSE, key, strict=True):
+        chosen &= table[column] == value
+    return table[chosen]
+
+
+def _verdict(rows: pd.DataFrame) -> Iterator[str]:
+    """Say what a successor changes and breaks, and whether simulated models do as much."""
+    by_family = rows.set_index("family")
+    whole = by_family.loc[ALL_FAMILIES].to_dict()
+    models = int(whole["models"])
+    broken, letters = int(whole["broken"]), int(whole["letters"])
+    as_many = int(whole["models_break_as_many"])
+    known = pd.notna(whole["decisions_changed"])
+    changing = int(whole["models_change_as_many"]) if known else 0
+    text = f"The successor changes {percent(whole['decisions_changed'])} of decisions"
+    if not known:
+        yield "The successor is known by its scores of the letters only."
+    else:
+        yield f"{text}; {_models(changing, models, 'change')} as many." if models else f"{text}."
+    text = f"It breaks {broken} of {_count(letters, 'letter')}"
+    if not models:
+        yield f"{text}. Nothing was simulated beside it."
+        return
+    most = int(whole["broken_most"])
+    each = by_family.drop(index=ALL_FAMILIES)["broken_most"]
+    worst = listed([family_name(str(family)) for family in each.index[each == most]])
+    if broken > most == 0:
+        yield f"{text}; no simulated model breaks any."
+    elif broken > most:
+        yield f"{text}; no simulated family breaks more than {most}."
+    elif broken:
+        beside = f"{_models(as_many, models, 'break')} as many, and the most is {most} ({worst})"
+        yield f"{text}; {beside}."
+    else:
+        yield f"{text}."
+    yield _within(changing > 0 if known else None, broken <= most)
+
+
+def _within(decisions: bool | None, letters: bool) -> str:
+    """Answer: was the real change within what was simulated?"""
+    words = {True: "within", False: "beyond"}
+    if decisions is None:
+        return f"For the letters, the real change is {words[letters]} what was simulated."
+    if decisions == letters:
+        return f"The real change is {words[letters]} what was simulated."
+    return (
+        f"In decisions the real change is {words[decisions]} what was simulated; in letters it is "
+        f"{words[letters]}."
+    )
+
+
+def _who(letters: pd.DataFrame) -> Iterator[str]:
+    """Name people whose letters break, those that are the farthest first, and other letters."""
+    broken = letters[letters["verdict"] == BREAKS].sort_values("successor_margin", kind="stable")
+    if len(broken):
+        names = [str(each) for each in broken["id"].head(MOST_NAMED)]
+        others = len(broken) - len(names)
+        more = f" and {others} more" if others else ""
+        who = f"{', '.join(names)}{more}" if more else listed(names)
+        farthest = abs(float(broken["successor_margin"].iloc[0]))
+        closest = abs(float(broken["successor_margin"].iloc[-1]))
+        apart = f"{closest:.3g} to {farthest:.3g}" if len(broken) > 1 else f"{farthest:.3g}"
+        yield f"Broken: {who}; they miss the threshold by {apart}."
+    for verdict, words in (
+        (NOT_TODAY, "today's model does not accept"),
+        (NO_LETTER, "could not be tested (see the reasons in the table)"),
+    ):
+        if count := int((letters["verdict"] == verdict).sum()):
+            yield f"Not counted: {_count(count, 'letter')} that {words}."
+
+
+def _renewed(tables: Mapping[str, pd.DataFrame], key: Any) -> Iterator[str]:
+    """Say what renewing broken letters takes."""
+    table = tables.get("renewals", pd.DataFrame())
+    table = table if table.empty else letter_part(table, key)
+    if table.empty:
+        return
+    there = table[table["accepted"].astype(bool)]
+    who = method_name(str(table["renewed_by"].iloc[0]))
+    yield f"{who} renews {len(there)} of {_count(len(table), 'broken letter')}."
+    if there.empty:
+        return
+    old, further, together, more = (
+        float(there[f"distance_{which}"].mean()) for which in ("old", "further", "together", "more")
+    )
+    yield (
+        f"On average, people then have {further:.2f} typical deviations per feature to go from "
+        f"where the letter brought them. In all that is {together:.2f} from where they were, "
+        f"instead of {old:.2f}: {abs(more):.2f} {'more' if more >= 0 else 'less'}."
+    )
+
+
+def _models(count: int, models: int, verb: str) -> str:
+    """Return "8 of the 175 simulated models change"."""
+    return f"{count or 'none'} of the {models} simulated models {verb}{'s' if count < 2 else ''}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
