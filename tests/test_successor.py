@@ -17,7 +17,7 @@ import came_next
 import changeproof as cp
 from changeproof import InputError, Results
 from changeproof.models.find import AbsentLearner
-from changeproof.report.letters import letter_lines
+from changeproof.report.letters import letter_lines, letter_paragraphs
 from changeproof.report.page.letters import letters as on_the_page
 from command_line import call
 
@@ -221,7 +221,7 @@ def test_mistakes_get_one_clear_line_and_nothing_is_written(mistakes: Path, mist
     assert "Traceback" not in done.stderr and not (mistakes / "audit").exists()
 
 
-def test_in_python_models_are_handed_over(at_hand: Path) -> None:
+def test_in_python_models_are_handed_over(tmp_path: Path) -> None:
     frame = came_next.table()
     today, later = came_next.todays(frame), came_next.stricter(frame)
     told = came_next.letters(frame, today)
@@ -241,6 +241,21 @@ def test_in_python_models_are_handed_over(at_hand: Path) -> None:
     survived = results.survived("data", 2026, "letters")[:, 2:]
     assert (survived == survived[:, :1]).all()
     assert results.plan.methods == () and results.shown.families[-1] == "successor"
+    alone = cp.evaluate(
+        frame,
+        points,
+        threshold=500,
+        counterfactuals={"letters": told},
+        successors={"house": (came_next.scores(told, later), 0.5)},
+        out=tmp_path / "alone",
+        publish=False,
+        jobs=1,
+        **came_next.DATA,
+    )
+    assert alone.plan.families == ()
+    assert "cannot be fitted again" in alone.plan.left_out["bootstrap"]
+    (said,) = letter_paragraphs(Results(tmp_path / "alone").tables())
+    assert said[0][1].endswith("Nothing was simulated beside it.")
     with pytest.raises(InputError, match="is not fitted: it has no classes_"):
         cp.evaluate(frame, came_next.pipeline(), successors={"next": later}, **came_next.DATA)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from changeproof.changes.came_next import Successor
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import tuning_factuals
@@ -17,6 +16,9 @@ from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.method import Context, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.models.private import PrivateLearner
+
+if TYPE_CHECKING:
+    from changeproof.changes.came_next import Successor
 
 SUCCESSOR_COLUMN = "successor"
 

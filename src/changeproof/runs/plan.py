@@ -22,7 +22,6 @@ from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
 from changeproof.methods import builtin_method_names, published_method_names
-from changeproof.models.thresholds import Threshold
 from changeproof.references import as_text
 from changeproof.registry import Registry
 
@@ -112,7 +111,7 @@ class Plan(BaseModel):
 
     datasets: tuple[str, ...] = Field(default_factory=paper_datasets, min_length=1)
     methods: tuple[str, ...] = Field(default_factory=published_method_names)
-    families: tuple[str, ...] = Field(default_factory=published_family_names, min_length=1)
+    families: tuple[str, ...] = Field(default_factory=published_family_names)
     base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
     factuals: int = Field(default=FACTUALS, ge=1)
     rows: tuple[int, ...] | None = None
@@ -154,7 +153,11 @@ class Plan(BaseModel):
     @field_validator("threshold")
     @classmethod
     def _a_threshold(cls, given: str | None) -> str | None:
-        return None if given is None else str(Threshold.of(given))
+        if given is None:
+            return None
+        from changeproof.models.thresholds import Threshold  # numba, when it is needed
+
+        return str(Threshold.of(given))
 
     @field_validator("renew")
     @classmethod
@@ -162,7 +165,9 @@ class Plan(BaseModel):
         return None if given is None else _referred(methods.REGISTRY, (given,), info)[0]
 
     @model_validator(mode="after")
-    def _something_to_renew(self) -> Self:
+    def _something_changes(self) -> Self:
+        if not self.families and not self.successors:
+            raise InputError("families: expected at least 1 family, or successors")
         if self.renew is not None and not self.successors:
             raise InputError("renew: letters are renewed under a successor, and there is none")
         return self

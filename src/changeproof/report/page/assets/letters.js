@@ -45,7 +45,8 @@ page.section("letters", (body) => {
   }
   body.append(place, page.make("p", { class: "muted" },
     "A letter breaks if today's model accepts it and the successor does not. Margin: how far the " +
-    "score is on the favourable side of the threshold. Columns behind the letter are the person's " +
-    "own features, before any change. All of it is in tables/letters.csv."));
+    "score is on the favourable side of the threshold. Columns behind the letter are what the " +
+    "person had before any change. Simulated models are fitted on the training part of these " +
+    "data. All of it is in tables/letters.csv."));
   show(views[0]);
 });
