@@ -17,6 +17,7 @@ from changeproof import InputError, Results
 from changeproof.gating.judging import Answer, judge
 from changeproof.gating.numbers import Number
 from changeproof.gating.rules import Rule
+from changeproof.gating.writing import words
 from gated import FAMILIES, OWN_FAMILY, OWN_METHOD, rows_of, write_gated
 
 ROBUST = "end_to_end_robustness"
@@ -161,7 +162,7 @@ def test_advice_has_no_interval_and_lives_have(tmp_path: Path) -> None:
     advice = pd.DataFrame(where, columns=["dataset", "method"]).assign(features_changed_mean=3.0)
     life = advice.assign(
         family="updates",
-        median_life_mean=math.inf,
+        median_life=math.inf,
         median_life_low=11.0,
         median_life_high=math.inf,
         people=50,
@@ -171,6 +172,8 @@ def test_advice_has_no_interval_and_lives_have(tmp_path: Path) -> None:
     long = {"metric": "median_life", "at_least": 10}
     found = answers(folder, few, few | {"decided_by": "value"}, long, long | {"at_least": 12})
     assert found == [NOT_DECIDED, PASS, PASS, NOT_DECIDED]
+    said = words(cp.gate(folder, [long]))[0]
+    assert "is beyond the last update (95 % interval 11 to beyond the last update" in said
     with pytest.raises(InputError, match=r"family 'bootstrap' is not in the run; .*: updates"):
         answers(folder, long | {"family": "bootstrap"})
 

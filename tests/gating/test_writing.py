@@ -109,6 +109,11 @@ def test_the_command_ends_with_the_answer(gated: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and "cannot write" in done.stderr
 
 
+def test_help_shows_a_rule() -> None:
+    said = " ".join(call("gate", "--help").stdout.split())
+    assert 'metric = "end_to_end_robustness", at_least = 95.' in said
+
+
 def test_the_gate_needs_no_torch(gated: Path, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')")
     (tmp_path / "absent.py").write_text("raise SystemExit('the model was imported')")

@@ -124,8 +124,10 @@ def test_every_chart_is_drawn_for_paper_and_for_the_screen_again(
     folded = page.locator("main details:not([open]):not(.tools *)")
     assert folded.count() == page.locator("main details.long").count() > 0
     assert page.locator("#person-shown dl.facts").is_visible()
-    page.emulate_media(media="screen", color_scheme="dark")
+    # The window is as wide as before: nothing else than the end of the print draws charts again.
     page.set_viewport_size({"width": 1400, "height": 900})
+    page.wait_for_timeout(300)
+    page.emulate_media(media="screen", color_scheme="dark")
     page.wait_for_function("!page.printing")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.evaluate("document.body.scrollWidth") == before

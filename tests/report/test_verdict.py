@@ -169,7 +169,10 @@ def test_what_really_happened_is_not_called_simulated(quick_run: Results) -> Non
     names = tuple(renamed.get(family, family) for family in quick_run.plan.families)
     plan = quick_run.plan.model_copy(update={"families": names})
     variants = tables["variants"].replace({"family": renamed})
+    apart = _simulated(plan, variants, "mlp", ["new-initialization", *names[2:]])
+    assert "The average leaves out bootstrap." in apart
     said = _simulated(plan, variants, "mlp")
+    assert "average" not in said
     assert "175 changed models" in said and "successor (" not in said
     assert said.endswith(" Beside them stands the real successor.")
     for words in ("real successor", "came later"):

@@ -32,17 +32,9 @@ def gate(
     people is on the right side of the limit, and fails if the whole interval is on
     the wrong side. Otherwise it is not decided: more people would be needed.
 
-    [[rule]]
-
-    name = "advice survives a retrain"
-
-    method = "rnce"
-
-    family = "bootstrap"
-
-    metric = "end_to_end_robustness"
-
-    at_least = 95.0
+    A rule says what it is about, a metric and a limit: method = "rnce",
+    family = "bootstrap", metric = "end_to_end_robustness", at_least = 95. All that
+    rules can say is in docs/gate.md.
 
     The exit code is 0 if no rule fails, 1 if one does (with --strict also if one is
     not decided), and 2 if the rules or the run cannot be read. Only the tables of

@@ -66,7 +66,7 @@ def source_of(rule: Rule) -> Source:
         missing = "nothing is known of advice; write its tables again"
         return Source("advice", (f"{rule.metric}_mean",), missing, why, families=False)
     if rule.metric in LIFE:
-        columns = tuple(f"{rule.metric}_{part}" for part in ("mean", "low", "high"))
+        columns = (rule.metric, f"{rule.metric}_low", f"{rule.metric}_high")
         missing = f"there are no updates one after the other, and so no {rule.metric}"
         return Source("life_summary", columns, missing)
     missing = "there are no intervals over people; write its tables again"

@@ -56,6 +56,8 @@ def _number(rule: Rule, judged: Judged, outcome: Outcome | None = None) -> str:
 
 
 def _digits(value: float) -> str:
+    if math.isinf(value):
+        return "beyond the last update"
     return "undefined" if math.isnan(value) else f"{value:.4g}"
 
 

@@ -102,7 +102,8 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
         words = ", ".join((*state, *place, found.sentence))
         findings.append(found._replace(sentence=words[0].upper() + words[1:]))
-    simulated = _simulated(plan, tables["variants"], results.run.learner.name)
+    averaged = getattr(results.run, "averaged", plan.families)
+    simulated = _simulated(plan, tables["variants"], results.run.learner.name, averaged)
     return Verdict(findings, simulated, _not_simulated(plan))
 
 
@@ -225,8 +226,10 @@ def _lower(family: str) -> str:
     return f"{name[0].lower()}{name[1:]}" if known else name
 
 
-def _simulated(plan: Plan, variants: pd.DataFrame, model: str) -> str:
-    """Say which kinds of change there were, and how many models of each."""
+def _simulated(
+    plan: Plan, variants: pd.DataFrame, model: str, averaged: Sequence[str] | None = None
+) -> str:
+    """Say which kinds of change there were, how many models of each, and what is not averaged."""
     real = variants["family"] == SUCCESSOR
     beside = " Beside them stands the real successor." if real.any() else ""
     variants = variants[~real]
@@ -246,7 +249,9 @@ def _simulated(plan: Plan, variants: pd.DataFrame, model: str) -> str:
     model = f"a neural network ({model})" if model.startswith(DEFAULT_MODEL) else model
     one = "one kind" if len(kinds) == 1 else f"{len(kinds)} kinds"
     models = f"{_span(total)} changed models of {model}"
-    return f"Simulated: {models} in {one}{each}: {listed(kinds)}.{beside}"
+    apart = [_lower(name) for name in plan.families if averaged and name not in averaged]
+    without = f" The average leaves out {listed(apart)}." if apart else ""
+    return f"Simulated: {models} in {one}{each}: {listed(kinds)}.{without}{beside}"
 
 
 def _span(numbers: pd.Series[int]) -> str:

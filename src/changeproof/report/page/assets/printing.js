@@ -40,6 +40,7 @@ page.afterPrint = () => {
   for (const details of opened) details.open = false;
   for (const table of document.querySelectorAll("main table")) table.style.zoom = "";
   page.redraw();
+  for (const plot of page.drawn.keys()) if (plot.isConnected) Plotly.Plots.resize(plot);
 };
 
 page.startPrinting = () => {
