@@ -29,6 +29,12 @@ EXPECTED = {
         "features_changed_mean",
         "halfway              0.0",
     ],
+    "how-long.md": [
+        "Report: audit/report/index.html",
+        "How long advice lasts (95 % interval)",
+        "simulated futures",
+        "held_so_far_mean",
+    ],
     "quorum.md": ["Report: runs/quorum/report/index.html", "quorum", "kdtree"],
     "ellice.md": ["changeproof.adapters.ellice:ElliCE", "kdtree"],
     "own-counterfactuals.md": [
