@@ -44,6 +44,12 @@ EXPECTED = {
         "pass | advice survives a retrain | robx-robust",
         "closed",
     ],
+    "how-long.md": [
+        "Report: audit/report/index.html",
+        "How long advice lasts (95 % interval)",
+        "simulated futures",
+        "held_so_far_mean",
+    ],
     "quorum.md": ["Report: runs/quorum/report/index.html", "quorum", "kdtree"],
     "ellice.md": ["changeproof.adapters.ellice:ElliCE", "kdtree"],
     "own-counterfactuals.md": [

@@ -25,6 +25,7 @@ from changeproof.report.page.write import render
 from changeproof.report.recourse import MOST_CHANGES, Wording
 from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
+from lasting import CHAIN, lasting
 
 CHROMIUM = shutil.which("chromium")
 REQUIRED = os.environ.get("CHANGEPROOF_REQUIRE_BROWSER") == "1"
@@ -288,6 +289,45 @@ def test_answers_as_published_do_not_pass_for_advice(show: Open, tmp_path: Path)
     card = page.locator(".card[data-method='younger']")
     expect(card).to_contain_text("between categories, which nobody can be told: ")
     assert "Nothing else changes" not in card.inner_text()
+
+
+def test_how_long_advice_lasts_follows_the_choices(
+    show: Open, written: Path, tmp_path: Path
+) -> None:
+    results = lasting(None)
+    table = build_tables(results)["life"].set_index(["family", "method"])
+    page = show(page_of(results, tmp_path), width=420)
+    figure = page.locator("#life-figure")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_selector("#life-figure .main-svg")
+    selects = page.locator("#life select")
+    selects.nth(0).select_option(index=1)
+
+    def drawn() -> list[list[float]]:
+        return page.eval_on_selector(
+            "#life-figure .plot", "plot => plot.data.map(each => [...each.y])"
+        )
+
+    for place, column in enumerate(("held_so_far_mean", "holds_mean")):
+        selects.nth(1).select_option(index=place)
+        for method, curve in zip(results.shown.methods, drawn(), strict=True):
+            expected = table.loc[(CHAIN, method), column].tolist()
+            assert curve == pytest.approx([100, *expected], rel=1e-5)
+    selects.nth(2).select_option(index=2)
+    low, high = (table.loc[(CHAIN, "wachter"), f"holds_{end}"].tolist() for end in ("low", "high"))
+    assert drawn()[0] == pytest.approx([100, *high], rel=1e-5)
+    assert drawn()[1] == pytest.approx([100, *low], rel=1e-5)
+    with page.expect_download() as download:
+        figure.get_by_role("button", name="as CSV").click()
+    lines = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    assert [line["family"] for line in lines] == [CHAIN] * len(table.loc[CHAIN])
+    assert "held through all 4 updates" in figure.locator(".words").inner_text()
+    expect(page.locator("#life table").last).to_contain_text("median life")
+    # The average of a person, too, is over single changes only.
+    page.locator("#person").scroll_into_view_if_needed()
+    expect(page.locator(".card").first).to_contain_text("of 4 changed models")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert "life" not in sections(show(written))
 
 
 def test_rankings_and_survival_follow_the_choices(show: Open, written: Path) -> None:
