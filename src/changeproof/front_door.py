@@ -17,6 +17,7 @@ from changeproof.changes import published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
+from changeproof.datasets.grouping import SMALLEST_GROUP, columns_of
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -51,6 +52,8 @@ def evaluate(
     rows: Sequence[int] | None = None,
     realisable: bool | None = None,
     limit: bool = False,
+    by: Sequence[str] = (),
+    smallest_group: int = SMALLEST_GROUP,
     jobs: int | None = None,
     observer: Observer | None = None,
     publish: bool | None = None,
@@ -91,6 +94,11 @@ def evaluate(
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept.
+    by
+        Columns to group people by, to see who is let down: ``["sex", "age:10"]``, where age:10 are
+        bands of ten years. Of a table, also columns that the model does not see (`drop`).
+    smallest_group
+        The fewest people of a group that is shown.
     jobs, observer
         See `run`.
     publish
@@ -109,7 +117,9 @@ def evaluate(
     >>> results = cp.evaluate("diabetes", LogisticRegression(), ["kdtree", "robx-robust"])
     >>> results.table()
     """
-    known = _as_task(task, data)
+    if isinstance(by, str):
+        raise InputError(f"expected a list of columns to group people by; got {by!r}")
+    known = _as_task(task, data, columns_of(by))
     learner = with_alternatives(
         find_learner(model) if isinstance(model, str) else as_learner(model), grid, replacements
     )
@@ -130,6 +140,8 @@ def evaluate(
         "replacements": None if replacements is None else tuple(replacements),
         "realisable": known.name not in paper_datasets() if realisable is None else realisable,
         "limit": limit,
+        "by": tuple(by),
+        "smallest_group": smallest_group,
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)
@@ -161,13 +173,13 @@ def audit(data: Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> R
     return evaluate(data, model, out=out, **more)
 
 
-def _as_task(given: Task | Table, data: dict[str, Any]) -> Task:
+def _as_task(given: Task | Table, data: dict[str, Any], beside: Sequence[str]) -> Task:
     if isinstance(given, Task):
         task = given
     elif isinstance(given, str) and (not data or given in dataset_names()):
-        task = find_task(given)
+        task = find_task(given, beside)
     elif "target" in data and "favourable" in data:
-        return own_task(given, **data)
+        return own_task(given, **{**data, "beside": [*data.get("beside", ()), *beside]})
     else:
         raise InputError(
             "a table needs target (a column) and favourable (the value of it that people want)"

@@ -10,6 +10,7 @@ import typer
 
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
+from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
@@ -73,6 +74,8 @@ def audit(
             rich_help_panel=ask.RUN,
         ),
     ] = False,
+    by: AuditBy = None,
+    smallest_group: AuditSmallestGroup = None,
     jobs: ask.Jobs = None,
     unpickle: ask.Unpickle = False,
 ) -> None:
@@ -104,6 +107,9 @@ def audit(
     --immutable sex,purpose --only-increase age --range income=0:9000
     --most-changes 3 --out audit-realisable
 
+    changeproof audit --data loans.csv --target approved --favourable yes
+    --drop sex --by sex,age:10 --out audit-groups
+
     changeproof audit --data loans.toml --out audit-described
     """
     from changeproof.commands.failures import failures_told
@@ -124,6 +130,7 @@ def audit(
             "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
             "most_changes": most_changes,
         },
+        split_names(by) or (),
     )
     with ConsoleObserver() as observer, failures_told(out):
         results = run_audit(
@@ -135,6 +142,8 @@ def audit(
             replacements=replacements,
             realisable=realisable,
             limit=limit,
+            by=split_names(by),
+            smallest_group=smallest_group,
             jobs=jobs,
             observer=observer,
             methods=split_names(methods),

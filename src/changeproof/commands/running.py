@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from changeproof.commands.group_options import By, SmallestGroup
 from changeproof.commands.options import RunDirectory, names, split, whole_numbers
 from changeproof.errors import InputError
 
@@ -36,7 +37,7 @@ def run(
         Path | None,
         typer.Option(
             help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
-            "factuals, model, realisable and limit.",
+            "factuals, model, realisable, limit, by and smallest_group.",
             show_default=False,
             metavar="FILE",
         ),
@@ -86,6 +87,8 @@ def run(
             show_default="as the preset or plan says",
         ),
     ] = None,
+    by: By = None,
+    smallest_group: SmallestGroup = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="Worker processes.", show_default="one per core", metavar="N"),
@@ -119,6 +122,8 @@ def run(
         "factuals": factuals,
         "realisable": realisable,
         "limit": limit,
+        "by": split(by),
+        "smallest_group": smallest_group,
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})

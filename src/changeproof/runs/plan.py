@@ -19,6 +19,7 @@ from changeproof import changes, methods
 from changeproof.changes import published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
+from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
 from changeproof.methods import builtin_method_names, published_method_names
@@ -90,6 +91,10 @@ class Plan(BaseModel):
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept, found by a search that knows them.
+    by
+        Columns to group people by, "sex", or bands of numbers, "age:10", to see who is let down.
+    smallest_group
+        The fewest people of a group that is shown.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
     left_out
@@ -109,6 +114,8 @@ class Plan(BaseModel):
     replacements: tuple[str, ...] | None = None
     realisable: bool = False
     limit: bool = False
+    by: tuple[str, ...] = ()
+    smallest_group: int = Field(default=SMALLEST_GROUP, ge=1)
     counterfactuals: dict[str, str] = Field(default_factory=dict)
     left_out: dict[str, str] = Field(default_factory=dict)
 
@@ -134,6 +141,13 @@ class Plan(BaseModel):
     def _each_seed_once(cls, given: tuple[int, ...]) -> tuple[int, ...]:
         _refuse_twice("base seed", given)
         return tuple(sorted(given))
+
+    @field_validator("by")
+    @classmethod
+    def _each_grouping_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        groupings = tuple(Grouping.of(text).text for text in given)
+        _refuse_twice("groups", groupings)
+        return groupings
 
     @model_validator(mode="after")
     def _somebody_answers(self) -> Self:

@@ -16,6 +16,8 @@ from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
 from changeproof.changes.family import Family
 from changeproof.datasets.find import find_task
+from changeproof.datasets.grouping import columns_of
+from changeproof.datasets.groups import groups_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import GivenCounterfactuals
@@ -108,6 +110,9 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
     if learner is None:
         learner = find_learner(plan.model, grid=plan.grid, replacements=plan.replacements)
     tasks = dict(known.tasks) or _tasks(plan, folder)
+    for task in tasks.values():
+        for by in plan.by:
+            groups_of(task, by)
     found: dict[str, Method] = {
         name: known.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
     }
@@ -130,7 +135,8 @@ def _tasks(plan: Plan, folder: Path | None) -> dict[str, Task]:
     tasks: dict[str, Task] = {}
     references: dict[str, str] = {}
     for reference in plan.datasets:
-        task = find_task(located(reference, folder) if "." in reference else reference)
+        where = located(reference, folder) if "." in reference else reference
+        task = find_task(where, columns_of(plan.by))
         if task.name in tasks:
             raise InputError(
                 f"datasets {references[task.name]} and {reference} are both called "

@@ -22,7 +22,7 @@ FILE = "index.html"
 # What ends a script element or a line of JavaScript is written so that it cannot.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 ASSETS = Path(__file__).parent / "assets"
-SECTIONS = ("answer", "robustness", "changes", "rankings", "advice", "person", "run")
+SECTIONS = ("answer", "robustness", "changes", "rankings", "groups", "advice", "person", "run")
 
 
 def write_report(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Path:
