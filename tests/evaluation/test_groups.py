@@ -46,7 +46,7 @@ def test_planted_rates_come_back_and_the_farthest_groups_are_named() -> None:
 
 def test_intervals_cover_what_was_planted() -> None:
     """Also of a small group in which nearly everybody's advice holds."""
-    rates, covered, trials = [0.95, 0.8], np.zeros(3), 200
+    rates, covered, trials = [0.95, 0.8], np.zeros(3), 120
     for trial in range(trials):
         found = by_group([planted([12, 60], rates, trial)], names(2), ADDRESS)
         for place, rate in enumerate(rates):
@@ -59,7 +59,7 @@ def test_intervals_cover_what_was_planted() -> None:
 
 
 def test_groups_that_do_not_differ_are_seldom_said_to() -> None:
-    trials = 120
+    trials = 80
     said = sum(
         by_group([planted([30] * 5, [0.7] * 5, trial)], names(5), ADDRESS)
         .differences["end_to_end_robustness"]
@@ -108,7 +108,9 @@ def test_groups_are_drawn_by_themselves_and_under_the_same_base_models() -> None
 def test_the_order_of_groups_changes_no_number() -> None:
     asked = planted([20, 30, 40], [0.9, 0.5, 0.7], 6)
     forth, back = (by_group([asked], order, ADDRESS) for order in (names(3), names(3)[::-1]))
-    assert forth.differences == back.differences
+    apart = {metric: each for metric, each in forth.differences.items() if each.value > 0}
+    assert list(apart) == ["empirical_robustness", "end_to_end_robustness", "distance"]
+    assert apart == {metric: back.differences[metric] for metric in apart}
     assert {group: forth.shown[group] for group in names(3)} == back.shown
 
 
