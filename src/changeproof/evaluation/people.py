@@ -7,6 +7,7 @@ are drawn again, with replacement, within each base model. Several base models a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -126,6 +127,12 @@ def _of_one(people: People, address: Sequence[str | int]) -> Floats:
     number = len(people.found)
     if number == 0:
         return np.full((len(METRICS), 1 + DRAWS), np.nan)
+    return people.metrics(_counts(number, tuple(address)))
+
+
+@lru_cache(maxsize=16)
+def _counts(number: int, address: tuple[str | int, ...]) -> Floats:
+    """Return how often everybody counts [1 + DRAWS, people]: once, and then as drawn again."""
     shares = np.full(number, 1.0 / number)
     counts = stream("people drawn again", *address).multinomial(number, shares, DRAWS)
-    return people.metrics(np.vstack([np.ones(number), counts]))
+    return np.vstack([np.ones(number), counts])
