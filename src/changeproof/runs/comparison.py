@@ -90,7 +90,7 @@ class RunComparison:
 
     def counts(self) -> Counter[str]:
         """Count the verdicts."""
-        return Counter(line.verdict for line in self.lines)
+        return Counter(line.verdict.value for line in self.lines)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON has it; None is what is undefined."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from changeproof.evaluation.differences import Verdict
-from changeproof.report.group_tables import METRIC_NAMES, with_interval
+from changeproof.report.group_tables import SHORT_NAMES, with_interval
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import UNDEFINED
 from changeproof.report.tables import METRICS
@@ -83,7 +83,7 @@ def _print_lines(console: Console, title: str, lines: Sequence[Line]) -> None:
     families = any(line.family != ALL_FAMILIES for line in lines)
     headings = ["Method", *(["Family"] if families else []), "Metric"]
     for heading in headings:
-        grid.add_column(heading)
+        grid.add_column(heading, overflow="fold")
     for heading in ("Before", "After", "Difference (95 % interval)"):
         grid.add_column(heading, justify="right", no_wrap=True)
     grid.add_column("Verdict")
@@ -92,7 +92,7 @@ def _print_lines(console: Console, title: str, lines: Sequence[Line]) -> None:
         name = method_name(line.method)
         cells = [name if same else f"{name} → {method_name(line.method_after)}"]
         cells += [family_name(line.family)] if families else []
-        cells += [METRIC_NAMES[line.metric], *_numbers(line), line.verdict]
+        cells += [SHORT_NAMES[line.metric], *_numbers(line), line.verdict]
         grid.add_row(*map(escape, cells), style=STYLES.get(line.verdict))
     console.print(grid, "")
 
