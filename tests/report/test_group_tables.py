@@ -47,6 +47,9 @@ def test_a_sentence_claims_no_more_than_the_interval(tables: dict[str, pd.DataFr
         "No clear difference in distance: the interval of its largest difference covers 0."
     )
     assert "nothing to compare" in difference_words([], {})
+    # Where everybody has valid advice, both kinds of robustness are one.
+    robust = [{**rows[1], "metric": f"{kind}_robustness"} for kind in ("empirical", "end_to_end")]
+    assert difference_words(robust, {}).startswith("No clear difference in end-to-end robustness:")
 
 
 def test_what_is_not_shown_is_counted(tables: dict[str, pd.DataFrame]) -> None:

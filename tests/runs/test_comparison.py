@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     audited(
         folder / "other-method",
         methods=["kdtree", "rbr(extra_distance=0.5)"],
-        families=["bootstrap(replicates=4)", "data-deletion"],
+        families=["bootstrap(replicates=4)", "data-deletion(replicates=4)"],
     )
     return folder
 
@@ -123,10 +123,12 @@ def test_other_data_are_not_compared(folder: Path, tmp_path: Path) -> None:
 
 def test_nothing_in_common_is_one_line(folder: Path, tmp_path: Path) -> None:
     audited(tmp_path / "methods", methods=["kdtree"], families=FAMILIES[:1])
-    audited(tmp_path / "families", methods=["rbr"], families=["data-deletion"])
+    audited(tmp_path / "families", methods=["rbr"], families=["data-deletion(replicates=4)"])
     with pytest.raises(InputError, match=r"no method in common: .* with --match OLD=NEW"):
         compare_runs(tmp_path / "methods", tmp_path / "families")
-    with pytest.raises(InputError, match=r"no family in common: .* has data-deletion$"):
+    with pytest.raises(
+        InputError, match=r"no family in common: .* has data-deletion\(replicates=4\)$"
+    ):
         compare_runs(folder / "first", tmp_path / "families")
     shutil.rmtree(tmp_path / "methods" / "pieces")
     with pytest.raises(InputError, match="have no finished answers in common"):
@@ -157,6 +159,18 @@ def test_of_several_versions_of_a_piece_the_last_counts(folder: Path, tmp_path: 
     audited(run, factuals=10)
     table = compare_runs(run, run).table
     assert (table["people_before"] == 10).all()
+
+
+def test_methods_of_one_file_name_are_not_taken_for_each_other(
+    folder: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(folder / "first", tmp_path / "run"))
+    text = (run / "plan.json").read_text().replace('"rbr"', '"rbr", "gone:M(a=1)", "gone:M(a=[1])"')
+    (run / "plan.json").write_text(text)
+    with pytest.raises(
+        InputError, match=r"'gone:M\(a=1\)' and 'gone:M\(a=\[1\]\)' in files of the same"
+    ):
+        compare_runs(run, run)
 
 
 def test_a_damaged_file_is_named(folder: Path, tmp_path: Path) -> None:

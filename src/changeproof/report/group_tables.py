@@ -112,7 +112,7 @@ def difference_words(rows: Sequence[Row], values: Mapping[tuple[str, str], float
     if not rows:
         return "There are no two groups with enough people, so there is nothing to compare."
     said, alike = [], []
-    for row in rows:
+    for row in _different(rows):
         metric = row["metric"]
         if row["low"] <= 0.0:
             alike.append(METRIC_NAMES[metric])
@@ -133,6 +133,14 @@ def difference_words(rows: Sequence[Row], values: Mapping[tuple[str, str], float
         )
         said.append(f"No clear difference in {listed(alike)}: the {verb} 0.")
     return " ".join(said)
+
+
+def _different(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without robustness where end-to-end robustness says the same."""
+    said = ("difference", "low", "high", "highest", "lowest")
+    found = {row["metric"]: [row[name] for name in said] for row in rows}
+    repeated = found.get("empirical_robustness") == found.get("end_to_end_robustness")
+    return [row for row in rows if not repeated or row["metric"] != "empirical_robustness"]
 
 
 def _apart(metric: str, row: Row) -> str:

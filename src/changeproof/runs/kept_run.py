@@ -59,6 +59,12 @@ class KeptRun:
     def answers(self, dataset: str, seed: int, method: str) -> Counterfactuals | None:
         """Return a method's answers to the people of a base model, if they are there."""
         key = (dataset, seed, method)
+        alike = [name for name in self.methods if _stem(method) == _stem(name) and name != method]
+        if alike:
+            raise InputError(
+                f"{self.folder} keeps {method!r} and {alike[0]!r} in files of the same name, which "
+                "cannot be told apart"
+            )
         if key not in self._answers:
             content = self._content(Kind.COUNTERFACTUALS, dataset, seed, method)
             names = self.tasks[dataset].feature_names
@@ -133,3 +139,7 @@ class KeptRun:
         """Return a file relative to the store, up to the checksum."""
         words = path.relative_to(self.folder / PIECES).as_posix()
         return words.rsplit(".", 2)[0]
+
+
+def _stem(method: str) -> str:
+    return Piece(Kind.COUNTERFACTUALS, "", 0, "", method).file_stem
