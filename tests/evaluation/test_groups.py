@@ -76,7 +76,8 @@ def test_small_groups_and_numbers_of_few_people_are_not_shown() -> None:
     found = by_group([asked], names(3), ADDRESS, smallest=10)
     assert list(found.shown) == ["0"]
     assert (found.hidden_groups, found.hidden_people) == (2, 13)
-    assert found.differences == {}
+    assert all(np.isnan(each.value) for each in found.differences.values())
+    assert list(found.differences) == list(METRICS)
     assert list(by_group([asked], names(3), ADDRESS, smallest=4).shown) == names(3)
     # Of thirty people nine have advice that the base model accepts.
     few = asked.people._replace(valid=(np.arange(43) < 9).astype(float))

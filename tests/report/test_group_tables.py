@@ -11,7 +11,7 @@ from rich.console import Console
 
 from changeproof.report.group_tables import difference_words, left_out_words, not_shown
 from changeproof.report.print.write import write_print
-from changeproof.report.terminal.tables import print_tables
+from changeproof.report.terminal.groups import print_groups
 from changeproof.runs.group_tables import DIFFERENCES, GROUPS, LEFT_OUT
 
 
@@ -62,10 +62,11 @@ def test_what_is_not_shown_is_counted(tables: dict[str, pd.DataFrame]) -> None:
 def test_show_prints_the_differences(tables: dict[str, pd.DataFrame]) -> None:
     console = Console(width=100)
     with console.capture() as capture:
-        print_tables(tables, console)
+        print_groups(tables, console)
     lines = [" ".join(line.split()) for line in capture.get().splitlines()]
-    assert "KD-tree age:10 coverage 30 to 39 20 to 29 20.5 (3.2 to 40.0)" in lines
-    assert "KD-tree age:10 valid all alike 0.0 (-3.0 to 3.0)" in lines
+    assert "KD-tree coverage 30 to 39 20 to 29 20.5 (3.2 to 40.0)" in lines
+    assert "KD-tree valid all alike 0.0 (-3.0 to 3.0)" in lines
+    assert "A difference between groups is clear if its interval excludes 0." in lines
     assert lines[-1].startswith("credit by age:10: 2 groups are not shown")
 
 
@@ -74,5 +75,5 @@ def test_groups_are_printed(tables: dict[str, pd.DataFrame], tmp_path: Path) -> 
     kinds = ("tex", "md", "csv")
     assert written == {f"{n}.{kind}" for n in ("groups", "group_differences") for kind in kinds}
     text = (tmp_path / "report" / "tables" / "groups.md").read_text()
-    assert "| credit | KD-tree | age:10 | 20 to 29 | coverage | 75.0 (60.0 to 90.0) | 40 |" in text
+    assert "| credit by age:10 | KD-tree | 20 to 29 | coverage | 75.0 (60.0 to 90.0) | 40 |" in text
     assert "too few people" in text

@@ -12,7 +12,13 @@ import pytest
 from changeproof import InputError, Plan, Results, evaluate
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.page.payload import build_payload
-from changeproof.runs.group_tables import DIFFERENCES, GROUPS, LEFT_OUT, group_tables
+from changeproof.runs.group_tables import (
+    DIFFERENCES,
+    GROUPS,
+    LEFT_OUT,
+    group_tables,
+    read_table,
+)
 from changeproof.runs.tables import read_tables, write_tables
 from changeproof.workflow import run
 from loans import loans
@@ -131,6 +137,15 @@ def test_embedded_data_can_be_asked_later(tmp_path: Path) -> None:
     write_tables(results)
     # Read back from the file, years are text still.
     assert read_tables(tmp_path)["groups"]["group"].map(type).eq(str).all()
+
+
+def test_names_of_groups_are_read_as_they_were_written(tmp_path: Path) -> None:
+    names = ["None", "1", "1.0", "NA", ""]
+    frame = pd.DataFrame({"group": names, "value": [1.0, np.nan, 2.0, 3.0, 4.0]})
+    frame.to_csv(tmp_path / "groups.csv", index=False)
+    again = read_table(tmp_path / "groups.csv")
+    assert again["group"].tolist() == names
+    assert again["value"].isna().tolist() == [False, True, False, False, False]
 
 
 @pytest.mark.parametrize(

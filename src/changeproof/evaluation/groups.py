@@ -49,7 +49,7 @@ class Groups(NamedTuple):
     shown
         By group, every metric; NaN where fewer people than the smallest group stand behind it.
     differences
-        By metric, where at least two groups have it.
+        By metric; undefined (NaN) where fewer than two groups have it.
     hidden_groups, hidden_people
         How many groups are not shown, and how many people are in them.
     """
@@ -100,8 +100,7 @@ def by_group(
         }
         for group in there
     }
-    found = {metric: _largest({g: draws[g][metric] for g in there}) for metric in METRICS}
-    differences = {metric: largest for metric, largest in found.items() if largest is not None}
+    differences = {metric: _largest({g: draws[g][metric] for g in there}) for metric in METRICS}
     return Groups(shown, differences, len(small), sum(sizes[group] for group in small))
 
 
@@ -160,11 +159,11 @@ def around(values: Floats, level: float = LEVEL) -> tuple[float, float]:
     return min(low, float(values[0])), max(high, float(values[0]))
 
 
-def _largest(draws: Mapping[str, Floats]) -> Difference | None:
+def _largest(draws: Mapping[str, Floats]) -> Difference:
     """Return the difference between the two groups that are farthest apart."""
     defined = {group: values for group, values in draws.items() if np.isfinite(values[0])}
     if len(defined) < 2:
-        return None
+        return Difference(np.nan, np.nan, np.nan, "", "")
     highest = max(defined, key=lambda group: float(defined[group][0]))
     # Of equals, another than the highest.
     others = [group for group in defined if group != highest]

@@ -20,6 +20,8 @@ from changeproof.model import Booleans, Floats
 from changeproof.randomness import stream
 
 DRAWS = 2_000
+# Methods and families ask for the same draws, one after the other.
+KEPT = 8
 
 
 class People(NamedTuple):
@@ -127,12 +129,14 @@ def _of_one(people: People, address: Sequence[str | int]) -> Floats:
     number = len(people.found)
     if number == 0:
         return np.full((len(METRICS), 1 + DRAWS), np.nan)
-    return people.metrics(_counts(number, tuple(address)))
+    return people.metrics(_counts(number, *address))
 
 
-@lru_cache(maxsize=16)
-def _counts(number: int, address: tuple[str | int, ...]) -> Floats:
-    """Return how often everybody counts [1 + DRAWS, people]: once, and then as drawn again."""
+@lru_cache(maxsize=KEPT)
+def _counts(number: int, *address: str | int) -> Floats:
+    """Return how often each of so many people counts: once, then as drawn [1 + DRAWS, people]."""
     shares = np.full(number, 1.0 / number)
     counts = stream("people drawn again", *address).multinomial(number, shares, DRAWS)
-    return np.vstack([np.ones(number), counts])
+    every = np.vstack([np.ones(number), counts])
+    every.flags.writeable = False
+    return every

@@ -19,6 +19,7 @@ METRIC_NAMES = {
     "end_to_end_robustness": "end-to-end robustness",
     "distance": "distance",
 }
+ALIKE, TOO_FEW = "all alike", "too few people"
 SHORT_NAMES = {metric: head.on_screen.lower() for metric, (head, _) in METRICS.items()}
 DIFFERENCES_CAPTION = (
     "The largest difference between two groups of people, in points and for distance in typical "
@@ -33,22 +34,29 @@ Tables = Mapping[str, pd.DataFrame]
 Row = Mapping[Any, Any]
 
 
-def difference_table(tables: Tables) -> list[Table]:
-    """Return the largest differences as a table to read; none where nobody asked for groups."""
-    headings = ("Method", "By", "Metric", "Highest", "Lowest")
+def difference_table(tables: Tables, metrics: Mapping[str, str] = METRIC_NAMES) -> list[Table]:
+    """Return the largest differences as a table to read; none where nobody asked for groups.
+
+    Parameters
+    ----------
+    tables
+        The tables of a run.
+    metrics
+        What to call the metrics.
+    """
+    headings = ("Method", "Metric", "Highest", "Lowest")
     return _table(
         tables,
         "group_differences",
         (
-            "The largest difference between groups (clear if its interval excludes 0)",
+            "The largest difference between groups",
             DIFFERENCES_CAPTION,
         ),
         (*(Heading(name, left=True) for name in headings), Heading("Difference (95 % interval)")),
         lambda row: [
             method_name(row["method"]),
-            row["by"],
-            SHORT_NAMES[row["metric"]],
-            *([row["highest"], row["lowest"]] if row["difference"] else ["all alike", ""]),
+            metrics[row["metric"]],
+            *([row["highest"], row["lowest"]] if row["difference"] else [ALIKE, ""]),
             with_interval(row["metric"], row["difference"], row["low"], row["high"]),
         ],
     )
@@ -61,13 +69,12 @@ def group_table(tables: Tables) -> list[Table]:
         "groups",
         ("Who is let down?", GROUPS_CAPTION),
         (
-            *(Heading(name, left=True) for name in ("Method", "By", "Group", "Metric")),
+            *(Heading(name, left=True) for name in ("Method", "Group", "Metric")),
             Heading("Value (95 % interval)"),
             Heading("People"),
         ),
         lambda row: [
             method_name(row["method"]),
-            row["by"],
             row["group"],
             METRIC_NAMES[row["metric"]],
             with_interval(row["metric"], row["value"], row["low"], row["high"]),
@@ -79,20 +86,24 @@ def group_table(tables: Tables) -> list[Table]:
 def _table(
     tables: Tables, name: str, titles: tuple[str, str], headings: tuple[Heading, ...], cells: Any
 ) -> list[Table]:
-    frame = tables.get(name, pd.DataFrame())
-    if frame.empty:
-        return []
     sections: dict[str, list[list[Cell]]] = {}
-    for row in frame.to_dict("records"):
-        sections.setdefault(dataset_name(row["dataset"]), []).append(cells(row))
-    return [Table(name, *titles, headings, list(sections.items()), "Dataset", compact=False)]
+    for row in tables.get(name, pd.DataFrame()).to_dict("records"):
+        if not math.isnan(row.get("difference", 0.0)):
+            sections.setdefault(_where(row), []).append(cells(row))
+    if not sections:
+        return []
+    return [Table(name, *titles, headings, list(sections.items()), "Groups", compact=False)]
+
+
+def _where(row: Row) -> str:
+    return f"{dataset_name(row['dataset'])} by {row['by']}"
 
 
 def left_out_words(tables: Tables) -> list[str]:
     """Say which groups are not shown because they are small, a line each."""
     frame = tables.get("groups_left_out", pd.DataFrame())
     return [
-        f"{dataset_name(row['dataset'])} by {row['by']}: {said}"
+        f"{_where(row)}: {said}"
         for row in frame.to_dict("records")
         if (said := not_shown(int(row["groups"]), int(row["people"]), int(row["smallest_group"])))
     ]
@@ -109,6 +120,7 @@ def not_shown(groups: int, people: int, smallest: int) -> str:
 
 def difference_words(rows: Sequence[Row], values: Mapping[tuple[str, str], float]) -> str:
     """Say how far groups are apart; what may be chance is said to be no clear difference."""
+    rows = [row for row in rows if not math.isnan(row["difference"])]
     if not rows:
         return "There are no two groups with enough people, so there is nothing to compare."
     said, alike = [], []
@@ -155,7 +167,7 @@ def _apart(metric: str, row: Row) -> str:
 def with_interval(metric: str, value: float, low: float, high: float) -> str:
     """Return a value with its interval."""
     if math.isnan(value):
-        return "too few people"
+        return TOO_FEW
     digits = _digits(metric)
     return f"{value:.{digits}f} ({low:z.{digits}f} to {high:z.{digits}f})"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 
@@ -14,8 +15,8 @@ from changeproof.runs.results import Answered, StoredResults
 WHOSE = ["dataset", "method", "by"]
 GROUPS = [*WHOSE, "group", "metric", "value", "low", "high", "people"]
 DIFFERENCES = [*WHOSE, "metric", "difference", "low", "high", "highest", "lowest"]
-# Names of groups are text, whatever they look like: "1", "None".
-AS_WRITTEN = dict.fromkeys(("group", "highest", "lowest"), str)
+# Names of groups are text, whatever they look like: "1", "None", or nothing.
+NAMES = ["group", "highest", "lowest"]
 LEFT_OUT = ["dataset", "by", "smallest_group", "groups", "people"]
 
 
@@ -37,6 +38,15 @@ def group_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "group_differences": pd.DataFrame(differences, columns=DIFFERENCES),
         "groups_left_out": pd.DataFrame(list(left_out), columns=LEFT_OUT),
     }
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a table that a run has written, with the names of groups as they are."""
+    table = pd.read_csv(path)
+    names = [name for name in NAMES if name in table.columns]
+    if names:
+        table[names] = pd.read_csv(path, usecols=names, dtype=str, keep_default_na=False)[names]
+    return table
 
 
 def _measured(results: StoredResults) -> Iterator[tuple[str, str, str, Groups]]:

@@ -16,7 +16,7 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
-from changeproof.runs.group_tables import AS_WRITTEN, group_tables
+from changeproof.runs.group_tables import group_tables, read_table
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -72,8 +72,7 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Return the tables that a run has written."""
-    paths = sorted((folder / FOLDER).glob("*.csv"))
-    return {path.stem: pd.read_csv(path, converters=AS_WRITTEN) for path in paths}
+    return {path.stem: read_table(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
 
 
 def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:

@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from changeproof.report.group_tables import difference_table, left_out_words
 from changeproof.report.tables import screen_tables
 
 
 def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = None) -> None:
     """Print the main tables for reading, not for parsing."""
     console = console if console is not None else Console()
-    for table in [*screen_tables(tables), *difference_table(tables)]:
+    for table in screen_tables(tables):
         grid = titled_grid(table.title)
         for heading in table.headings:
             justify: Literal["left", "right"] = "left" if heading.left else "right"
@@ -30,8 +29,6 @@ def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = N
                 grid.add_row(*(escape(table.on_screen(cell)) for cell in row))
             grid.add_section()
         console.print(grid, "")
-    for line in left_out_words(tables):
-        say(console, line)
 
 
 def print_table(title: str, table: pd.DataFrame, console: Console | None = None) -> None:
