@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ def unkind_tool(table: pd.DataFrame) -> pd.DataFrame:
     told = approved.drop(columns="approved").assign(applicant=refused["applicant"])
     told.loc[::2, kept] = refused.loc[::2, kept]
     return told.rename(columns={"applicant": "id"})
+
+
+def in_groups(results: Results, smallest: int = 3) -> Results:
+    """Return the same run, asked for groups as well."""
+    asked = {"by": ("owner", "purpose"), "smallest_group": smallest}
+    plan = results.plan.model_copy(update=asked)
+    return Results(results.folder, replace(results.run, plan=plan))
 
 
 def advised(out: Path, *, realisable: bool = True, **more: Any) -> Results:

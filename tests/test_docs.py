@@ -68,6 +68,17 @@ EXPECTED = {
         "True True",
         "distance_more",
     ],
+    "who-is-let-down.md": [
+        "The largest difference between groups",
+        "Report: audit/report/index.html",
+        "female",
+    ],
+    "compare-runs.md": [
+        "RBR → RBR",
+        "would exclude 0 by chance, had nothing changed",
+        "Every difference: comparison.csv",
+        "no clear difference",
+    ],
     "own-model.md": [
         "Report: audit/report/index.html",
         "Still holds after the model changes",

@@ -105,6 +105,8 @@ from .networks.training import TrainingRecipe as TrainingRecipe
 from .networks.training import train as train
 from .paper.comparison import compare_with_paper as compare_with_paper
 from .report.recommendation import Recommendation as Recommendation
+from .runs.comparison import RunComparison as RunComparison
+from .runs.comparison import compare_runs as compare_runs
 from .runs.plan import Plan as Plan
 from .runs.runner import Observer as Observer
 from .runs.runner import PieceFailedError as PieceFailedError

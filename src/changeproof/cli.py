@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from changeproof import __version__
-from changeproof.commands import auditing, explaining, extending, gating, reading, running
+from changeproof.commands import (
+    auditing,
+    comparing,
+    explaining,
+    extending,
+    gating,
+    reading,
+    running,
+)
 from changeproof.errors import InputError
 
 app = typer.Typer(
@@ -29,6 +37,7 @@ app.command()(running.status)
 app.command()(reading.report)
 app.command()(reading.show)
 app.command()(reading.compare)
+app.command("compare-runs")(comparing.compare_runs)
 app.command()(gating.gate)
 app.command("list")(extending.list_names)
 app.command()(extending.check)

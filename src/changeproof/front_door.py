@@ -18,6 +18,7 @@ from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
+from changeproof.datasets.grouping import SMALLEST_GROUP, columns_of
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -58,6 +59,8 @@ def evaluate(
     threshold: float | str | None = None,
     successors: Mapping[str, Any] | None = None,
     renew: Any = None,
+    by: Sequence[str] = (),
+    smallest_group: int = SMALLEST_GROUP,
     jobs: int | None = None,
     observer: Observer | None = None,
     publish: bool | None = None,
@@ -111,6 +114,11 @@ def evaluate(
         Today's model is then used as it is, too.
     renew
         The method that renews letters which a successor breaks.
+    by
+        Columns to group people by, to see who is let down: ``["sex", "age:10"]``, where age:10 are
+        bands of ten years. Of a table, also columns that the model does not see (`drop`).
+    smallest_group
+        The fewest people of a group that is shown.
     jobs, observer
         See `run`.
     publish
@@ -129,9 +137,12 @@ def evaluate(
     >>> results = cp.evaluate("diabetes", LogisticRegression(), ["kdtree", "robx-robust"])
     >>> results.table()
     """
+    if isinstance(by, str):
+        raise InputError(f"expected a list of columns to group people by; got {by!r}")
     if over_time and data.get("split") is not None:
         raise InputError("rows are split by a column or over time, not both; leave out one")
-    known = _as_task(task, data).over_time() if over_time else _as_task(task, data)
+    known = _as_task(task, data, columns_of(by))
+    known = known.over_time() if over_time else known
     at = None if threshold is None else str(Threshold.of(threshold))
     varied: dict[str, Any] = {"grid": grid, "replacements": replacements, "threshold": at}
     learner = learner_of(model, [known], successors=bool(successors), **varied)
@@ -160,6 +171,8 @@ def evaluate(
         "realisable": known.name not in paper_datasets() if realisable is None else realisable,
         "limit": limit,
         "over_time": over_time,
+        "by": tuple(by),
+        "smallest_group": smallest_group,
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)
@@ -195,13 +208,13 @@ def audit(data: Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> R
     return evaluate(data, model, out=out, **more)
 
 
-def _as_task(given: Task | Table, data: dict[str, Any]) -> Task:
+def _as_task(given: Task | Table, data: dict[str, Any], beside: Sequence[str]) -> Task:
     if isinstance(given, Task):
         task = given
     elif isinstance(given, str) and (not data or given in dataset_names()):
-        task = find_task(given)
+        task = find_task(given, beside)
     elif "target" in data and "favourable" in data:
-        return own_task(given, **data)
+        return own_task(given, **{**data, "beside": [*data.get("beside", ()), *beside]})
     else:
         raise InputError(
             "a table needs target (a column) and favourable (the value of it that people want)"

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from advised import RULES, advised
+from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.names import method_name
@@ -478,6 +478,42 @@ def test_the_limit_is_drawn_and_methods_are_compared_with_it(show: Open, written
     figure.locator("th").first.wait_for()
     headings = figure.locator("th").all_inner_texts()
     assert {"limit", "price"} <= set(headings)
+
+
+def test_groups_are_drawn_where_a_run_was_asked_for_them(
+    show: Open, written: Path, advised_run: Results, tmp_path: Path
+) -> None:
+    assert "groups" not in sections(show(written))
+    grouped = in_groups(advised_run)
+    tables = build_tables(grouped)
+    path = tmp_path / "index.html"
+    path.write_text(render(build_payload(grouped, tables), build_bulk(grouped)))
+    page = show(path, width=400)
+    chosen = page.locator("#groups select")
+    chosen.nth(1).select_option(label="owner")
+    chosen.nth(2).select_option(label="KD-tree")
+    table = tables["groups"].query("by == 'owner' and method == 'kdtree'")
+    figure = page.locator("#groups-figure")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_selector("#groups-figure .main-svg")
+    draw_everything(page)
+    dots = page.eval_on_selector_all(
+        "#groups-figure .plot", "plots => plots.map(({ data }) => [...data[1].x])"
+    )
+    metrics = list(table["metric"].unique())
+    for metric, values in zip(metrics, dots, strict=True):
+        expected = table.loc[table["metric"] == metric, "value"]
+        assert values == pytest.approx(expected.tolist(), rel=1e-5)
+    with page.expect_download() as got:
+        figure.get_by_role("button", name="CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(got.value.path()).read_text())))
+    assert list(rows[0]) == list(table.columns) and len(rows) == len(table)
+    assert {row["group"] for row in rows} == {"no", "yes"}
+    chosen.nth(1).select_option(label="purpose")
+    said = page.locator("#groups .sentence").inner_text()
+    assert "No clear difference in coverage" in said or "Coverage is highest for" in said
+    assert page.locator("#groups-left-out").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_an_unfinished_run_says_what_is_missing(

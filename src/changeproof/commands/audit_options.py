@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -123,8 +124,13 @@ Families = Annotated[
 ]
 
 
-def data_of(data: Path, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a table with what it means, or the task of a dataset file, which says it itself."""
+def data_of(
+    data: Path, options: dict[str, Any], by: Sequence[str] = ()
+) -> tuple[Any, dict[str, Any]]:
+    """Return a table with what it means, or the task of a dataset file, which says it itself.
+
+    The task of a dataset file also remembers the columns to group people by.
+    """
     if data.suffix != ".toml":
         for name in ("target", "favourable"):
             if not options[name]:
@@ -137,5 +143,6 @@ def data_of(data: Path, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         names = ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in given)
         raise InputError(f"dataset file {data} says itself what {names} would say; leave them out")
     from changeproof.datasets.dataset_file import load_dataset
+    from changeproof.datasets.grouping import columns_of
 
-    return load_dataset(data), {}
+    return load_dataset(data, columns_of(by)), {}

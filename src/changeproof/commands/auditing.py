@@ -11,6 +11,7 @@ import typer
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
 from changeproof.commands import successors as next_to
+from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
@@ -79,6 +80,8 @@ def audit(
             rich_help_panel=ask.RUN,
         ),
     ] = False,
+    by: AuditBy = None,
+    smallest_group: AuditSmallestGroup = None,
     jobs: ask.Jobs = None,
     unpickle: ask.Unpickle = False,
 ) -> None:
@@ -121,6 +124,9 @@ def audit(
     --counterfactuals letters.csv --model pickle:today.pkl --successor pickle:next.pkl
     --renew kdtree --unpickle-and-run-its-code --out audit-successor
 
+    changeproof audit --data loans.csv --target approved --favourable yes
+    --drop sex --by sex,age:10 --out audit-groups
+
     changeproof audit --data loans.toml --out audit-described
     """
     from changeproof.commands.failures import failures_told
@@ -142,6 +148,7 @@ def audit(
             "most_changes": most_changes,
             "time": time,
         },
+        split_names(by) or (),
     )
     with ConsoleObserver() as observer, failures_told(out):
         results = run_audit(
@@ -157,6 +164,8 @@ def audit(
             realisable=realisable,
             limit=limit,
             over_time=over_time or time is not None,
+            by=split_names(by),
+            smallest_group=smallest_group,
             jobs=jobs,
             observer=observer,
             methods=split_names(methods),

@@ -52,11 +52,13 @@ def show(
     changeproof show runs/paper --table family_results
     """
     from changeproof.report.terminal import print_table, print_tables
+    from changeproof.report.terminal.groups import print_groups
     from changeproof.runs.tables import read_finished
 
     _, tables = read_finished(directory)
     if table is None:
         print_tables(tables)
+        print_groups(tables)
     elif table in tables:
         print_table(table, tables[table])
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from changeproof.commands.group_options import By, SmallestGroup
 from changeproof.commands.options import RunDirectory, names, split, whole_numbers
 from changeproof.errors import InputError
 
@@ -40,7 +41,7 @@ def run(
         Path | None,
         typer.Option(
             help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
-            "factuals, model, realisable, limit and over_time.",
+            "factuals, model, realisable, limit, over_time, by and smallest_group.",
             show_default=False,
             metavar="FILE",
         ),
@@ -99,6 +100,8 @@ def run(
             show_default="as the preset or plan says",
         ),
     ] = None,
+    by: By = None,
+    smallest_group: SmallestGroup = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="Worker processes.", show_default="one per core", metavar="N"),
@@ -133,6 +136,8 @@ def run(
         "realisable": realisable,
         "limit": limit,
         "over_time": over_time,
+        "by": split(by),
+        "smallest_group": smallest_group,
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})

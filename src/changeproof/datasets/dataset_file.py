@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,9 +45,18 @@ class DatasetFile(BaseModel):
         return validated(cls, read_toml(path, "dataset file"), f"dataset file {path}")
 
 
-def load_dataset(path: str | Path) -> Task:
+def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
     """Make a task of a dataset file.
 
+    Parameters
+    ----------
+    path
+        The dataset file.
+    beside
+        Columns to remember beside the features, as well as those that it names itself.
+
+    Examples
+    --------
     >>> load_dataset("loans.toml")
     Task('loans', 600 rows, 6 features)
     """
@@ -54,12 +64,13 @@ def load_dataset(path: str | Path) -> Task:
     given = DatasetFile.read(path)
     try:
         name = default_name(path) if given.name is None else checked_name(given.name)
-        others = given.model_dump(exclude={"data", "name", "id", "features"})
+        others = given.model_dump(exclude={"data", "name", "id", "features", "beside"})
         return own_task(
             path.parent / given.data,
             name=name,
             id_column=given.id,
             actions=given.features,
+            beside=[*given.beside, *beside],
             **others,
         )
     except InputError as error:

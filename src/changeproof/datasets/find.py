@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 FILE_ENDINGS = (".toml", ".task.parquet")
 
 
-def find_task(reference: str) -> Task:
+def find_task(reference: str, beside: Sequence[str] = ()) -> Task:
     """Return the task that a reference means.
 
     Parameters
@@ -23,6 +24,8 @@ def find_task(reference: str) -> Task:
     reference
         The name of an embedded dataset, the path of a dataset file (.toml), or the path of a
         task that a run has kept (.task.parquet).
+    beside
+        Columns of a dataset file's table to remember as well, features or not.
     """
     if reference in dataset_names():
         return load_task(reference)
@@ -34,7 +37,7 @@ def find_task(reference: str) -> Task:
     if reference.endswith(".toml"):
         from changeproof.datasets.dataset_file import load_dataset
 
-        return load_dataset(reference)
+        return load_dataset(reference, beside)
     from changeproof.datasets.kept import task_from_bytes
 
     try:

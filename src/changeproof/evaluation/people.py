@@ -88,9 +88,15 @@ def estimates(groups: Sequence[People], address: Sequence[str | int]) -> dict[st
     }
 
 
-def drawn(groups: Sequence[People], address: Sequence[str | int]) -> Mapping[str, Floats]:
-    """Return every metric as it is and, behind that, in each draw [1 + DRAWS]."""
-    each = np.array([_of_one(people, (*address, i)) for i, people in enumerate(groups)])
+def drawn(
+    groups: Sequence[People], address: Sequence[str | int], whose: Sequence[str | int] = ()
+) -> Mapping[str, Floats]:
+    """Return every metric as it is and, behind that, in each draw [1 + DRAWS].
+
+    `whose` is part of the address of the people, but not of the base models: people of different
+    groups are drawn by themselves, under the same base models.
+    """
+    each = np.array([_of_one(people, (*address, *whose, i)) for i, people in enumerate(groups)])
     again = each[0, :, 1:]
     if len(each) > 1:
         generator = stream("base models drawn again", *address)
@@ -108,12 +114,12 @@ def _mean_of_defined(values: Floats, axis: int) -> Floats:
         return np.asarray(total / defined.sum(axis=axis))
 
 
-def interval(values: Floats) -> tuple[float, float]:
+def interval(values: Floats, level: float = LEVEL) -> tuple[float, float]:
     """Return the interval of drawn values; NaN where none is defined."""
     there = values[np.isfinite(values)]
     if not len(there):
         return np.nan, np.nan
-    tail = (1.0 - LEVEL) / 2.0
+    tail = (1.0 - level) / 2.0
     low, high = np.quantile(there, [tail, 1.0 - tail])
     return float(low), float(high)
 

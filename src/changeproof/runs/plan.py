@@ -19,6 +19,7 @@ from changeproof import changes, methods
 from changeproof.changes import beyond_family_names, published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
+from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, validated
 from changeproof.methods import builtin_method_names, published_method_names
@@ -93,6 +94,10 @@ class Plan(BaseModel):
     over_time
         Whether base models know what was known at a time, and later rows are the update pool, in
         the order of time: see `Task.over_time`. Every dataset needs a column with times.
+    by
+        Columns to group people by, "sex", or bands of numbers, "age:10", to see who is let down.
+    smallest_group
+        The fewest people of a group that is shown.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
     threshold
@@ -121,6 +126,8 @@ class Plan(BaseModel):
     realisable: bool = False
     limit: bool = False
     over_time: bool = False
+    by: tuple[str, ...] = ()
+    smallest_group: int = Field(default=SMALLEST_GROUP, ge=1)
     counterfactuals: dict[str, str] = Field(default_factory=dict)
     threshold: str | None = None
     successors: dict[str, str] = Field(default_factory=dict)
@@ -149,6 +156,13 @@ class Plan(BaseModel):
     def _each_seed_once(cls, given: tuple[int, ...]) -> tuple[int, ...]:
         _refuse_twice("base seed", given)
         return tuple(sorted(given))
+
+    @field_validator("by")
+    @classmethod
+    def _each_grouping_once(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        groupings = tuple(Grouping.of(text).text for text in given)
+        _refuse_twice("groups", groupings)
+        return groupings
 
     @field_validator("threshold")
     @classmethod

@@ -17,6 +17,8 @@ from changeproof.adapters.tables import read_counterfactuals
 from changeproof.changes.family import Family
 from changeproof.changes.successor import SUCCESSOR, Successors
 from changeproof.datasets.find import find_task
+from changeproof.datasets.grouping import columns_of
+from changeproof.datasets.groups import groups_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import GivenCounterfactuals
@@ -136,6 +138,9 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
         # Of a task that a directory has kept so, nothing changes.
         tasks = {name: task.over_time() for name, task in tasks.items()}
     every = list(tasks.values())
+    for task in every:
+        for by in plan.by:
+            groups_of(task, by)
     learner = known.learner
     if learner is None:
         learner = learner_of(
@@ -179,7 +184,8 @@ def _tasks(plan: Plan, folder: Path | None) -> dict[str, Task]:
     tasks: dict[str, Task] = {}
     references: dict[str, str] = {}
     for reference in plan.datasets:
-        task = find_task(located(reference, folder) if "." in reference else reference)
+        where = located(reference, folder) if "." in reference else reference
+        task = find_task(where, columns_of(plan.by))
         if task.name in tasks:
             raise InputError(
                 f"datasets {references[task.name]} and {reference} are both called "

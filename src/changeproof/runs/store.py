@@ -61,7 +61,7 @@ class Store:
         for piece in pieces:
             if (path := self.path(piece)) is None:
                 inventory.missing.append(piece)
-            elif _is_whole(path):
+            elif is_whole(path):
                 inventory.done.append(piece)
             else:
                 inventory.damaged[piece] = path
@@ -98,7 +98,8 @@ class Store:
         return self._listed[folder]
 
 
-def _is_whole(path: Path) -> bool:
+def is_whole(path: Path) -> bool:
+    """Say whether a file holds the bytes that its name promises."""
     return path.suffixes[-2] == f".{_checksum(path.read_bytes())}"
 
 

@@ -16,6 +16,7 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
+from changeproof.runs.group_tables import group_tables, read_table
 from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
@@ -59,6 +60,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         **life_tables(results),
         **people_tables(results),
         **letter_tables(results),
+        **group_tables(results),
         "diagnostics": _diagnostics(results),
         "tuning": _tuning(results),
         "timings": results.timings,
@@ -76,7 +78,7 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Return the tables that a run has written."""
-    return {path.stem: pd.read_csv(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
+    return {path.stem: read_table(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
 
 
 def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:

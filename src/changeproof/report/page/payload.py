@@ -11,6 +11,7 @@ from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report import names, words
 from changeproof.report.page.advice import advice
+from changeproof.report.page.groups import groups
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.letters import letters
 from changeproof.report.page.life import about_sequences, life, over_all
@@ -65,6 +66,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         },
         "magnitudes": magnitudes(tables["change_magnitude"], tables["variants"]),
         "guarantees": guarantees(tables, plan, results),
+        "groups": groups(tables, plan),
         "advice": advice(tables, plan),
         "rankings": rankings(tables["family_results"], plan),
         "recourse": templates(),

@@ -47,7 +47,8 @@ def provenance(results: StoredResults) -> dict[str, Any]:
 
 def plan_toml(plan: Plan) -> str:
     """Return the plan as a file that `changeproof run --plan` reads."""
-    values = plan.model_dump(mode="json", exclude_none=True, exclude={"left_out"})
+    unasked = set() if plan.by else {"by", "smallest_group"}
+    values = plan.model_dump(mode="json", exclude_none=True, exclude={"left_out", *unasked})
     return tomli_w.dumps({key: value for key, value in values.items() if value != {}})
 
 

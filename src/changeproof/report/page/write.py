@@ -31,6 +31,7 @@ SECTIONS = (
     "life",
     "changes",
     "rankings",
+    "groups",
     "advice",
     "person",
     "run",

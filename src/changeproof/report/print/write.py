@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from changeproof.files import write_whole
 from changeproof.report import figures
+from changeproof.report.group_tables import difference_table, group_table
 from changeproof.report.names import in_order
 from changeproof.report.print.formats import as_csv, as_latex, as_markdown
 from changeproof.report.tables import print_tables
@@ -53,7 +54,8 @@ def _files(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[Path, bytes]]:
     for name, figure in _figures(tables):
         for kind in figures.FORMATS:
             yield FIGURES / f"{name}.{kind}", figures.encoded(figure, kind)
-    for table in print_tables(tables):
+    read = [*print_tables(tables), *group_table(tables), *difference_table(tables)]
+    for table in read:
         for kind, text in WRITERS.items():
             yield TABLES / f"{table.name}.{kind}", text(table).encode()
 

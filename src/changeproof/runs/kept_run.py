@@ -1,0 +1,145 @@
+"""A run as its directory keeps it, read by name.
+
+Nothing is imported of what made it: methods, families and models may be gone, or be others by now,
+and the run may have been made by another version of changeproof.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from changeproof.datasets.find import find_task
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.methods.answers import Counterfactuals
+from changeproof.model import Booleans
+from changeproof.runs.content import arrays_from_bytes, models_from_bytes, table_from_bytes
+from changeproof.runs.directory import read_plan
+from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.store import PIECES, is_whole
+from changeproof.runs.timings import piece_efforts
+
+CHANGE = ["level", "replicate"]
+
+
+class KeptRun:
+    """The answers and what became of them, as far as they are finished.
+
+    Parameters
+    ----------
+    folder
+        The run directory.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.plan = read_plan(self.folder)
+        self._answers: dict[tuple[str, int, str], Counterfactuals | None] = {}
+        self._changes: dict[tuple[str, int, str], pd.DataFrame | None] = {}
+        self._survived: dict[tuple[str, int, str, str], Booleans | None] = {}
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, and counterfactuals from elsewhere."""
+        return (*self.plan.methods, *self.plan.counterfactuals)
+
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        """The tasks by name."""
+        found = {}
+        for reference in self.plan.datasets:
+            inside = self.folder / reference
+            task = find_task(str(inside) if inside.exists() else reference)
+            found[task.name] = task
+        return found
+
+    def answers(self, dataset: str, seed: int, method: str) -> Counterfactuals | None:
+        """Return a method's answers to the people of a base model, if they are there."""
+        key = (dataset, seed, method)
+        alike = [name for name in self.methods if _stem(method) == _stem(name) and name != method]
+        if alike:
+            raise InputError(
+                f"{self.folder} keeps {method!r} and {alike[0]!r} in files of the same name, which "
+                "cannot be told apart"
+            )
+        if key not in self._answers:
+            content = self._content(Kind.COUNTERFACTUALS, dataset, seed, method)
+            names = self.tasks[dataset].feature_names
+            self._answers[key] = (
+                None
+                if content is None
+                else Counterfactuals.from_frame(table_from_bytes(content), names)
+            )
+        return self._answers[key]
+
+    def changes(self, dataset: str, seed: int, family: str) -> pd.DataFrame | None:
+        """Return level and replicate of a family's changed models as text, if they are there."""
+        key = (dataset, seed, family)
+        if key not in self._changes:
+            content = self._content(Kind.BANK, dataset, seed, "", family)
+            self._changes[key] = (
+                None
+                if content is None
+                else pd.DataFrame(models_from_bytes(content).record["table"])[CHANGE].astype(str)
+            )
+        return self._changes[key]
+
+    def survived(self, dataset: str, seed: int, method: str, family: str) -> Booleans | None:
+        """Return which answers hold under which changed models, if that is there and fits."""
+        key = (dataset, seed, method, family)
+        if key not in self._survived:
+            self._survived[key] = self._fitting(*key)
+        return self._survived[key]
+
+    def _fitting(self, dataset: str, seed: int, method: str, family: str) -> Booleans | None:
+        answers = self.answers(dataset, seed, method)
+        changes = self.changes(dataset, seed, family)
+        content = self._content(Kind.SURVIVAL, dataset, seed, method, family)
+        if answers is None or changes is None or content is None:
+            return None
+        arrays = arrays_from_bytes(content)
+        fits = arrays["survived"].shape == (len(answers), len(changes))
+        return arrays["survived"] if fits and (arrays["row_id"] == answers.row_ids).all() else None
+
+    def _content(
+        self, kind: Kind, dataset: str, seed: int, method: str = "", family: str = ""
+    ) -> bytes | None:
+        """Return the bytes of a piece, the one computed last where there are several."""
+        stem = Piece(kind, dataset, seed, "", method, family).file_stem.removesuffix(".")
+        candidates = self._files.get(stem, [])
+        if not candidates:
+            return None
+        path = max(candidates, key=lambda path: (self._computed(path), path.stat().st_mtime))
+        if not is_whole(path):
+            raise InputError(
+                f"damaged file {path}; compute it again: changeproof run --out {self.folder}"
+            )
+        return path.read_bytes()
+
+    @cached_property
+    def _files(self) -> dict[str, list[Path]]:
+        """The files of the store by what they hold, without fingerprint and checksum."""
+        found: dict[str, list[Path]] = {}
+        for path in sorted((self.folder / PIECES).glob("*/*/*.*.*.*")):
+            found.setdefault(self._stem(path).rpartition(".")[0], []).append(path)
+        return found
+
+    @cached_property
+    def _log(self) -> dict[str, int]:
+        return {stem: place for place, stem in enumerate(piece_efforts(self.folder))}
+
+    def _computed(self, path: Path) -> int:
+        """Return when a piece was computed, as a place in the log; -1 if nothing says so."""
+        return self._log.get(self._stem(path), -1)
+
+    def _stem(self, path: Path) -> str:
+        """Return a file relative to the store, up to the checksum."""
+        words = path.relative_to(self.folder / PIECES).as_posix()
+        return words.rsplit(".", 2)[0]
+
+
+def _stem(method: str) -> str:
+    return Piece(Kind.COUNTERFACTUALS, "", 0, "", method).file_stem

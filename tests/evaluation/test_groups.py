@@ -1,0 +1,129 @@
+"""Groups: planted rates come back, intervals cover, and small groups are not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from changeproof.evaluation.groups import Asked, by_group, unseen
+from changeproof.evaluation.metrics import METRICS
+from changeproof.evaluation.people import DRAWS, People, drawn
+
+ADDRESS = ("groups", "test", "c")
+
+
+def planted(sizes: Sequence[int], rates: Sequence[float], seed: int) -> Asked:
+    """Return people of groups "0", "1", … for whom advice holds everywhere at planted rates."""
+    generator = np.random.default_rng(seed)
+    groups = np.repeat([str(place) for place in range(len(sizes))], sizes).astype(object)
+    number = len(groups)
+    held = (generator.random(number) < np.repeat(rates, sizes)).astype(float)
+    people = People(np.ones(number), np.ones(number), held, generator.random(number))
+    return Asked(np.arange(number), groups, people)
+
+
+def names(number: int) -> list[str]:
+    return [str(place) for place in range(number)]
+
+
+def test_planted_rates_come_back_and_the_farthest_groups_are_named() -> None:
+    asked = planted([400, 300, 300], [0.9, 0.5, 0.8], 1)
+    found = by_group([asked], names(3), ADDRESS)
+    rates = {group: found.shown[group]["end_to_end_robustness"] for group in names(3)}
+    for group, rate in zip(names(3), [90.0, 50.0, 80.0], strict=True):
+        own = asked.people.held[asked.groups == group]
+        assert rates[group].value == pytest.approx(100 * own.mean())
+        assert rates[group].low < rate < rates[group].high
+    assert [each.people for each in rates.values()] == [400, 300, 300]
+    largest = found.differences["end_to_end_robustness"]
+    assert (largest.highest, largest.lowest) == ("0", "1")
+    assert largest.value == pytest.approx(rates["0"].value - rates["1"].value)
+    assert 0 < largest.low < 40 < largest.high
+    assert list(found.shown["0"]) == list(METRICS)
+
+
+def test_intervals_cover_what_was_planted() -> None:
+    """Also of a small group in which nearly everybody's advice holds."""
+    rates, covered, trials = [0.95, 0.8], np.zeros(3), 120
+    for trial in range(trials):
+        found = by_group([planted([12, 60], rates, trial)], names(2), ADDRESS)
+        for place, rate in enumerate(rates):
+            each = found.shown[str(place)]["end_to_end_robustness"]
+            covered[place] += each.low <= 100 * rate <= each.high
+        largest = found.differences["end_to_end_robustness"]
+        sign = 1.0 if largest.highest == "0" else -1.0
+        covered[2] += largest.low <= sign * 15.0 <= largest.high
+    assert (covered / trials >= 0.91).all(), covered / trials
+
+
+def test_groups_that_do_not_differ_are_seldom_said_to() -> None:
+    trials = 80
+    said = sum(
+        by_group([planted([30] * 5, [0.7] * 5, trial)], names(5), ADDRESS)
+        .differences["end_to_end_robustness"]
+        .low
+        > 0.0
+        for trial in range(trials)
+    )
+    # Without allowing for the choice of the farthest two of five, about a quarter would be.
+    assert said / trials <= 0.08
+
+
+def test_small_groups_and_numbers_of_few_people_are_not_shown() -> None:
+    asked = planted([30, 9, 4], [0.5, 0.5, 0.5], 2)
+    found = by_group([asked], names(3), ADDRESS, smallest=10)
+    assert list(found.shown) == ["0"]
+    assert (found.hidden_groups, found.hidden_people) == (2, 13)
+    assert all(np.isnan(each.value) for each in found.differences.values())
+    assert list(found.differences) == list(METRICS)
+    assert list(by_group([asked], names(3), ADDRESS, smallest=4).shown) == names(3)
+    # Of thirty people nine have advice that the base model accepts.
+    few = asked.people._replace(valid=(np.arange(43) < 9).astype(float))
+    shown = by_group([asked._replace(people=few)], names(3), ADDRESS).shown["0"]
+    assert np.isnan(shown["distance"].value) and np.isnan(shown["empirical_robustness"].low)
+    assert shown["base_validity"].value == pytest.approx(30.0)
+    assert shown["distance"].people == 9 and shown["coverage"].people == 30
+
+
+def test_people_of_several_base_models_count_once() -> None:
+    asked = planted([12, 8], [0.5, 0.5], 3)
+    found = by_group([asked, asked], names(2), ADDRESS)
+    assert found.shown["0"]["coverage"].people == 12
+    assert found.hidden_people == 8
+
+
+def test_groups_are_drawn_by_themselves_and_under_the_same_base_models() -> None:
+    one = planted([40], [0.5], 4).people
+    alone = [drawn([one], ADDRESS, (group,))["coverage"] for group in ("a", "b")]
+    held = [drawn([one], ADDRESS, (group,))["end_to_end_robustness"] for group in ("a", "b")]
+    assert (alone[0] == alone[1]).all() and (held[0][1:] != held[1][1:]).any()
+    # Where base models are all that differs, differences between groups have no spread.
+    flat = [People(*(np.full(40, value) for value in (1, 1, share, 1))) for share in (0.2, 0.8)]
+    apart = [drawn(flat, ADDRESS, (group,))["end_to_end_robustness"] for group in ("a", "b")]
+    assert apart[0].std() > 1
+    np.testing.assert_allclose(apart[0], apart[1])
+
+
+def test_the_order_of_groups_changes_no_number() -> None:
+    asked = planted([20, 30, 40], [0.9, 0.5, 0.7], 6)
+    forth, back = (by_group([asked], order, ADDRESS) for order in (names(3), names(3)[::-1]))
+    apart = {metric: each for metric, each in forth.differences.items() if each.value > 0}
+    assert list(apart) == ["empirical_robustness", "end_to_end_robustness", "distance"]
+    assert apart == {metric: back.differences[metric] for metric in apart}
+    assert {group: forth.shown[group] for group in names(3)} == back.shown
+
+
+def test_what_everybody_has_is_not_certain() -> None:
+    everybody = np.full(1 + DRAWS, 100.0)
+    again = unseen(everybody, 12, ADDRESS)
+    assert again[0] == 100.0 and (again[1:] < 100.0).all()
+    # Twelve of twelve: a share of 0.025 ** (1 / 13) is just possible.
+    assert np.quantile(again[1:], 0.025) == pytest.approx(100 * 0.025 ** (1 / 13), abs=2)
+    assert np.quantile(unseen(0 * everybody, 12, ADDRESS), 0.975) == pytest.approx(24.7, abs=2)
+    some = np.append(everybody, 99.0)
+    assert unseen(some, 12, ADDRESS) is some
+    found = by_group([planted([12, 30], [1.0, 1.0], 7)], names(2), ADDRESS)
+    assert found.shown["0"]["coverage"].high == 100.0
+    assert found.differences["coverage"].low < 0 < found.differences["coverage"].high
