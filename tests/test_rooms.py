@@ -86,6 +86,12 @@ def test_methods_and_families_can_be_imported_by_the_name_of_their_class() -> No
         assert getattr(changeproof, cls.__name__) is cls
 
 
+def test_families_that_are_sequences_are_listed_as_such() -> None:
+    listed = changeproof.changes.sequence_family_names()
+    families = map(changeproof.get_family, changeproof.builtin_family_names())
+    assert tuple(family.name for family in families if family.sequence) == listed
+
+
 def test_everything_exported_can_be_imported() -> None:
     for name in changeproof.__all__:
         assert getattr(changeproof, name) is not None

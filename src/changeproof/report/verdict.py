@@ -102,7 +102,7 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
         words = ", ".join((*state, *place, found.sentence))
         findings.append(found._replace(sentence=words[0].upper() + words[1:]))
-    averaged = getattr(results.run, "averaged", plan.families)
+    averaged = results.run.averaged
     simulated = _simulated(plan, tables["variants"], results.run.learner.name, averaged)
     return Verdict(findings, simulated, _not_simulated(plan))
 

@@ -14,6 +14,7 @@ import pandas as pd
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.differences import Verdict, changes
 from changeproof.evaluation.uncertainty import LEVEL
+from changeproof.references import parsed
 from changeproof.runs.kept_run import KeptRun
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.runs.same_people import finished_seeds, same_rows, sides
@@ -261,11 +262,14 @@ def _lines(
                 f"{family} on {dataset}: {len(known)} changes are in both runs; {alone[0]} of the "
                 f"first and {alone[1]} of the second are left out."
             )
-    # One family alone is all of them.
+    # One family alone is all of them; updates in sequence are told apart from single changes.
     under = common if len(common) > 1 else {}
+    single = {
+        n: known for n, known in common.items() if parsed(n)[0] not in sequence_family_names()
+    }
     names = [run.tasks[dataset].feature_names for run in runs]
     for family in (ALL_FAMILIES, *under) if common else ():
-        chosen = common if family == ALL_FAMILIES else {family: common[family]}
+        chosen = (single or common) if family == ALL_FAMILIES else {family: common[family]}
         before, after = one.measured(chosen), other.measured(chosen)
         found = changes(before, after, ("compare runs", dataset), paired=paired)
         for metric, change in found.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from changeproof.datasets.groups import groups_of
@@ -65,7 +66,9 @@ def _measured(results: StoredResults) -> Iterator[tuple[str, str, str, Groups]]:
 
 def _asked(results: StoredResults, key: Answered, group_of: pd.Series[str]) -> Asked:
     answers = results.counterfactuals(*key)
-    families = results.variants(key.dataset, key.base_seed)["family"].tolist()
-    people = People.of(results.task(key.dataset), answers, results.survived(*key), families)
+    family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
+    judged = np.isin(family_of, results.run.averaged)
+    survived = results.survived(*key)[:, judged]
+    people = People.of(results.task(key.dataset), answers, survived, family_of[judged].tolist())
     groups = group_of.loc[answers.row_ids.tolist()].to_numpy(dtype=object)
     return Asked(answers.row_ids, groups, people)

@@ -1,7 +1,6 @@
 "use strict";
 
 // Who is let down: every metric by group of people, where a run was asked for groups.
-if (page.data.groups === null) document.getElementById("groups").remove();
 
 page.METRICS = { coverage: "Coverage (%)", base_validity: "Base validity (%)",
   empirical_robustness: "Empirical robustness (%)",
