@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from changeproof.changes import sequence_family_names
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.differences import Verdict, changes
 from changeproof.evaluation.uncertainty import LEVEL
@@ -264,9 +265,7 @@ def _lines(
             )
     # One family alone is all of them; updates in sequence are told apart from single changes.
     under = common if len(common) > 1 else {}
-    single = {
-        n: known for n, known in common.items() if parsed(n)[0] not in sequence_family_names()
-    }
+    single = {name: common[name] for name in common if not _is_sequence(name)}
     names = [run.tasks[dataset].feature_names for run in runs]
     for family in (ALL_FAMILIES, *under) if common else ():
         chosen = (single or common) if family == ALL_FAMILIES else {family: common[family]}
@@ -279,6 +278,10 @@ def _lines(
                 where = (dataset, *methods, family, metric)
                 numbers = (one.number, other.number)
                 yield Line(*where, *change[:5], change.verdict, paired, *numbers)
+
+
+def _is_sequence(family: str) -> bool:
+    return parsed(family)[0] in sequence_family_names()
 
 
 def _alone(run: KeptRun, other: KeptRun, methods: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
