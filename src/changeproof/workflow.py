@@ -48,7 +48,8 @@ class Results(StoredResults):
         ----------
         name
             For instance "family_results", "intervals", "seed_results", "variants", "tuning"; or
-            "limit" and "price", if the plan asks for the limit.
+            "limit" and "price", if the plan asks for the limit; or "life" and "life_summary", if
+            it has sequences of updates.
         """
         tables = self.tables()
         if name not in tables:

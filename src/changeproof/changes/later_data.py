@@ -15,7 +15,7 @@ from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
 
 Window = Literal["growing", "rolling"]
-# Above those of the paper's families; see PROTOCOL.md.
+# Above the seeds of the paper's families.
 SEEDS = 290_000
 
 

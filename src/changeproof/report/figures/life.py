@@ -23,7 +23,7 @@ MEASURE = (
     "through every update so far. Bars at the end: 95 % intervals."
 )
 # Bars of intervals stand side by side behind the last update.
-BESIDE = 0.16
+BESIDE = 0.2
 
 
 @for_print
@@ -83,6 +83,6 @@ def _draw_panel(axes: Axes, life: pd.DataFrame, marks: dict[str, Mark]) -> None:
         axes.plot([end] * 2, [low, high], color=mark.colour, linewidth=0.7, zorder=3)
         small = Mark(mark.colour, mark.shape, mark.filled, 3.0)
         small.draw(axes, end, held[-1])
-    axes.set_xlim(0, last + BESIDE * (defined["method"].nunique() + 2) * last / 12)
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 3, 5, 10]))
+    axes.set_xlim(0, last + BESIDE * (defined["method"].nunique() + 3) * last / 12)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 5, 10]))
     axes.grid(color="#EEEEEE")
