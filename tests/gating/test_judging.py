@@ -151,6 +151,15 @@ def test_differences_between_groups(tmp_path: Path) -> None:
     assert found == [PASS, FAIL, NOT_DECIDED, PASS, FAIL]
     with pytest.raises(InputError, match="grouped by 'age'; expected one of: sex"):
         answers(folder, rule | {"by": "age"})
+    # Where groups are too small there are no differences; that they were asked for is known.
+    left_out = pd.DataFrame({"dataset": ["loans"], "by": ["town"], "groups": [9]})
+    more = {"group_differences": DIFFERENCES, "groups_left_out": left_out}
+    small = write_gated(tmp_path / "small", [], more)
+    (outcome,) = cp.gate(small, [rule | {"by": "town"}]).outcomes
+    assert outcome.answer is NOT_DECIDED
+    assert outcome.decisive.reason == "there are no two groups that are large enough to compare"
+    none = write_gated(tmp_path / "none", [], more | {"group_differences": DIFFERENCES[:0]})
+    assert answers(none, rule | {"by": "town"}) == [NOT_DECIDED]
     without = write_gated(tmp_path / "other", rows_of("coverage", kdtree=SURE))
     with pytest.raises(InputError, match=r"rule 1: in .*people were not grouped; run it with --by"):
         answers(without, rule)

@@ -57,7 +57,7 @@ class Source(NamedTuple):
 def source_of(rule: Rule) -> Source:
     """Return where the numbers of a rule are."""
     if rule.by is not None:
-        why = "it is undefined: there are no two groups to compare"
+        why = "there are no two groups that are large enough to compare"
         missing = "people were not grouped; run it with --by"
         ends = ("difference", "low", "high")
         return Source("group_differences", ends, missing, why, families=False)
@@ -95,14 +95,17 @@ class Numbers:
         methods = self._chosen(where, "method", named, self.methods)
         datasets = self._chosen(where, "dataset", rule.dataset, self.datasets)
         source = source_of(rule)
-        table = self._tables.get(source.table, pd.DataFrame())
-        if table.empty:
+        table = self._tables.get(source.table)
+        if table is None or (table.empty and rule.by is None):
             raise InputError(f"{where}: in {self.folder}, {source.missing}")
-        table = _about(rule, where, table)
+        table = self._about(rule, where, table)
         families = self._families(rule, where, table) if source.families else ("",)
         rows = {_key(row, source): row for row in table.to_dict("records")}
         numbers = []
         for method, dataset, family in product(methods, datasets, families):
+            if (dataset, method, family) not in rows and rule.by is not None:
+                numbers.append(Number(dataset, method, family, math.nan, why=source.why))
+                continue
             if (dataset, method, family) not in rows:
                 asked = f"{method} on {dataset}" + (f" under {family}" if family else "")
                 raise InputError(
@@ -118,6 +121,19 @@ class Numbers:
         if rule.family in (None, ALL):
             return known if rule.metric in LIFE else (ALL_FAMILIES,)
         return self._chosen(where, "family", None if rule.family == EACH else rule.family, known)
+
+    def _about(self, rule: Rule, where: str, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows about the metric of a rule and, for differences, about its groups."""
+        if rule.by is not None:
+            columns = [each["by"] for each in self._tables.values() if "by" in each]
+            known = list(dict.fromkeys(str(name) for column in columns for name in column))
+            if rule.by not in known:
+                raise InputError(
+                    f"{where}: people were not grouped by {rule.by!r}; expected one of: "
+                    f"{', '.join(known)}"
+                )
+            table = table[table["by"].astype(str) == rule.by]
+        return table[table["metric"] == rule.metric] if "metric" in table else table
 
     def _chosen(
         self, where: str, what: str, given: str | Sequence[str] | None, known: Sequence[str]
@@ -136,19 +152,6 @@ class Numbers:
                     f"{', '.join(known)}"
                 )
         return names
-
-
-def _about(rule: Rule, where: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows about the metric of a rule and, for differences, about its groups."""
-    if rule.by is not None:
-        known = [str(name) for name in table["by"].drop_duplicates()]
-        if rule.by not in known:
-            raise InputError(
-                f"{where}: people were not grouped by {rule.by!r}; expected one of: "
-                f"{', '.join(known)}"
-            )
-        table = table[table["by"].astype(str) == rule.by]
-    return table[table["metric"] == rule.metric] if "metric" in table else table
 
 
 def _key(row: Mapping[Any, Any], source: Source) -> tuple[str, str, str]:
