@@ -326,3 +326,15 @@ def test_the_page_shows_letters_and_all_its_charts(results: Results) -> None:
         page.wait_for_function("page.waiting.size === 0 && page.unpacked.size > 0")
         browser.close()
     assert trouble == []
+
+
+def test_one_person_is_explained_at_the_threshold(at_hand: Path, tmp_path: Path) -> None:
+    shutil.copy(at_hand / "loans.csv", tmp_path)
+    words = ["explain", *AUDIT[1:9], "--model", "sklearn:LogisticRegression", "--method", "kdtree"]
+    words += ["--families", "bootstrap(replicates=2)", "--row", "A000", "--out", "one", "--json"]
+    refused = call(*words, "--threshold", "620", cwd=tmp_path)
+    assert refused.returncode != 0 and not (tmp_path / "one").exists()
+    assert "LogisticRegression gives probabilities; expected a number between 0" in refused.stderr
+    firm = json.loads(call(*words, "--threshold", "0.9", cwd=tmp_path).stdout)
+    plain = json.loads(call(*words[:-2], "two", "--json", cwd=tmp_path).stdout)
+    assert firm["base_valid"] and firm["distance"] > plain["distance"]
