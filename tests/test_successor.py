@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
 
 import came_next
 import changeproof as cp
 from changeproof import InputError, Results
+from changeproof.cli import app
 from changeproof.models.find import AbsentLearner
 from changeproof.report.letters import letter_lines, letter_paragraphs
 from changeproof.report.page.letters import letters as on_the_page
@@ -213,12 +215,22 @@ def mistakes(at_hand: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("mistake", REFUSED)
-def test_mistakes_get_one_clear_line_and_nothing_is_written(mistakes: Path, mistake: str) -> None:
+def test_mistakes_get_one_clear_line_and_nothing_is_written(
+    mistakes: Path, mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options, reason = REFUSED[mistake]
+    monkeypatch.chdir(mistakes)
+    done = CliRunner().invoke(app, [*AUDIT, *FEW, *options, LOOK])
+    assert isinstance(done.exception, InputError), done.output
+    assert reason in str(done.exception) and "\n" not in str(done.exception)
+    assert not (mistakes / "audit").exists()
+
+
+def test_the_command_line_itself_says_one_line(mistakes: Path) -> None:
+    options, reason = REFUSED["other columns"]
     done = call(*AUDIT, *FEW, *options, LOOK, cwd=mistakes)
-    assert done.returncode != 0
-    assert reason in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr and not (mistakes / "audit").exists()
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert reason in done.stderr and not (mistakes / "audit").exists()
 
 
 def test_in_python_models_are_handed_over(tmp_path: Path) -> None:
