@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
 
 import came_next
 import changeproof as cp
 from changeproof import InputError, Results
+from changeproof.cli import app
 from changeproof.models.find import AbsentLearner
 from changeproof.report.letters import letter_lines, letter_paragraphs
 from changeproof.report.page.letters import letters as on_the_page
@@ -213,12 +215,22 @@ def mistakes(at_hand: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("mistake", REFUSED)
-def test_mistakes_get_one_clear_line_and_nothing_is_written(mistakes: Path, mistake: str) -> None:
+def test_mistakes_get_one_clear_line_and_nothing_is_written(
+    mistakes: Path, mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options, reason = REFUSED[mistake]
+    monkeypatch.chdir(mistakes)
+    done = CliRunner().invoke(app, [*AUDIT, *FEW, *options, LOOK])
+    assert isinstance(done.exception, InputError), done.output
+    assert reason in str(done.exception) and "\n" not in str(done.exception)
+    assert not (mistakes / "audit").exists()
+
+
+def test_the_command_line_itself_says_one_line(mistakes: Path) -> None:
+    options, reason = REFUSED["other columns"]
     done = call(*AUDIT, *FEW, *options, LOOK, cwd=mistakes)
-    assert done.returncode != 0
-    assert reason in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr and not (mistakes / "audit").exists()
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert reason in done.stderr and not (mistakes / "audit").exists()
 
 
 def test_in_python_models_are_handed_over(tmp_path: Path) -> None:
@@ -326,3 +338,15 @@ def test_the_page_shows_letters_and_all_its_charts(results: Results) -> None:
         page.wait_for_function("page.waiting.size === 0 && page.unpacked.size > 0")
         browser.close()
     assert trouble == []
+
+
+def test_one_person_is_explained_at_the_threshold(at_hand: Path, tmp_path: Path) -> None:
+    shutil.copy(at_hand / "loans.csv", tmp_path)
+    words = ["explain", *AUDIT[1:9], "--model", "sklearn:LogisticRegression", "--method", "kdtree"]
+    words += ["--families", "bootstrap(replicates=2)", "--row", "A000", "--out", "one", "--json"]
+    refused = call(*words, "--threshold", "620", cwd=tmp_path)
+    assert refused.returncode != 0 and not (tmp_path / "one").exists()
+    assert "LogisticRegression gives probabilities; expected a number between 0" in refused.stderr
+    firm = json.loads(call(*words, "--threshold", "0.9", cwd=tmp_path).stdout)
+    plain = json.loads(call(*words[:-2], "two", "--json", cwd=tmp_path).stdout)
+    assert firm["base_valid"] and firm["distance"] > plain["distance"]

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof.report.letters import letter_lines, letter_paragraphs
+from changeproof.report.page.letters import letters
+
+WHERE = {"dataset": "loans", "base_seed": 2026, "method": "letters", "successor": "next"}
+
+
+def tables(
+    *,
+    broken: int,
+    most: dict[str, int],
+    changed: float = 7.2,
+    changing: float = 12,
+    breaking: int = 0,
+    renewals: list[dict[str, Any]] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Return made-up tables of 40 letters and 150 simulated models."""
+    spread = {f"{a}_{b}": 0.0 for a in ("broken", "decisions_changed") for b in ("least", "median")}
+    shared = {**WHERE, "letters": 40, "broken": broken, "decisions_changed": changed, **spread}
+    families = {"all": max(most.values(), default=0), **most}
+    compared = [
+        {
+            **shared,
+            "family": family,
+            "models": (150 if family == "all" else 50) if most else 0,
+            "models_break_as_many": breaking,
+            "models_change_as_many": changing,
+            "broken_most": value,
+            "decisions_changed_most": 9.0,
+        }
+        for family, value in families.items()
+    ]
+    people = [
+        {
+            **WHERE,
+            "id": f"A{number}",
+            "verdict": "breaks" if number < broken else "holds",
+            "reason": np.nan,
+            "today_score": 0.9,
+            "today_threshold": 0.5,
+            "today_margin": 0.4,
+            "successor_score": 0.5 - 0.01 * (number + 1),
+            "successor_threshold": 0.5,
+            "successor_margin": -0.01 * (number + 1),
+            "simulated_models": 150,
+            "simulated_hold": 140,
+            "advice": "debts from 2 to 0",
+            "factual:debts": 2,
+        }
+        for number in range(40)
+    ]
+    told = pd.DataFrame(people).astype({"reason": object})
+    found = {"successors": pd.DataFrame(compared), "letters": told}
+    return found | ({} if renewals is None else {"renewals": pd.DataFrame(renewals)})
+
+
+def test_a_change_beyond_what_was_simulated_is_called_so() -> None:
+    given = tables(broken=9, most={"bootstrap": 6, "label-update": 4})
+    ((verdict, who),) = letter_paragraphs(given)
+    assert verdict == [
+        "The successor changes 7.2 % of decisions; 12 of the 150 simulated models change as many.",
+        "It breaks 9 of 40 letters; no simulated family breaks more than 6.",
+        "In decisions the real change is within what was simulated; in letters it is beyond.",
+    ]
+    assert who == [
+        "Broken: A8, A7, A6, A5, A4 and 4 more; they miss the threshold by 0.01 to 0.09."
+    ]
+    assert next(letter_lines(given)) == "letters on loans, under next:"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"broken": 3, "most": {"bootstrap": 6, "label-update": 6}, "breaking": 20},
+            [
+                "It breaks 3 of 40 letters; 20 of the 150 simulated models break as many, and the "
+                "most is 6 (Bootstrap and Label update).",
+                "The real change is within what was simulated.",
+            ],
+        ),
+        (
+            {"broken": 1, "most": {"bootstrap": 0}, "changing": 0},
+            [
+                "It breaks 1 of 40 letters; no simulated model breaks any.",
+                "The real change is beyond what was simulated.",
+            ],
+        ),
+        (
+            {"broken": 0, "most": {"bootstrap": 0}, "changing": 1},
+            ["It breaks 0 of 40 letters.", "The real change is within what was simulated."],
+        ),
+        (
+            {"broken": 2, "most": {}},
+            ["It breaks 2 of 40 letters. Nothing was simulated beside it."],
+        ),
+        (
+            {"broken": 2, "most": {"bootstrap": 1}, "changed": np.nan, "changing": np.nan},
+            [
+                "It breaks 2 of 40 letters; no simulated family breaks more than 1.",
+                "For the letters, the real change is beyond what was simulated.",
+            ],
+        ),
+    ],
+)
+def test_the_answer_depends_on_what_was_simulated(given: dict[str, Any], said: list[str]) -> None:
+    ((verdict, *_),) = letter_paragraphs(tables(**given))
+    assert verdict[1:] == said
+
+
+def test_renewals_and_other_letters_are_told() -> None:
+    renewed = {"renewed_by": "kdtree", "outcome": "found", "accepted": True, "changes": "a to b"}
+    far = {"old": 0.5, "further": 0.2, "together": 0.6, "more": 0.1}
+    rows = [
+        {**WHERE, "id": f"A{number}", **renewed, **{f"distance_{k}": v for k, v in far.items()}}
+        for number in range(2)
+    ]
+    rows[1] |= {"accepted": False, "outcome": "nothing found", "changes": ""}
+    given = tables(broken=2, most={"bootstrap": 3}, renewals=rows)
+    given["letters"].loc[39, "verdict"] = "not accepted today"
+    given["letters"].loc[38, ["verdict", "reason"]] = ["not tested", "not in the table"]
+    ((_, who, renewals),) = letter_paragraphs(given)
+    assert who[1:] == [
+        "Not counted: 1 letter that today's model does not accept.",
+        "Not counted: 1 letter that could not be tested (see the reasons in the table).",
+    ]
+    assert renewals[0] == "KD-tree renews 1 of 2 broken letters."
+    assert "0.20 typical deviations" in renewals[1] and renewals[1].endswith("of 0.50: 0.10 more.")
+    views = letters(given)
+    assert views is not None
+    assert views[0]["renewals"][1][1] == "no renewal: nothing found"
+    assert views[0]["people"][-1][1] == "not tested: not in the table"
+    assert views[0]["people"][0][-1] == ["2"]
+
+
+def test_without_successors_there_is_nothing_to_say() -> None:
+    assert letter_paragraphs({}) == [] and list(letter_lines({})) == [] and letters({}) is None
