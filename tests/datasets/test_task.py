@@ -145,3 +145,23 @@ def test_ids_name_the_rows() -> None:
         Task("t", GOOD, LABELS, ids=names[1:])
     with pytest.raises(InputError, match="id 'p0' appears more than once"):
         Task("t", GOOD, LABELS, ids=[*names[:-1], "p0"])
+
+
+def test_over_time_the_earlier_rows_are_known_and_no_time_is_cut_apart() -> None:
+    generator = np.random.default_rng(3)
+    years = np.repeat([2015, 2016, 2017], [30, 50, 40])
+    order = generator.permutation(120)
+    frame = pd.DataFrame({"a": generator.normal(size=120)})
+    labels = generator.integers(0, 2, 120)
+    beside = pd.DataFrame({"year": years[order]})
+    task = Task("years", frame, labels, beside=beside, time="year")
+    split = task.over_time().split
+    assert beside["year"].iloc[split.update].tolist() == [2017] * 40, (
+        "80 and 40 rows, not 60 and 60"
+    )
+    known = np.concatenate([split.train, split.validation, split.test])
+    assert sorted([*known, *split.update]) == list(range(120))
+    assert task.over_time().over_time().fingerprint == task.over_time().fingerprint
+    alike = Task("years", frame, labels, beside=beside.assign(year=2015), time="year")
+    with pytest.raises(InputError, match="all rows have the same time"):
+        alike.over_time()
