@@ -130,7 +130,7 @@ def test_the_command_line_says_it_in_sentences(audited: tuple[Path, str], result
 
 
 def test_the_directory_is_read_without_the_models(
-    audited: tuple[Path, str], results: Results
+    audited: tuple[Path, str], results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert isinstance(results.run.learner, AbsentLearner) and results.inventory.complete
     plan = json.loads((results.folder / "plan.json").read_text())["plan"]
@@ -138,9 +138,10 @@ def test_the_directory_is_read_without_the_models(
     assert plan["successors"]["firm"].startswith("pickle:next.pkl@0.7#")
     before = (results.folder / "tables" / "letters.csv").read_bytes()
     shutil.rmtree(results.folder / "tables")
-    for words in (["status", "audit"], ["report", "audit"], ["show", "audit"]):
-        done = call(*words, cwd=audited[0])
-        assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(audited[0])
+    for command in ("status", "report", "show"):
+        done = CliRunner().invoke(app, [command, "audit"])
+        assert done.exit_code == 0, done.output
     assert (results.folder / "tables" / "letters.csv").read_bytes() == before
 
 
@@ -340,13 +341,19 @@ def test_the_page_shows_letters_and_all_its_charts(results: Results) -> None:
     assert trouble == []
 
 
-def test_one_person_is_explained_at_the_threshold(at_hand: Path, tmp_path: Path) -> None:
+def test_one_person_is_explained_at_the_threshold(
+    at_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copy(at_hand / "loans.csv", tmp_path)
+    monkeypatch.chdir(tmp_path)
     words = ["explain", *AUDIT[1:9], "--model", "sklearn:LogisticRegression", "--method", "kdtree"]
     words += ["--families", "bootstrap(replicates=2)", "--row", "A000", "--out", "one", "--json"]
-    refused = call(*words, "--threshold", "620", cwd=tmp_path)
-    assert refused.returncode != 0 and not (tmp_path / "one").exists()
-    assert "LogisticRegression gives probabilities; expected a number between 0" in refused.stderr
-    firm = json.loads(call(*words, "--threshold", "0.9", cwd=tmp_path).stdout)
-    plain = json.loads(call(*words[:-2], "two", "--json", cwd=tmp_path).stdout)
+    words += ["--jobs", "1"]
+    refused = CliRunner().invoke(app, [*words, "--threshold", "620"])
+    assert isinstance(refused.exception, InputError) and not (tmp_path / "one").exists()
+    assert "LogisticRegression gives probabilities; expected a number" in str(refused.exception)
+    firm, plain = (
+        json.loads(CliRunner().invoke(app, [*words, *more]).stdout)
+        for more in (["--threshold", "0.9"], ["--out", "two"])
+    )
     assert firm["base_valid"] and firm["distance"] > plain["distance"]

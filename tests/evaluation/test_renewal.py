@@ -28,7 +28,7 @@ def to_the_line(context: Context, factuals: Factuals) -> np.ndarray:
     rows = factuals.rows.copy()
     for row in rows:
         while not context.model.favourable(row[None])[0]:
-            row[0] += 0.001
+            row[0] += 0.01
     return rows
 
 
@@ -53,7 +53,7 @@ def test_broken_letters_are_renewed_from_where_they_brought_people() -> None:
     assert table["outcome"].tolist() == ["found"] and table["base_valid"].all()
     renewed = table.filter(like="counterfactual:").to_numpy(float)
     income = task.told(renewed)["income"][0]
-    assert 2800.0 <= income < 2801.0
+    assert 2800.0 <= income < 2810.0
     np.testing.assert_array_equal(table.filter(like="factual:").iloc[:, :2], told[:1])
 
 
