@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Task
+from changeproof.changes.recalibration import Recalibration
 from changeproof.models.decided import ThresholdLearner, at_threshold
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import with_alternatives
 from changeproof.models.function import FunctionLearner
+from changeproof.models.learner import Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.thresholds import Threshold, deciding, judged
@@ -166,3 +168,38 @@ def test_the_scale_is_that_of_the_training_rows(task: Task) -> None:
     assert deciding(model, Threshold(0.4), task.rows("train")).scale is None
     beyond = deciding(model, Threshold(2.0), task.rows("train"))
     assert beyond.scale == pytest.approx(model.probabilities(task.rows("train")).std())
+
+
+@pytest.mark.parametrize("inner", [NetworkLearner((4,)), EstimatorLearner(LogisticRegression())])
+def test_every_answer_of_a_learner_is_passed_on(inner: Learner) -> None:
+    learner = at_threshold(inner, "0.6")
+    for question in ("soft_labels", "weighs_rows", "original", "has_weights", "has_parameters"):
+        assert getattr(learner, question) == getattr(inner, question), question
+    assert Recalibration().reason_against(inner) is None
+    assert "another threshold" in str(Recalibration().reason_against(learner))
+
+
+def test_what_is_trained_further_or_taught_has_the_threshold_once(task: Task) -> None:
+    plain, learner = NetworkLearner((4,)), at_threshold(NetworkLearner((4,)), "0.7")
+    today, decided = plain.train([BASE], task)[0], learner.train([BASE], task)[0]
+    rows = task.rows("test")
+    further = {"initialisation_seed": 1, "hidden": (4,), "max_epochs": 1, "learning_rate": 1e-9}
+    again = learner.train([TrainingRecipe(start=decided, **further)], task)[0]  # type: ignore[arg-type]
+    np.testing.assert_allclose(again.probabilities(rows), decided.probabilities(rows), atol=1e-5)
+    assert (np.abs(today.probabilities(rows) - decided.probabilities(rows)) > 0.01).any()
+    every = np.concatenate([task.rows("train"), task.rows("update")])
+    taught = TrainingRecipe(initialisation_seed=1, labels=decided.probabilities(every))
+    student, same = learner.train([taught], task)[0], plain.train([taught], task)[0]
+    np.testing.assert_array_equal(student.probabilities(rows), same.probabilities(rows))
+
+
+def test_weights_and_measurements_change_under_a_threshold(task: Task) -> None:
+    rows = task.rows("test")
+    for inner in (NetworkLearner((4,)), EstimatorLearner(LogisticRegression())):
+        learner = at_threshold(inner, "0.7")
+        model = learner.train([BASE], task)[0]
+        same = learner.with_weights(model, learner.weights(model))
+        np.testing.assert_array_equal(same.probabilities(rows), model.probabilities(rows))
+        ones, zeros = np.ones(task.n_features), np.zeros(task.n_features)
+        unmoved = learner.remeasured(model, ones, zeros)
+        np.testing.assert_array_equal(unmoved.favourable(rows), model.favourable(rows))

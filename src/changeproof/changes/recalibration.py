@@ -34,6 +34,12 @@ class Recalibration(ReplicatedFamily):
     summary = "the same model calibrated again on validation rows, by Platt or isotonic scaling"
     trains = False
 
+    def reason_against(self, learner: Learner) -> str | None:
+        """Say that calibrated probabilities would be compared with a half."""
+        if learner.decides_at_half:
+            return None
+        return f"calibrated models decide at 0.5, and {learner.name} decides at another threshold"
+
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Fit calibrations."""
         rows, labels = task.rows("validation"), task.labels_of("validation")

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from changeproof.datasets.task import Task
-from changeproof.model import Model, Stack
+from changeproof.model import Floats, Model, Stack
+from changeproof.models.adjusted import Adjustment
 from changeproof.models.learner import Alternative, Learner, stacked
 from changeproof.models.thresholds import Threshold, ThresholdModel, check_threshold, deciding
 from changeproof.networks.network import Network
@@ -29,13 +30,16 @@ class ThresholdLearner(Learner):
         From where on scores are favourable.
     """
 
+    decides_at_half = False
+
     def __init__(self, learner: Learner, threshold: Threshold) -> None:
         check_threshold(learner.name, threshold, learner.gives_scores)
         self.learner, self.threshold = learner, threshold
         self.name, self.offers, self.follows = learner.name, learner.offers, learner.follows
         self.has_seeds, self.has_parameters = learner.has_seeds, learner.has_parameters
         self.gives_scores, self.no_training = learner.gives_scores, learner.no_training
-        self.only_seed = learner.only_seed
+        self.only_seed, self.original = learner.only_seed, learner.original
+        self.soft_labels, self.weighs_rows = learner.soft_labels, learner.weighs_rows
 
     def __repr__(self) -> str:
         return f"ThresholdLearner({self.learner!r}, {self.threshold})"
@@ -45,16 +49,32 @@ class ThresholdLearner(Learner):
         """Whether its models and their replacements can be kept in files."""
         return self.learner.stores_models
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether its models' weights are known."""
+        return self.learner.has_weights
+
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
-        """Train one model per recipe."""
-        trained = self.learner.train(recipes, task)
-        return stacked([self._deciding(trained[place], task) for place in range(len(trained))])
+        """Train one model per recipe; what is trained further begins without the threshold."""
+        plain = [replace(recipe, start=self._plain(recipe.start)) for recipe in recipes]
+        trained = self.learner.train(plain, task)
+        return stacked(
+            [
+                self._deciding(trained[place], task) if not _is_taught(recipe) else trained[place]
+                for place, recipe in enumerate(recipes)
+            ]
+        )
 
     def _deciding(self, model: Model, task: Task) -> Model:
         if not isinstance(model, Network):
             return deciding(model, self.threshold, task.rows("train"))
-        moved = model.biases[-1] - np.float32(self.threshold.logit)
-        return replace(model, biases=(*model.biases[:-1], moved))
+        return _lifted(model, -self.threshold.logit)
+
+    def _plain(self, model: Model | None) -> Model | None:
+        """Return a model without its threshold."""
+        if isinstance(model, Network):
+            return _lifted(model, self.threshold.logit)
+        return model.model if isinstance(model, ThresholdModel) else model
 
     def configurations(self) -> list[Alternative]:
         """Return other training configurations, if any are known."""
@@ -77,6 +97,38 @@ class ThresholdLearner(Learner):
         if isinstance(model, ThresholdModel):
             return model.around(self.learner.perturbed(model.model, radius, seed))
         return self.learner.perturbed(model, radius, seed)
+
+    def weights(self, model: Model) -> list[Floats]:
+        """Return the weights of a model, layer by layer."""
+        return self.learner.weights(model.model if isinstance(model, ThresholdModel) else model)
+
+    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
+        """Return the model with other weights."""
+        if isinstance(model, ThresholdModel):
+            return model.around(self.learner.with_weights(model.model, weights))
+        return self.learner.with_weights(model, weights)
+
+    def adjusted(self, model: Model, adjustment: Adjustment) -> Model:
+        """Return the model with its probabilities, which have the threshold at a half, adjusted."""
+        if isinstance(model, Network):
+            return self.learner.adjusted(model, adjustment)
+        return super().adjusted(model, adjustment)
+
+    def remeasured(self, model: Model, gains: Floats, offsets: Floats) -> Model:
+        """Return the model that is shown ``gains * row + offsets`` in place of every row."""
+        if isinstance(model, Network):
+            return self.learner.remeasured(model, gains, offsets)
+        return super().remeasured(model, gains, offsets)
+
+
+def _lifted(network: Network, by: float) -> Network:
+    """Return a network whose logit is higher."""
+    return replace(network, biases=(*network.biases[:-1], network.biases[-1] + np.float32(by)))
+
+
+def _is_taught(recipe: TrainingRecipe) -> bool:
+    """Return whether labels are the probabilities of a model that has the threshold already."""
+    return recipe.labels is not None and not np.isin(recipe.labels, (0, 1)).all()
 
 
 def at_threshold(learner: Learner, threshold: Threshold | str | None) -> Learner:

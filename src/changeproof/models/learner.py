@@ -74,6 +74,8 @@ class Learner(ABC):
         Whether row weights may be other than whole numbers.
     original
         Whether it takes the original features by name, and so does not see any others.
+    decides_at_half
+        Whether its models call favourable what they think more likely than not.
     gives_scores
         Whether its models may give scores that are no probabilities.
     no_training
@@ -87,9 +89,10 @@ class Learner(ABC):
     follows: frozenset[str] = frozenset({"initialisation_seed", "row_weights", "labels"})
     has_seeds: bool = True
     has_parameters: bool = False
-    soft_labels: ClassVar[bool] = False
+    soft_labels: bool = False
     weighs_rows: bool = True
     original: bool = False
+    decides_at_half: ClassVar[bool] = True
     gives_scores: bool = False
     no_training: str = ""
     only_seed: int | None = None
