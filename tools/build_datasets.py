@@ -215,7 +215,8 @@ def record(source: Source, files: Path, frame: pd.DataFrame, original_rows: int)
     if not source.paper:
         path = FILES / f"{source.name}.toml"
         written = tomllib.loads(path.read_text(encoding="utf-8"))
-        others = {written["target"], written.get("id"), *written.get("drop", [])}
+        named = (written["target"], written.get("id"), written.get("time"))
+        others = {*named, *written.get("drop", [])}
         described |= {
             "features": len(set(frame.columns) - others),
             "dataset_file": path.name,

@@ -25,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Will this counterfactual still hold after the model changes? changeproof has every "
     "method explain the same model once. It then tests those explanations on the same changed "
-    "models: eight families of change, 25 models each.",
+    "models: the paper's eight families of change, 25 models each, and more by name.",
 )
 diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper's appendix.")
 

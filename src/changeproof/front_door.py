@@ -84,7 +84,7 @@ def evaluate(
         of its own and is asked by name; and none beside letters that successors are asked about.
     families
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
-        By default all families that fit the model.
+        By default the paper's, as far as they fit the model.
     out
         A run directory for everything, with tables, report and a copy of the data. An interrupted
         call continues there. By default a temporary one, which is removed with the results.

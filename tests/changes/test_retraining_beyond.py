@@ -100,7 +100,7 @@ def test_pieces_do_not_depend_on_workers(tmp_path: Path) -> None:
             "quick", datasets=["diabetes"], methods=["kdtree"], families=names, limit=False
         )
         results = run(plan, tmp_path / folder, jobs=jobs, publish=False)
-        with pytest.raises(InputError, match="that some families change a network into are not k"):
+        with pytest.raises(InputError, match="not all changed models of family"):
             results.bank("diabetes", 2026)
         return {path.name for path in (tmp_path / folder).rglob("*.safetensors")}
 

@@ -118,7 +118,7 @@ Families = Annotated[
     option(
         RUN,
         "Families of change, with or without settings: bootstrap(replicates=50).",
-        "all that fit the model",
+        "the paper's, as far as they fit",
         metavar="NAME,…",
     ),
 ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from changeproof.changes import builtin_family_names, family_names
+from changeproof.changes import builtin_family_names, family_names, published_family_names
 from changeproof.report.names import dataset_name, family_name, method_name, without_settings
 from changeproof.report.numbers import number, of_hundred
 from changeproof.report.recommendation import LEAST_PERCENT
@@ -265,10 +265,12 @@ def _not_simulated(plan: Plan) -> str:
     there = {without_settings(name) for name in plan.families}
     named = there | {without_settings(name) for name in plan.left_out}
     others = [name for name in builtin_family_names() if name not in named]
-    if 0 < len(others) <= FEW:
-        reasons.append(f"{listed([_lower(name) for name in others])} (not asked for)")
-    elif others:
-        reasons.append(f"{len(others)} more kinds that changeproof knows (not asked for)")
+    absent = [_lower(name) for name in others if name in published_family_names()]
+    beyond = [_lower(name) for name in others if name not in published_family_names()]
+    if len(beyond) > FEW:
+        beyond = [f"{len(beyond)} kinds that the paper does not have"]
+    if absent or beyond:
+        reasons.append(f"{listed(absent + beyond)} (not asked for)")
     reasons += [what for name, what in REAL.items() if name not in there]
     reasons.append("data of other people")
     return f"Not simulated: {'; '.join(reasons)}. {NO_PROMISE}"
