@@ -175,6 +175,9 @@ def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> s
     if nearest == order[0] or score is None:
         return ""
     robust = of_hundred(score.end_to_end_robustness.mean or 0.0)
+    if len(plan.datasets) > 1:
+        name = method_name(plan.methods[nearest])
+        return f" That of {name} is shorter: it holds for {robust} who ask, at {firm[nearest]:.2f}."
     return (
         f" The shortest advice that holds for at least {LEAST_PERCENT} of 100 who ask is that of "
         f"{method_name(plan.methods[nearest])}: {robust}, at {firm[nearest]:.2f}."
@@ -206,6 +209,13 @@ def _sentence(found: Finding, plan: Plan, methods: int) -> str:
         if found.low is None or found.high is None
         else f" (95 % interval over {found.people} people: {found.low:.1f} to {found.high:.1f})"
     )
+    if len(plan.datasets) > 1:
+        # Several datasets are read one under the other: what is alike in all of them goes without.
+        return (
+            f"with {method_name(found.method)}{among} {served} people who ask get valid advice. It "
+            f"holds in {of_hundred(found.holds)} changed models, at a distance of "
+            f"{found.distance:.2f}."
+        )
     words = (
         f"with {method_name(found.method)}{among} {served} people who ask get advice that "
         f"{models}, and it still holds in {of_hundred(found.holds)} changed models{interval}. "
