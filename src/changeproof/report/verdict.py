@@ -213,7 +213,7 @@ def _sentence(found: Finding, plan: Plan, methods: int) -> str:
         # Several datasets are read one under the other: what is alike in all of them goes without.
         return (
             f"with {method_name(found.method)}{among} {served} people who ask get valid advice. It "
-            f"holds in {of_hundred(found.holds)} changed models, at a distance of "
+            f"holds in {of_hundred(found.holds)} changed models{interval}, at a distance of "
             f"{found.distance:.2f}."
         )
     words = (
