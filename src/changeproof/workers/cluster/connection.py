@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOCAL = "local"
+ADDRESS = re.compile(r"[a-z]+://[^\s/]+:[0-9]+")
 # Dask's settings that are ours, with what they are by default.
 PATIENCE = ("changeproof.patience", "60s")
 # Sampling what workers do takes processor time, and their memory is nobody's to limit here.
@@ -94,8 +96,13 @@ def require_dask() -> None:
 def address_of(cluster: str) -> str:
     """Return the address of a scheduler, from the file that it wrote if that is what was given."""
     path = Path(cluster)
-    if "://" in cluster or not (path.suffix == ".json" or path.exists()):
+    if ADDRESS.fullmatch(cluster):
         return cluster
+    if "://" in cluster or not (path.suffix == ".json" or path.exists()):
+        raise InputError(
+            f"cluster {cluster!r}; expected an address such as tcp://HOST:8786 or tls://HOST:8786, "
+            f"the file of a scheduler (scheduler.json), or {LOCAL}"
+        )
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         return str(content["address"])
@@ -131,5 +138,5 @@ def _reached(address: str, certificates: Certificates | None) -> Client:
     except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address} ({one_line(error)}); start one with "
-            "'dask scheduler', or mend the address: tcp://HOST:8786, or tls:// with certificates"
+            "'dask scheduler', or mend the address (tls:// with certificates)"
         ) from None

@@ -62,8 +62,9 @@ class Cluster(Workplace):
         """Look at the workers, prepare them, and return them."""
         self._needs, self._listener = needs, listener
         self._packages = packages_of(needs.things)
-        if link := self.client.dashboard_link:
-            listener.told(f"cluster at {self.address}; watch it at {link}")
+        services = self.client.scheduler_info(n_workers=0).get("services", {})
+        watch = f"; watch it at {self.client.dashboard_link}" if "dashboard" in services else ""
+        listener.told(f"cluster at {self.address}{watch}")
         try:
             self._prepare()
         except GoneError:
