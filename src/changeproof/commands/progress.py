@@ -101,7 +101,7 @@ class ConsoleObserver(Observer):
     def workers(self, count: int) -> None:
         """Show how many workers there are."""
         if self._workers not in (0, count):
-            self._say(f"{count} workers, before {self._workers}")
+            self._say(f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before")
         self._workers = count
 
     def started(self, pieces: list[Piece]) -> None:

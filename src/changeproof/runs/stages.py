@@ -44,8 +44,8 @@ def compute_left(
     for stage in _stages(pieces, run, workplace):
         left = [piece for piece in pieces if store.path(piece) is None]
         engine: Engine = Here()
-        if workplace.workers != 1 and (
-            workplace.elsewhere or worth_workers(run, left, stage, folder)
+        if workplace.elsewhere or (
+            workplace.workers > 1 and worth_workers(run, left, stage, folder)
         ):
             observer.compiling()
             before = time.perf_counter()

@@ -167,11 +167,8 @@ def _lost(job: Job, error: BaseException) -> Done:
     if isinstance(error, TryAgainError):
         return Done(job, error.result)
     if isinstance(error, KilledWorker):
-        return Done(
-            job,
-            None,
-            f"its worker died {error.allowed_failures + 1} times ({error.last_worker.address})",
-        )
+        times = error.allowed_failures + 1
+        return Done(job, None, f"its worker died {times} times, last {error.last_worker.address}")
     return Done(job, None, one_line(error))
 
 
