@@ -19,6 +19,8 @@ from changeproof.commands import (
 )
 from changeproof.errors import InputError
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -61,6 +63,7 @@ def main() -> None:
     except InputError as error:
         print(f"changeproof: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("changeproof: interrupted; run the same command again to continue", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer says nothing
+            print("changeproof: interrupted; run the same command again to go on", file=sys.stderr)
+        raise

@@ -61,7 +61,7 @@ class ConsoleObserver(Observer):
         self._task: TaskID | None = None
         self._total = self._done = 0.0
         self._left: Counter[Kind] = Counter()
-        self._workers = 0
+        self._workers: int | None = None
         self._began = self._spoke = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -100,7 +100,7 @@ class ConsoleObserver(Observer):
 
     def workers(self, count: int) -> None:
         """Show how many workers there are."""
-        if self._workers not in (0, count):
+        if self._workers is not None:
             self._say(f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before")
         self._workers = count
 
@@ -110,7 +110,7 @@ class ConsoleObserver(Observer):
         present = [NAMES[kind] for kind in Kind if self._left[kind]]
         self._describe()
         if not self.console.is_terminal:
-            hands = f" for {self._workers} workers" if self._workers > 1 else ""
+            hands = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
             self._say(f"{', '.join(present)}: {len(pieces)} pieces{hands}")
 
     def finished(self, item: Finished) -> None:
@@ -130,7 +130,7 @@ class ConsoleObserver(Observer):
     def _describe(self, text: str = "") -> None:
         """Show a text, or else the kind of pieces that is to be done first."""
         left = [NAMES[kind] for kind in Kind if self._left[kind] > 0]
-        hands = f", {self._workers} workers" if self._workers > 1 else ""
+        hands = f", {self._workers} workers" if (self._workers or 0) > 1 else ""
         if self._task is not None:
             self._bar.update(self._task, description=text or f"{left[0] if left else ''}{hands}")
 

@@ -31,6 +31,10 @@ class GoneError(RuntimeError):
     """The scheduler does not answer any more."""
 
 
+class StuckError(RuntimeError):
+    """There are workers, and work, and nothing happens."""
+
+
 class Certificates(NamedTuple):
     """The files of TLS, as Dask takes them: the authority's, one's own certificate, its key."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from changeproof.errors import one_line
-from changeproof.workers.cluster.connection import ClusterError, GoneError
+from changeproof.workers.cluster.connection import ClusterError, GoneError, StuckError
 from changeproof.workers.cluster.facts import facts_of
 from changeproof.workers.jobs import Done, Engine, Job, Result, Supply, Work, awaited, makers
 from changeproof.workers.jobs import most_urgent_first as in_order
@@ -30,6 +30,8 @@ RETRIES = 2
 ROUNDS = 5
 # Seconds between looks at results, and at the workers.
 PAUSE, LOOK = 0.05, 2.0
+# How many looks may find workers and none of them at work.
+IDLE = 2
 
 
 class TryAgainError(RuntimeError):
@@ -50,7 +52,7 @@ class ClusterEngine(Engine):
 
     def __init__(self, cluster: Cluster, packages: tuple[str, ...]) -> None:
         self.cluster, self.packages = cluster, packages
-        self.mark = facts_of(packages).mark
+        self.facts = facts_of(packages)
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[Done]:
         """Hand over all jobs, and what is left of them again if the cluster has lost it."""
@@ -64,6 +66,8 @@ class ClusterEngine(Engine):
                     yield done
             except GoneError:
                 self.cluster.come_back()
+            except StuckError:
+                continue
             if len(left) == before and next(vain) == ROUNDS:
                 raise ClusterError(
                     f"the cluster at {self.cluster.address} loses all that it is given; what is "
@@ -81,12 +85,12 @@ class ClusterEngine(Engine):
         try:
             self._submit(client, jobs, supply, futures)
             failed: dict[str, tuple[Job, BaseException]] = {}
-            for future in self._ended(client, futures):
+            for future, answer in self._ended(client, futures):
                 job = futures.pop(future)
                 if future.status == "finished":
-                    yield Done(job, self._trusted(job, _gathered(future)))
+                    yield Done(job, self._trusted(job, answer))
                 elif future.status == "error":
-                    failed[job.name] = (job, future.exception())
+                    failed[job.name] = (job, answer[1])
                 elif client.status != "running":
                     raise GoneError
             waits_for = awaited(jobs)
@@ -103,6 +107,7 @@ class ClusterEngine(Engine):
     ) -> None:
         """Hand over the whole graph; bytes that are there already once each."""
         made_by, session = makers(jobs), uuid4().hex[:8]
+        ready = {self.facts.resource: 1}
         given: dict[str, Future] = {}
         by_name: dict[str, Future] = {}
         for place, job in enumerate(jobs):
@@ -111,7 +116,11 @@ class ClusterEngine(Engine):
                     continue
                 if (content := supply(mark)) is not None:
                     given[mark] = client.submit(
-                        _given, content, key=f"given-{mark}-{session}", priority=len(jobs)
+                        _given,
+                        content,
+                        key=f"given-{mark}-{session}",
+                        priority=len(jobs),
+                        resources=ready,
                     )
             earlier = dict.fromkeys(made_by[mark].name for mark in job.needs if mark in made_by)
             by_name[job.name] = client.submit(
@@ -124,40 +133,46 @@ class ClusterEngine(Engine):
                 key=f"{job.name}-{session}",
                 priority=len(jobs) - place,
                 retries=RETRIES,
+                resources=ready,
                 pure=False,
             )
             futures[by_name[job.name]] = job
 
-    def _ended(self, client: Client, futures: Mapping[Future, Job]) -> Iterator[Future]:
-        """Yield futures as they end, keeping an eye on the workers."""
+    def _ended(self, client: Client, futures: Mapping[Future, Job]) -> Iterator[tuple[Future, Any]]:
+        """Yield futures as they end, with what came of each, keeping an eye on the workers."""
         from distributed import as_completed
 
-        waiting = as_completed(list(futures), loop=client.loop)
-        looked = time.monotonic()
+        waiting = as_completed(
+            list(futures), loop=client.loop, with_results=True, raise_errors=False
+        )
+        looked, idle = time.monotonic(), 0
         while not waiting.is_empty():
-            yield from waiting.next_batch(block=False)
+            for ended in waiting.next_batch(block=False):
+                idle = 0
+                yield ended
             if time.monotonic() - looked > LOOK:
-                self.cluster.look()
+                # A worker that comes when no other was left is not told of what waits for it.
+                idle = idle + 1 if self.cluster.look() and not self._busy(client) else 0
+                if idle > IDLE:
+                    raise StuckError
                 looked = time.monotonic()
             if not waiting.has_ready():
                 time.sleep(PAUSE)
 
+    def _busy(self, client: Client) -> bool:
+        try:
+            return any(client.processing().values())
+        except (OSError, TimeoutError) as error:
+            raise GoneError from error
+
     def _trusted(self, job: Job, answer: tuple[str, Result]) -> Result:
         mark, result = answer
-        if mark != self.mark:
+        if mark != self.facts.mark:
             raise ClusterError(
                 f"{job.name} was computed by a worker with other versions than the client's; "
                 "it was not kept"
             )
         return result
-
-
-def _gathered(future: Future) -> tuple[str, Result]:
-    try:
-        answer: tuple[str, Result] = future.result()
-    except (OSError, TimeoutError) as error:
-        raise GoneError from error
-    return answer
 
 
 def _lost(job: Job, error: BaseException) -> Done:

@@ -40,6 +40,11 @@ class Facts(NamedTuple):
         """What has to be the same of everybody who computes."""
         return hashlib.sha256(repr((self.code, sorted(self.versions.items()))).encode()).hexdigest()
 
+    @property
+    def resource(self) -> str:
+        """What Dask calls it that a worker has been found to be so."""
+        return f"{PACKAGE}-{self.mark[:12]}"
+
 
 def facts_of(packages: tuple[str, ...]) -> Facts:
     """Return what is known of this process, with the versions of some packages."""

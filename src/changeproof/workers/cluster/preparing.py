@@ -20,6 +20,8 @@ from changeproof.workers.cluster.facts import Facts, difference, facts_of
 class Preparing(WorkerPlugin):  # type: ignore[misc]
     """Makes sure that a worker is as the client is, and has what it needs compiled.
 
+    Only then it gets the resource that all jobs ask for, so that no other worker gets any.
+
     Parameters
     ----------
     client
@@ -40,6 +42,7 @@ class Preparing(WorkerPlugin):  # type: ignore[misc]
     async def setup(self, worker: Any) -> None:
         """Prepare a worker, who goes on listening meanwhile."""
         await asyncio.get_running_loop().run_in_executor(None, self.prepare)
+        await worker.set_resources(**{self.client.resource: 1})
 
     def prepare(self) -> None:
         """Prepare this process."""

@@ -52,28 +52,29 @@ class Cluster(Workplace):
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
-        try:
-            return len(self.client.nthreads())
-        except (OSError, TimeoutError, RuntimeError, AttributeError) as error:
-            raise GoneError from error
+        """How many workers there are that have been found to be as this process is."""
+        return len(self._workers(ready=True))
 
     def start(self, needs: Needs, listener: Listener) -> Engine:
         """Look at the workers, prepare them, and return them."""
         self._needs, self._listener = needs, listener
         self._packages = packages_of(needs.things)
-        services = self.client.scheduler_info(n_workers=0).get("services", {})
-        watch = f"; watch it at {self.client.dashboard_link}" if "dashboard" in services else ""
-        listener.told(f"cluster at {self.address}{watch}")
+        self._facts = facts_of(self._packages)
+        self._known: set[str] = set()
+        listener.told(f"cluster at {self.address}; watch it at {self.client.dashboard_link}")
         try:
             self._prepare()
         except GoneError:
             self.come_back()
         return ClusterEngine(self, self._packages)
 
-    def look(self) -> None:
+    def look(self) -> int:
         """Say how many workers there are, if that has changed; give up when all are gone."""
         count = self.workers
+        for worker in sorted(self._workers(ready=False) - self._known):
+            self._known.add(worker)
+            if differs := self._differs(worker):
+                self._listener.told(f"no work for {worker}: it {differs}")
         if count != self._count:
             self._count = count
             self._listener.workers(count)
@@ -81,6 +82,7 @@ class Cluster(Workplace):
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > patience():
             raise ClusterError(f"all workers of {self.address} are gone; {KEPT}")
+        return count
 
     def come_back(self) -> None:
         """Wait for a scheduler that is gone, and for its workers."""
@@ -128,42 +130,47 @@ class Cluster(Workplace):
 
         self._wait_for_workers()
         try:
-            self._check_threads()
-            self._check_facts()
-            ours = facts_of(self._packages)
-            self.client.register_plugin(
-                Preparing(ours, self._packages, self._needs.kernels.parts), name=Preparing.name
-            )
+            for worker in sorted(self._workers(ready=False)):
+                if differs := self._differs(worker):
+                    raise ClusterError(f"worker {worker} {differs}")
+            kernels = self._needs.kernels.parts
+            plugin = Preparing(self._facts, self._packages, kernels)
+            self.client.register_plugin(plugin, name=plugin.name)
         except (OSError, TimeoutError) as error:
             raise GoneError from error
         self.look()
 
-    def _check_threads(self) -> None:
-        for worker, threads in sorted(self.client.nthreads().items()):
-            if threads != 1:
-                raise ClusterError(
-                    f"worker {worker} has {threads} threads; results need workers of one thread: "
-                    f"dask worker {self.address} --nworkers {threads} --nthreads 1"
-                )
+    def _workers(self, *, ready: bool) -> set[str]:
+        """Return the addresses of workers that are ready for work, or of all others."""
+        try:
+            # Not `scheduler_info`, which may hand out what it was last told without workers.
+            told = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
+        except (OSError, TimeoutError, RuntimeError, AttributeError) as error:
+            raise GoneError from error
+        mark = self._facts.resource
+        return {worker for worker, facts in told.items() if (mark in facts["resources"]) == ready}
 
-    def _check_facts(self) -> None:
-        ours = facts_of(self._packages)
-        theirs = self.client.run(facts_of, self._packages, on_error="return")
-        for worker, facts in sorted(theirs.items()):
-            if isinstance(facts, ModuleNotFoundError):
-                wanted = f"changeproof[cluster]=={ours.versions['changeproof']}"
-                raise ClusterError(
-                    f"worker {worker} has no {facts.name}; install there what is installed here: "
-                    f"pip install '{wanted}'"
-                )
-            if isinstance(facts, BaseException):
-                raise ClusterError(f"worker {worker} cannot be asked: {one_line(facts)}")
-            if differs := difference(facts, ours):
-                raise ClusterError(f"worker {worker} {differs}")
+    def _differs(self, worker: str) -> str:
+        """Say why a worker cannot be used; "" if it can."""
+        if (threads := self.client.nthreads([worker]).get(worker, 1)) != 1:
+            return (
+                f"has {threads} threads; results need workers of one thread: "
+                f"dask worker {self.address} --nworkers {threads} --nthreads 1"
+            )
+        facts = self.client.run(facts_of, self._packages, workers=[worker], on_error="return")
+        found = facts.get(worker)
+        if isinstance(found, ModuleNotFoundError):
+            wanted = f"changeproof[cluster]=={self._facts.versions['changeproof']}"
+            return (
+                f"has no {found.name}; install there what is installed here: pip install '{wanted}'"
+            )
+        if isinstance(found, BaseException):
+            return f"cannot be asked what it has: {one_line(found)}"
+        return difference(found, self._facts) if found is not None else ""
 
     def _wait_for_workers(self) -> None:
         deadline, told = time.monotonic() + patience(), False
-        while not self.workers:
+        while not (self._workers(ready=True) or self._workers(ready=False)):
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"the scheduler at {self.address} has no workers; start some: "
