@@ -50,6 +50,7 @@ EXPECTED = {
         "simulated futures",
         "held_so_far_mean",
     ],
+    "cluster.md": ["Report: runs/far/report/index.html", "10 True"],
     "quorum.md": ["Report: runs/quorum/report/index.html", "quorum", "kdtree"],
     "ellice.md": ["changeproof.adapters.ellice:ElliCE", "kdtree"],
     "own-counterfactuals.md": [
