@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,8 @@ Checked = TypeVar("Checked", bound="BaseModel")
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
+    # No two processes choose the same name, on whatever machine they are.
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
     temporary.write_bytes(content)
     temporary.replace(path)
 

@@ -79,8 +79,11 @@ class Store:
 
     def save(self, piece: Piece, content: bytes) -> None:
         """Keep the content of a piece."""
-        name = f"{piece.file_stem}.{checksum(content)}.{piece.suffix}"
-        write_whole(self.folder / name, content)
+        path = self.folder / f"{piece.file_stem}.{checksum(content)}.{piece.suffix}"
+        write_whole(path, content)
+        # Not listed again: on a network file system that may be an old list.
+        stem = self.folder / piece.file_stem
+        self._listing(path.parent)[f"{stem.name}.{piece.suffix}"] = path
 
     def clear_unfinished(self) -> None:
         """Remove what a killed run left half-written."""

@@ -30,6 +30,8 @@ RETRIES = 2
 ROUNDS = 5
 # Seconds between looks at results, and at the workers.
 PAUSE, LOOK = 0.05, 2.0
+# A table may be large, and is sent once.
+LARGE_IS_FINE = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 # How many looks may find workers and none of them at work.
 IDLE = 2
 
@@ -80,10 +82,13 @@ class ClusterEngine(Engine):
 
     def _round(self, jobs: list[Job], supply: Supply) -> Iterator[Done]:
         """Hand over jobs; yield what is done, and what fails by itself."""
+        import dask
+
         client = self.cluster.client
         futures: dict[Future, Job] = {}
         try:
-            self._submit(client, jobs, supply, futures)
+            with dask.config.set(LARGE_IS_FINE):
+                self._submit(client, jobs, supply, futures)
             failed: dict[str, tuple[Job, BaseException]] = {}
             for future, answer in self._ended(client, futures):
                 job = futures.pop(future)
@@ -105,7 +110,10 @@ class ClusterEngine(Engine):
     def _submit(
         self, client: Client, jobs: list[Job], supply: Supply, futures: dict[Future, Job]
     ) -> None:
-        """Hand over the whole graph; bytes that are there already once each."""
+        """Hand over the whole graph; bytes that are there already once each.
+
+        They are jobs, too, and not scattered: what only a worker holds is lost with it.
+        """
         made_by, session = makers(jobs), uuid4().hex[:8]
         ready = {self.facts.resource: 1}
         given: dict[str, Future] = {}
