@@ -58,8 +58,8 @@ class ClusterProcesses:
         for process in self.started:
             kill_all(process)
 
-    def scheduler(self, **environment: str) -> subprocess.Popen[bytes]:
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"]
+    def scheduler(self, *more: str, **environment: str) -> subprocess.Popen[bytes]:
+        options = ["--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", *more]
         process = self._start("scheduler", *options, environment=environment)
         until(self._listens, "the scheduler")
         return process

@@ -125,6 +125,26 @@ def test_jobs_and_certificates_have_to_fit(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
+def test_certificates_are_handed_to_dask(tmp_path: Path) -> None:
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem"
+    subprocess.run(
+        [*made.split(), "-subj", "/CN=localhost"], cwd=tmp_path, check=True, capture_output=True
+    )
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    with ClusterProcesses(tmp_path / "cluster") as processes:
+        options = ["--tls-ca-file", str(cert), "--tls-cert", str(cert), "--tls-key", str(key)]
+        processes.scheduler("--protocol", "tls", *options)
+        address = processes.address.replace("tcp://", "tls://")
+        with connected(address, certificates=Certificates(cert, cert, key)) as client:
+            assert client.scheduler.address == address
+        with (
+            pytest.raises(InputError, match="no Dask scheduler answers at tls://"),
+            connected(address),
+        ):
+            pass
+
+
 @pytest.mark.parametrize("workers", [{"n_workers": 0}], indirect=True)
 def test_a_scheduler_without_workers(tmp_path: Path, workers: Client) -> None:
     with pytest.raises(InputError, match="has no workers; start some: dask worker inproc://"):
