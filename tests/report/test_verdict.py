@@ -148,7 +148,12 @@ def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
 
 def test_names_are_text_on_the_page() -> None:
     html = verdict_html(
-        {"findings": [{"sentence": "<b>&"}], "simulated": "a", "not_simulated": "b"}
+        {
+            "notes": ["<i>"],
+            "findings": [{"sentence": "<b>&"}],
+            "simulated": "a",
+            "not_simulated": "b",
+        }
     )
     assert "&lt;b&gt;&amp;" in html and "<b>" not in html
 

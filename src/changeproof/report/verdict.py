@@ -16,6 +16,7 @@ from changeproof.report.numbers import number, of_hundred
 from changeproof.report.recommendation import LEAST_PERCENT
 from changeproof.report.scores import Score, ranked, scores
 from changeproof.report.simulated import in_sentence, not_simulated_words, simulated_words
+from changeproof.report.who_asked import who_asked
 from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -58,16 +59,21 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What there is to say of a run: a finding per dataset, and what they rest on."""
+    """What there is to say of a run: a finding per dataset, and what they rest on.
+
+    `notes` come first: what of it is not as somebody may think.
+    """
 
     findings: list[Finding]
     simulated: str
     not_simulated: str
+    notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
         """Every sentence, for the terminal."""
-        return [*(each.sentence for each in self.findings), self.simulated, self.not_simulated]
+        found = [each.sentence for each in self.findings]
+        return [*self.notes, *found, self.simulated, self.not_simulated]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -97,7 +103,8 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
     simulated = simulated_words(
         plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
     )
-    return Verdict(findings, simulated, not_simulated_words(plan))
+    notes = tuple(who_asked(results))
+    return Verdict(findings, simulated, not_simulated_words(plan), notes)
 
 
 def _finding(

@@ -71,4 +71,5 @@ def _asked(results: StoredResults, key: Answered, group_of: pd.Series[str]) -> A
     survived = results.survived(*key)[:, judged]
     people = People.of(results.task(key.dataset), answers, survived, family_of[judged].tolist())
     groups = group_of.loc[answers.row_ids.tolist()].to_numpy(dtype=object)
-    return Asked(answers.row_ids, groups, people)
+    asking = answers.asking
+    return Asked(answers.row_ids[asking], groups[asking], people.of_some(asking))

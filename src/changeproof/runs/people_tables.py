@@ -54,7 +54,8 @@ def _people(results: StoredResults, dataset: str, seed: int, method: str) -> lis
         results.task(dataset), answers, survived[:, chosen[0]], family_of[chosen[0]].tolist()
     )
     held = (survived[:, mine] @ family_weights(family_of[mine].tolist()) for mine in chosen)
-    return [overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held]
+    under = (overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held)
+    return [people.of_some(answers.asking) for people in under]
 
 
 def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:

@@ -147,6 +147,12 @@ class StoredResults:
         changing = [name for name in self.run.averaged if name not in self.unchanged]
         return tuple(changing) or self.run.averaged
 
+    def one_base(self, dataset: str) -> bool:
+        """Say whether the base models of a dataset, of several seeds, are all the same."""
+        bases = [key for key in self.banks if key[0] == dataset]
+        scored = [self._models(Kind.BASE, *key).arrays["probabilities"] for key in bases]
+        return len(scored) > 1 and all(np.array_equal(scored[0], each) for each in scored[1:])
+
     def task(self, dataset: str) -> Task:
         """Return a task."""
         if dataset not in self.run.tasks:
