@@ -27,6 +27,9 @@ from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
 
 SECONDS_BETWEEN_LINES = 10.0
+# Without a terminal: after how long a silence it is said what is being done, and how often again.
+SILENCE, STILL = 2.0, 30.0
+REPORTING = "tables and report"
 
 
 @contextmanager
@@ -43,10 +46,19 @@ def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
 
 
 class ConsoleObserver(Observer):
-    """Shows a run on standard error."""
+    """Shows a run on standard error, from reading the data to writing the report.
 
-    def __init__(self, console: Console | None = None) -> None:
+    Parameters
+    ----------
+    console
+        Where to; standard error by default.
+    beginning
+        What is done before there is a plan.
+    """
+
+    def __init__(self, console: Console | None = None, beginning: str = "reading the data") -> None:
         self.console = console if console is not None else Console(stderr=True)
+        self._doing, self._ended = beginning, threading.Event()
         self._bar = Progress(
             TextColumn("{task.description:<28}"),
             BarColumn(),
@@ -58,11 +70,15 @@ class ConsoleObserver(Observer):
             disable=not self.console.is_terminal,
         )
         self._task: TaskID | None = None
-        self._total = self._done = 0.0
+        self._total, self._done, self._left = 0.0, 0.0, 0
         self._began = self._spoke = time.monotonic()
 
     def __enter__(self) -> Self:
         self._bar.start()
+        # How much there is to do is not known yet: a bar that only moves.
+        self._task = self._bar.add_task(self._doing, total=None)
+        if not self.console.is_terminal:
+            threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 
     def __exit__(
@@ -71,16 +87,31 @@ class ConsoleObserver(Observer):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ended.set()
+        if self._task is not None and not self._total:
+            self._bar.remove_task(self._task)
         self._bar.stop()
+
+    def _break_silence(self) -> None:
+        """Say what is being done when nothing has been said for some time."""
+        said, since = "", time.monotonic()
+        while not self._ended.wait(SILENCE / 10):
+            now, doing = time.monotonic(), self._doing
+            since = since if doing == said else now
+            if now - self._spoke > (STILL if doing == said else SILENCE):
+                waited = f" ({now - since:.0f} s)" if doing == said else ""
+                self._say(f"{doing} …{waited}")
+                said = doing
 
     def planned(self, inventory: Inventory) -> None:
         """Show how much is done already, and set up the bar for the rest."""
         left = [*inventory.damaged, *inventory.missing]
         if inventory.done:
             self._say(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
-        self._total = sum(piece.cost for piece in left)
-        if left:
-            self._task = self._bar.add_task("starting", total=self._total)
+        self._total, self._left = sum(piece.cost for piece in left), len(left)
+        self._describe("starting" if left else REPORTING)
+        if left and self._task is not None:
+            self._bar.reset(self._task, total=self._total)
 
     def told(self, text: str) -> None:
         """Print a note on what was given."""
@@ -106,6 +137,7 @@ class ConsoleObserver(Observer):
     def finished(self, item: Finished) -> None:
         """Move the bar."""
         self._done += item.piece.cost
+        self._left -= 1
         if self._task is not None:
             self._bar.update(self._task, completed=self._done)
         if item.failure is not None:
@@ -114,8 +146,11 @@ class ConsoleObserver(Observer):
         if not self.console.is_terminal and now - self._spoke > SECONDS_BETWEEN_LINES:
             left = (now - self._began) * (self._total - self._done) / self._done
             self._say(f"{self._done / self._total:.0%} done, about {left:.0f} s left")
+        if not self._left:
+            self._describe(REPORTING)
 
     def _describe(self, text: str) -> None:
+        self._doing = text
         if self._task is not None:
             self._bar.update(self._task, description=text)
 
