@@ -41,6 +41,7 @@ from changeproof.runs.directory import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import Known, resolve
 from changeproof.runs.results import StoredResults
+from changeproof.workers.workplace import ThisMachine
 from changeproof.workflow import Results, run_resolved
 
 SUFFIX = "-afterwards"
@@ -102,7 +103,7 @@ def run_afterwards(native: Path, out: Path, jobs: int | None) -> Results:
     values = plan.model_dump() | {"methods": tuple(methods)}
     resolved = resolve(Plan.checked(values, record=True), out, Known(methods=methods))
     with ConsoleObserver() as observer:
-        return run_resolved(resolved, out, jobs, observer, publish=False)
+        return run_resolved(resolved, out, ThisMachine(jobs), observer, publish=False)
 
 
 def _base_name(cls: type[Method]) -> str:

@@ -77,7 +77,7 @@ def cancer_network(cancer: Task) -> Network:
 @pytest.fixture
 def always_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes also for what is done sooner than they have started."""
-    monkeypatch.setattr("changeproof.runs.runner.WORTH_WORKERS", 0.0)
+    monkeypatch.setattr("changeproof.runs.stages.WORTH_WORKERS", 0.0)
 
 
 @pytest.fixture(scope="session")

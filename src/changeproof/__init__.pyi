@@ -107,8 +107,8 @@ from .paper.comparison import compare_with_paper as compare_with_paper
 from .report.recommendation import Recommendation as Recommendation
 from .runs.comparison import RunComparison as RunComparison
 from .runs.comparison import compare_runs as compare_runs
+from .runs.observer import Observer as Observer
 from .runs.plan import Plan as Plan
-from .runs.runner import Observer as Observer
 from .runs.runner import PieceFailedError as PieceFailedError
 from .runs.runner import take_inventory as take_inventory
 from .runs.tables import build_tables as build_tables

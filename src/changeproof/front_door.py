@@ -29,10 +29,11 @@ from changeproof.methods.method import Method
 from changeproof.models.find import object_reference
 from changeproof.models.thresholds import Threshold
 from changeproof.runs.directory import check_free, table_file, task_file
+from changeproof.runs.observer import Observer
 from changeproof.runs.plan import FACTUALS, Plan
 from changeproof.runs.resolved import Known, resolve
-from changeproof.runs.runner import Observer
 from changeproof.runs.successors import TRAINED_HERE, given_successors, learner_of
+from changeproof.workers.workplace import workplace_of
 from changeproof.workflow import Results, run_resolved
 
 BASE_SEEDS = (2026,)
@@ -62,6 +63,7 @@ def evaluate(
     by: Sequence[str] = (),
     smallest_group: int = SMALLEST_GROUP,
     jobs: int | None = None,
+    client: Any = None,
     observer: Observer | None = None,
     publish: bool | None = None,
     same_plan: bool = False,
@@ -119,7 +121,7 @@ def evaluate(
         bands of ten years. Of a table, also columns that the model does not see (`drop`).
     smallest_group
         The fewest people of a group that is shown.
-    jobs, observer
+    jobs, client, observer
         See `run`.
     publish
         Whether to write tables and report; by default if `out` is given.
@@ -181,10 +183,11 @@ def evaluate(
     run = resolve(plan, known=Known({known.name: known}, learner, found, changed))
     if successors and learner.only_seed is None:
         (observer or Observer()).told(TRAINED_HERE.format(learner.name))
+    workplace = workplace_of(jobs, client)
     folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)
     check_free(folder)
     wanted = out is not None if publish is None else publish
-    results = run_resolved(run, folder, jobs, observer, publish=wanted, same_plan=same_plan)
+    results = run_resolved(run, folder, workplace, observer, publish=wanted, same_plan=same_plan)
     if out is None:
         weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
     return results

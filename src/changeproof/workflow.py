@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
-import joblib
 import numpy as np
 import pandas as pd
 
@@ -15,12 +14,14 @@ from changeproof.model import Booleans
 from changeproof.report.notebook import results_html
 from changeproof.report.page.write import FOLDER as REPORT
 from changeproof.report.page.write import write_report
+from changeproof.runs.observer import Observer
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
-from changeproof.runs.runner import Observer, run_pieces
+from changeproof.runs.runner import run_pieces
 from changeproof.runs.tables import FOLDER as TABLES
 from changeproof.runs.tables import build_tables, read_tables, write_tables
+from changeproof.workers.workplace import Workplace, workplace_of
 
 
 class Results(StoredResults):
@@ -123,6 +124,7 @@ def run(
     out: str | Path,
     *,
     jobs: int | None = None,
+    client: Any = None,
     observer: Observer | None = None,
     publish: bool = True,
 ) -> Results:
@@ -139,28 +141,28 @@ def run(
         The run directory. What it already holds of the plan is not computed again.
     jobs
         Worker processes; by default as many as there are cores. Results do not depend on it.
+    client
+        A `distributed.Client`, to have the work done by the workers of a Dask cluster instead.
     observer
         Follows the run; see `Observer`.
     publish
         Whether to write tables and report. If not, outdated ones are removed.
     """
     folder = Path(out)
-    return run_resolved(resolve(plan, folder), folder, jobs, observer, publish=publish)
+    workplace = workplace_of(jobs, client)
+    return run_resolved(resolve(plan, folder), folder, workplace, observer, publish=publish)
 
 
 def run_resolved(
     resolved: ResolvedRun,
     folder: Path,
-    jobs: int | None = None,
+    workplace: Workplace,
     observer: Observer | None = None,
     *,
     publish: bool = True,
     same_plan: bool = False,
 ) -> Results:
     """Do what is left of a run, and publish what is finished."""
-    jobs = joblib.cpu_count() if jobs is None else jobs
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1; got {jobs}")
 
     def remove_outdated() -> None:
         for name in (TABLES, REPORT):
@@ -174,7 +176,7 @@ def run_resolved(
     run_pieces(
         resolved,
         folder,
-        jobs=jobs,
+        workplace=workplace,
         observer=observer,
         same_plan=same_plan,
         before_work=remove_outdated,

@@ -11,7 +11,7 @@ import pytest
 from changeproof import InputError, Observer, Plan, Results, audit, run
 from changeproof.errors import BusyError
 from changeproof.runs.directory import claimed
-from changeproof.runs.piece import Piece
+from changeproof.runs.execution import Finished
 from loans import loans
 from tabled import tabled
 
@@ -43,15 +43,15 @@ def numbers(results: Results) -> bytes:
 
 
 class Meddler(Observer):
-    """Edits the data when the second wave begins, and takes the edit back when the third does."""
+    """Edits the data after the first piece, and takes the edit back after the fourth."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.waves = folder, 0
+        self.folder, self.finished_pieces = folder, 0
 
-    def started(self, pieces: list[Piece]) -> None:
-        self.waves += 1
-        if self.waves in (2, 3):
-            dataset_file(self.folder, poorer() if self.waves == 2 else loans(200))
+    def finished(self, item: Finished) -> None:
+        self.finished_pieces += 1
+        if self.finished_pieces in (1, 4):
+            dataset_file(self.folder, poorer() if self.finished_pieces == 1 else loans(200))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -62,7 +62,7 @@ def test_a_run_works_on_the_data_that_it_began_with(tmp_path: Path, jobs: int) -
     calm = tabled(plan, tmp_path / "calm", jobs=1)
     meddler = Meddler(tmp_path / "data")
     disturbed = tabled(plan, tmp_path / "disturbed", jobs=jobs, observer=meddler)
-    assert meddler.waves >= 3
+    assert meddler.finished_pieces > 4
     assert numbers(disturbed) == numbers(calm)
 
 

@@ -28,7 +28,8 @@ from changeproof.runs.directory import claimed
 from changeproof.runs.execution import Finished
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.resolved import resolve
-from changeproof.runs.runner import PieceFailedError, worth_workers
+from changeproof.runs.runner import PieceFailedError
+from changeproof.runs.stages import worth_workers
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import Effort, log_piece
 from tabled import tabled

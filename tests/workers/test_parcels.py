@@ -234,10 +234,10 @@ def test_what_cannot_be_sent_is_unusable_there_and_nothing_else() -> None:
 
     made = [methods.make_method(name) for name in ("locked", "kdtree")]
     parcel, other = (packed(method.name, method) for method in made)
-    assert other.unpacked() is other.unpacked()
-    assert repr(other.unpacked()) == repr(made[1])
+    assert other.opened() is other.opened()
+    assert repr(other.opened()) == repr(made[1])
     with pytest.raises(InputError, match=r"'locked' cannot be sent to worker processes \(TypeErr"):
-        parcel.unpacked()
+        parcel.opened()
 
 
 def test_kinds_of_pieces_are_the_same_for_own_methods() -> None:

@@ -15,8 +15,8 @@ from changeproof.datasets.task import PARTS, Task
 from changeproof.networks.network import Network
 from changeproof.references import parsed
 from changeproof.registry import NAME
-from changeproof.workers.execution import execute
 from changeproof.workers.parcels import Parcel, packed
+from changeproof.workers.processes import done_elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Bench(ABC):
     def process(self) -> str:
         """In another process as in this one."""
         job = (packed(self.tried.name, self._fresh()), replace(self, tried=None))
-        (answers,) = execute(_asked_elsewhere, [job], workers=2)
+        (answers,) = done_elsewhere(_asked_elsewhere, [job], workers=2)
         return self._same(answers, "in another process")
 
     def left_alone(self) -> str:
@@ -79,4 +79,4 @@ class Bench(ABC):
 
 def _asked_elsewhere(job: tuple[Parcel, Bench]) -> Any:
     parcel, bench = job
-    return replace(bench, tried=parcel.unpacked())._asked()
+    return replace(bench, tried=parcel.opened())._asked()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from changeproof.commands import audit_options as ask
+from changeproof.commands import cluster_options as on
 from changeproof.commands import constraints as may
 from changeproof.commands import successors as next_to
 from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
@@ -84,6 +85,10 @@ def audit(
     smallest_group: AuditSmallestGroup = None,
     jobs: ask.Jobs = None,
     unpickle: ask.Unpickle = False,
+    cluster: on.ClusterName = None,
+    tls_ca_file: on.Authority = None,
+    tls_cert: on.Certificate = None,
+    tls_key: on.Key = None,
 ) -> None:
     """Test counterfactual explanations on your own data and model.
 
@@ -150,7 +155,11 @@ def audit(
         },
         split_names(by) or (),
     )
-    with ConsoleObserver() as observer, failures_told(out):
+    with (
+        on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
+        ConsoleObserver(beginning=f"reading {data.name}") as observer,
+        failures_told(out),
+    ):
         results = run_audit(
             source,
             out,
@@ -166,12 +175,12 @@ def audit(
             over_time=over_time or time is not None,
             by=split_names(by),
             smallest_group=smallest_group,
-            jobs=jobs,
             observer=observer,
             methods=split_names(methods),
             families=split_names(families),
             base_seeds=whole_numbers("base seed", split_names(base_seeds)),
             factuals=factuals,
+            **workers,
             **described,
         )
     say_what_was_left_out(results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,8 @@ from rich.progress import (
 )
 
 from changeproof.runs.execution import Finished
+from changeproof.runs.observer import Observer
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.runner import Observer
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
 
@@ -70,7 +71,9 @@ class ConsoleObserver(Observer):
             disable=not self.console.is_terminal,
         )
         self._task: TaskID | None = None
-        self._total, self._done, self._left = 0.0, 0.0, 0
+        self._total = self._done = 0.0
+        self._left: Counter[Kind] = Counter()
+        self._workers = 0
         self._began = self._spoke = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -94,10 +97,12 @@ class ConsoleObserver(Observer):
 
     def _break_silence(self) -> None:
         """Say what is being done when nothing has been said for some time."""
-        said, since = "", time.monotonic()
+        seen = said = ""
+        since = time.monotonic()
         while not self._ended.wait(SILENCE / 10):
             now, doing = time.monotonic(), self._doing
-            since = since if doing == said else now
+            if doing != seen:
+                seen, since = doing, now
             if now - self._spoke > (STILL if doing == said else SILENCE):
                 waited = f" ({now - since:.0f} s)" if doing == said else ""
                 self._say(f"{doing} …{waited}")
@@ -108,7 +113,7 @@ class ConsoleObserver(Observer):
         left = [*inventory.damaged, *inventory.missing]
         if inventory.done:
             self._say(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
-        self._total, self._left = sum(piece.cost for piece in left), len(left)
+        self._total = sum(piece.cost for piece in left)
         self._describe("starting" if left else REPORTING)
         if left and self._task is not None:
             self._bar.reset(self._task, total=self._total)
@@ -126,18 +131,26 @@ class ConsoleObserver(Observer):
         self._describe("compiling (first time only)")
         self._began = time.monotonic()
 
+    def workers(self, count: int) -> None:
+        """Show how many workers there are."""
+        if self._workers not in (0, count):
+            self._say(f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before")
+        self._workers = count
+
     def started(self, pieces: list[Piece]) -> None:
-        """Show what is being computed."""
-        kinds = {piece.kind for piece in pieces}
-        present = [NAMES[kind] for kind in Kind if kind in kinds]
-        self._describe(", ".join(present))
+        """Show what is going to be computed."""
+        self._left = Counter(piece.kind for piece in pieces)
+        present = [NAMES[kind] for kind in Kind if self._left[kind]]
+        self._describe()
         if not self.console.is_terminal:
-            self._say(f"{', '.join(present)}: {len(pieces)} pieces")
+            hands = f" for {self._workers} workers" if self._workers > 1 else ""
+            self._say(f"{', '.join(present)}: {len(pieces)} pieces{hands}")
 
     def finished(self, item: Finished) -> None:
         """Move the bar."""
         self._done += item.piece.cost
-        self._left -= 1
+        self._left[item.piece.kind] -= 1
+        self._describe()
         if self._task is not None:
             self._bar.update(self._task, completed=self._done)
         if item.failure is not None:
@@ -146,13 +159,14 @@ class ConsoleObserver(Observer):
         if not self.console.is_terminal and now - self._spoke > SECONDS_BETWEEN_LINES:
             left = (now - self._began) * (self._total - self._done) / self._done
             self._say(f"{self._done / self._total:.0%} done, about {left:.0f} s left")
-        if not self._left:
-            self._describe(REPORTING)
 
-    def _describe(self, text: str) -> None:
-        self._doing = text
+    def _describe(self, text: str = "") -> None:
+        """Show a text, or else the kind of pieces that is to be done first."""
+        left = [NAMES[kind] for kind in Kind if self._left[kind] > 0]
+        hands = f", {self._workers} workers" if self._workers > 1 else ""
+        self._doing = text or (f"{left[0]}{hands}" if left else REPORTING)
         if self._task is not None:
-            self._bar.update(self._task, description=text)
+            self._bar.update(self._task, description=self._doing)
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from changeproof.commands import cluster_options as on
 from changeproof.commands.group_options import By, SmallestGroup
 from changeproof.commands.options import RunDirectory, names, split, whole_numbers
 from changeproof.errors import InputError
@@ -110,6 +111,10 @@ def run(
         Path | None,
         typer.Option(help="The run directory.", show_default="runs/NAME", metavar="DIR"),
     ] = None,
+    cluster: on.ClusterName = None,
+    tls_ca_file: on.Authority = None,
+    tls_cert: on.Certificate = None,
+    tls_key: on.Key = None,
 ) -> None:
     """Run a plan, or continue one that was interrupted.
 
@@ -124,6 +129,8 @@ def run(
     changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
 
     changeproof run --methods "robx-balanced(quantile=0.7),rbr" --out runs/robx
+
+    changeproof run --preset paper --cluster tcp://scheduler:8786
     """
     from changeproof.runs.directory import check_free
 
@@ -146,8 +153,12 @@ def run(
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.workflow import run as run_plan
 
-    with ConsoleObserver() as observer, failures_told(folder):
-        results = run_plan(chosen, folder, jobs=jobs, observer=observer)
+    with (
+        on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
+        ConsoleObserver() as observer,
+        failures_told(folder),
+    ):
+        results = run_plan(chosen, folder, observer=observer, **workers)
     typer.echo(f"Tables: {results.folder / 'tables'}")
     typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
     typer.echo(f"Print them here: changeproof show {results.folder}")

@@ -49,6 +49,15 @@ def source_digest(modules: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
+def imports_of(module: str) -> list[str]:
+    """Return the names of all that a module imports, as far as there is a file of it."""
+    path = source_of(module)
+    if path is None:
+        return []
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    return _read(path, package, path.stat().st_mtime_ns)[1]
+
+
 @cache
 def _read(path: Path, package: str, written: int) -> tuple[str, list[str]]:
     """Return the code of a file without docstrings, hashed, and what it imports."""

@@ -1,22 +1,25 @@
-"""The pieces of a wave, computed group by group: here, or in worker processes."""
+"""Pieces computed by an engine: what a worker does, and what is made of its answer."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from changeproof.errors import InputError, one_line
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.orders import Order, Orders
+from changeproof.runs.piece import Piece
 from changeproof.runs.resolved import ResolvedRun
-from changeproof.runs.store import Store
+from changeproof.runs.store import Store, checksum
 from changeproof.runs.timings import Effort, peak_memory
 from changeproof.runs.work import Ingredients, compute
-from changeproof.workers.execution import execute
-from changeproof.workers.parcels import Parcel, packed
+from changeproof.workers.jobs import Done, Engine, Result
+from changeproof.workers.processor import processor_name
 from changeproof.workers.threads import one_thread
+
+NOTHING = Effort(0.0, 0.0, 0.0)
 
 
 class Finished(NamedTuple):
@@ -35,112 +38,83 @@ class Finished(NamedTuple):
     refused: bool = False
 
 
-class Group(NamedTuple):
-    """Pieces that share work, with what each is made with, and their inputs by fingerprint.
+class Said(NamedTuple):
+    """What a worker says of a piece: what it took, the checksum of its bytes, or why it failed.
 
-    What they are made with is packed for another process, if they go to one.
+    `again` says that it failed for want of memory, disk or the like.
     """
 
-    pieces: tuple[tuple[Piece, Ingredients], ...]
-    inputs: dict[str, bytes]
+    effort: Effort
+    checksum: str = ""
+    failure: str | None = None
+    error: str = ""
+    refused: bool = False
+    again: bool = False
 
 
 def compute_pieces(
-    pieces: Sequence[Piece], run: ResolvedRun, store: Store, *, workers: int
+    pieces: Sequence[Piece], run: ResolvedRun, store: Store, engine: Engine
 ) -> Iterator[Finished]:
-    """Compute pieces of one wave; yield each as it is done. Only this process uses the store."""
-    shared: dict[str, list[Piece]] = {}
-    for piece in _start_order(pieces):
-        shared.setdefault(piece.together, []).append(piece)
-    workers = min(workers, len(shared))
-    kits = _Kits(run, packing=workers > 1)
-    groups = (_group(group, kits, store) for group in shared.values())
-    for finished in execute(_compute_group, groups, workers=workers):
-        yield from finished
+    """Compute pieces; yield each as it is done. Only this process uses the store.
 
-
-class _Kits:
-    """What pieces are made with, every object packed once."""
-
-    def __init__(self, run: ResolvedRun, *, packing: bool) -> None:
-        self.run, self.packing = run, packing
-        self.parcels: dict[int, Any] = {}
-
-    def of(self, piece: Piece) -> Ingredients:
-        run, given = self.run, self._given
-        # Methods are told what the families reserve; the limit may have to make their models.
-        asked = () if piece.family or piece.kind is Kind.BASE else run.families.values()
-        renewing = piece.kind is Kind.RENEWALS
-        return Ingredients(
-            given(run.tasks[piece.dataset]),
-            given(run.learner),
-            given(run.renewer if renewing else run.methods.get(piece.method)),
-            given(run.families.get(piece.family)),
-            tuple(map(given, asked)),
-        )
-
-    def _given(self, thing: Any) -> Any:
-        if not self.packing or thing is None:
-            return thing
-        if id(thing) not in self.parcels:
-            self.parcels[id(thing)] = packed(thing.name, thing)
-        return self.parcels[id(thing)]
-
-
-def _unpacked(thing: Any) -> Any:
-    """Return what was packed; of several things those that could be sent."""
-    if isinstance(thing, tuple) and not isinstance(thing, Parcel):
-        return tuple(_unpacked(each) for each in thing if not getattr(each, "reason", ""))
-    return thing.unpacked() if isinstance(thing, Parcel) else thing
-
-
-def _opened(kit: Ingredients) -> Ingredients | InputError:
-    """Return ingredients as objects, or why they cannot be had here."""
-    try:
-        return Ingredients(*map(_unpacked, kit))
-    except InputError as error:
-        return error
-
-
-def _group(pieces: Sequence[Piece], kits: _Kits, store: Store) -> Group:
-    """Collect what pieces need that is in the store; the rest they make for each other."""
-    ordered = sorted(pieces, key=lambda piece: list(Kind).index(piece.kind))
-    needed = dict.fromkeys(part for piece in ordered for part in piece.needed)
-    inputs = {part.fingerprint: store.load(part) for part in needed if store.path(part) is not None}
-    return Group(tuple((piece, kits.of(piece)) for piece in ordered), inputs)
-
-
-def _start_order(pieces: Sequence[Piece]) -> list[Piece]:
-    """Long pieces first; before them one of every kind and method or family.
-
-    What somebody has to have compiled the first time is then compiled once, by one worker, and
-    found in the cache by the others.
+    What is yielded has to be in the store before the next one is asked for.
     """
-    longest_first = sorted(pieces, key=lambda piece: -piece.cost)
-    firsts: dict[tuple[str, str], Piece] = {}
-    for piece in longest_first:
-        firsts.setdefault((piece.kind, piece.whose), piece)
-    return list(dict.fromkeys([*firsts.values(), *longest_first]))
+    orders = Orders(run, work_on, packing=engine.packs, far=engine.far)
+    jobs = orders.jobs(pieces)
+    by_mark = {part.fingerprint: part for piece in pieces for part in (piece, *piece.needed)}
+
+    def supply(mark: str) -> bytes | None:
+        if (content := orders.parcels.get(mark)) is not None:
+            return content
+        return store.load(by_mark[mark]) if store.path(by_mark[mark]) is not None else None
+
+    for done in engine.run(jobs, supply):
+        yield from _finished(done)
 
 
-def _compute_group(group: Group) -> list[Finished]:
-    inputs, finished = dict(group.inputs), []
+def work_on(order: Order, contents: Mapping[str, bytes]) -> Result:
+    """Compute pieces that share work, wherever this is."""
+    made: dict[str, bytes] = {}
+    said = []
     # Opened first: only libraries that are imported by then are kept to one thread.
-    kits = [(piece, _opened(kit)) for piece, kit in group.pieces]
+    opened = order.opened(contents)
     with one_thread():
-        for piece, kit in kits:
-            item = _compute(piece, kit, inputs)
-            if item.content is not None:
-                inputs[piece.fingerprint] = item.content
-            finished.append(item)
-    return finished
+        for piece, kit in opened:
+            marks = [part.fingerprint for part in piece.needed]
+            inputs = {mark: contents[mark] for mark in marks if mark in contents}
+            inputs |= {mark: made[mark] for mark in marks if mark in made}
+            content, what = _compute(piece, kit, inputs)
+            if content is not None:
+                made[piece.fingerprint] = content
+            said.append(what)
+    return Result(made, tuple(said), any(what.again for what in said))
 
 
-def _compute(piece: Piece, kit: Ingredients | InputError, inputs: dict[str, bytes]) -> Finished:
+def _finished(done: Done) -> Iterator[Finished]:
+    """Yield what became of the pieces of a job."""
+    pieces = [piece for piece, _ in done.job.told.pieces]
+    if done.result is None:
+        for piece in pieces[:1]:  # the others need it, or were not reached
+            yield Finished(piece, None, NOTHING, done.reason or None, done.reason)
+        for piece in pieces[1:]:
+            yield Finished(piece, None, NOTHING)
+        return
+    for piece, said in zip(pieces, done.result.said, strict=True):
+        content = done.result.made.get(piece.fingerprint)
+        if content is not None and checksum(content) != said.checksum:
+            why = "its bytes arrived with another checksum than they left the worker with"
+            yield Finished(piece, None, said.effort, why, why)
+        else:
+            yield Finished(piece, content, said.effort, said.failure, said.error, said.refused)
+
+
+def _compute(
+    piece: Piece, kit: Ingredients | InputError, inputs: Mapping[str, bytes]
+) -> tuple[bytes | None, Said]:
     wall, processor = time.perf_counter(), time.process_time()
     spent = partial(_spent, wall, processor)
     if any(part.fingerprint not in inputs for part in piece.inputs):
-        return Finished(piece, None, spent())
+        return None, Said(spent())
     try:
         if isinstance(kit, InputError):
             raise kit
@@ -148,8 +122,9 @@ def _compute(piece: Piece, kit: Ingredients | InputError, inputs: dict[str, byte
     except Exception as error:
         # Not hidden: the runner goes on with what it can and then fails with all of these.
         refused = isinstance(error, InputError)
-        return Finished(piece, None, spent(), traceback.format_exc(), one_line(error), refused)
-    return Finished(piece, made.content, spent(made.search_seconds))
+        again = isinstance(error, OSError | MemoryError)
+        return None, Said(spent(), "", traceback.format_exc(), one_line(error), refused, again)
+    return made.content, Said(spent(made.search_seconds), checksum(made.content))
 
 
 def _spent(wall: float, processor: float, search_seconds: float | None = None) -> Effort:
@@ -158,4 +133,5 @@ def _spent(wall: float, processor: float, search_seconds: float | None = None) -
         time.process_time() - processor,
         round(peak_memory(), 1),
         search_seconds,
+        processor_name(),
     )

@@ -54,14 +54,14 @@ def _base(run: ResolvedRun, dataset: str, seed: int) -> Piece:
 def _bank(run: ResolvedRun, base: Piece, family: str) -> Piece:
     """Return the piece of one family's changed models, and their magnitudes.
 
-    Models that cannot be kept are made in the last wave, by the worker that asks them.
+    Models that cannot be kept are made by the worker that asks them.
     """
     bank = replace(
         base,
         kind=Kind.BANK,
         family=family,
         inputs=(base,),
-        wave=1 if run.learner.stores_models else 3,
+        alone=run.learner.stores_models,
         cost=bank_cost(run.tasks[base.dataset], run.learner, run.families[family]),
     )
     return _marked(bank, run.families[family].fingerprint, "changes.bank", "changes.magnitude")
@@ -75,7 +75,6 @@ def _tuning(run: ResolvedRun, base: Piece, method: str) -> Piece:
         method=method,
         inputs=(base,),
         realisable=run.plan.realisable,
-        wave=1,
         cost=1.0,
     )
     maker = run.methods[method].fingerprint
@@ -93,7 +92,6 @@ def _answers(run: ResolvedRun, base: Piece, method: str, tuning: Piece | None) -
         factuals=plan.factuals,
         rows=plan.rows,
         realisable=plan.realisable,
-        wave=2,
         cost=answering_cost(task, run.learner, method, _asked(plan)),
     )
     maker = run.methods[method].fingerprint
@@ -114,7 +112,6 @@ def _survival(answers: Piece, bank: Piece) -> Piece:
         factuals=0,
         rows=None,
         realisable=False,
-        wave=3,
         cost=0.02,
     )
     return _marked(survival, "", "evaluation.survival")
@@ -123,7 +120,7 @@ def _survival(answers: Piece, bank: Piece) -> Piece:
 def _limit(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece:
     """Return the piece with the limit of the people of a base model.
 
-    Changed models that cannot be kept are made again for it, when all else is done.
+    Changed models that cannot be kept are made again for it.
     """
     plan = run.plan
     limit = replace(
@@ -133,7 +130,6 @@ def _limit(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece:
         factuals=plan.factuals,
         rows=plan.rows,
         realisable=plan.realisable,
-        wave=2 if run.learner.stores_models else 4,
         cost=limit_cost(
             run.tasks[base.dataset],
             run.learner,

@@ -30,10 +30,9 @@ class Piece:
     """One finished or unfinished bit of a run.
 
     `method` and `family` say whose it is, where it is somebody's. `factuals` limits the requests,
-    `rows` names them, and `realisable` says that people are only told what they can do. `wave`
-    says with which others it can be computed side by side, after those of earlier waves. `cost`
-    is a rough guess of the seconds that it takes, for progress bars and for starting long pieces
-    first.
+    `rows` names them, and `realisable` says that people are only told what they can do. `alone`
+    says that it shares no work with others of its family. `cost` is a rough guess of the seconds
+    that it takes, for progress bars and for starting long pieces first.
     """
 
     kind: Kind
@@ -47,7 +46,7 @@ class Piece:
     factuals: int = field(default=0, compare=False)
     rows: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
     realisable: bool = field(default=False, compare=False, repr=False)
-    wave: int = field(default=0, compare=False, repr=False)
+    alone: bool = field(default=False, compare=False, repr=False)
     cost: float = field(default=0.01, compare=False)
 
     @property
@@ -69,7 +68,7 @@ class Piece:
     @property
     def together(self) -> str:
         """Pieces that share this share work, and are computed by the same worker."""
-        if self.family:
+        if self.family and not self.alone:
             return f"{self.dataset}/{self.base_seed}/{self.family}"
         return self.file_stem
 

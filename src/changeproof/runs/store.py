@@ -73,13 +73,13 @@ class Store:
         if path is None:
             raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
         content = path.read_bytes()
-        if path.suffixes[-2] != f".{_checksum(content)}":
+        if path.suffixes[-2] != f".{checksum(content)}":
             raise DamagedPieceError(path)
         return content
 
     def save(self, piece: Piece, content: bytes) -> None:
         """Keep the content of a piece."""
-        name = f"{piece.file_stem}.{_checksum(content)}.{piece.suffix}"
+        name = f"{piece.file_stem}.{checksum(content)}.{piece.suffix}"
         write_whole(self.folder / name, content)
 
     def clear_unfinished(self) -> None:
@@ -100,8 +100,9 @@ class Store:
 
 def is_whole(path: Path) -> bool:
     """Say whether a file holds the bytes that its name promises."""
-    return path.suffixes[-2] == f".{_checksum(path.read_bytes())}"
+    return path.suffixes[-2] == f".{checksum(path.read_bytes())}"
 
 
-def _checksum(content: bytes) -> str:
+def checksum(content: bytes) -> str:
+    """Return what tells bytes from damaged ones."""
     return hashlib.sha256(content).hexdigest()[:16]

@@ -39,13 +39,14 @@ class Effort(NamedTuple):
     """What some work took: wall and processor seconds, and the process's peak memory in MiB.
 
     `search_seconds` is the part of the wall time that a method searched for counterfactuals,
-    without fitting; None for what answers nobody.
+    without fitting; None for what answers nobody. `processor` is what it was computed on.
     """
 
     seconds: float
     processor_seconds: float
     peak_memory: float
     search_seconds: float | None = None
+    processor: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +54,11 @@ class Session:
     """One call of the runner: how many pieces it computed and the wall time of its parts."""
 
     started: str
-    jobs: int
-    pieces: int
-    compile_seconds: float
-    work_seconds: float
-    report_seconds: float
+    jobs: int = 1
+    pieces: int = 0
+    compile_seconds: float = 0.0
+    work_seconds: float = 0.0
+    report_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:

@@ -6,7 +6,7 @@ would compile while the others wait for what it computes, or all would compile t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,29 +19,39 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.references import parsed
-from changeproof.workers.execution import execute
+from changeproof.workers.processes import done_elsewhere
 
 NETWORKS, LIMIT = "networks", "limit"
 # Methods with kernels of their own, those that take longest to compile first.
 COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce", "quorum")
 
 
-def warm_up(
-    methods: Iterable[str], *, jobs: int, realisable: bool = False, limit: bool = False
-) -> None:
-    """Compile what networks and these methods need; next to nothing when that is cached.
+class Kernels(NamedTuple):
+    """Whose kernels are needed.
 
     If people are only told what they can do, methods have more kernels. The limit has its own.
     """
+
+    methods: frozenset[str]
+    realisable: bool = False
+    limit: bool = False
+
+    @property
+    def parts(self) -> list[tuple[str, bool]]:
+        """What `compile_kernels` takes, those that take longest first."""
+        names = {parsed(method)[0] for method in self.methods}
+        chosen = [name for name in COMPILED_METHODS if name in names]
+        first = [name for name in chosen if name == COMPILED_METHODS[0]]
+        work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
+        work += [LIMIT] * self.limit
+        return [(name, self.realisable) for name in work]
+
+
+def warm_up(kernels: Kernels, *, jobs: int) -> None:
+    """Compile what is needed, on this machine; next to nothing when that is cached."""
     if jobs == 1:
         return  # one process compiles what it needs when it needs it
-    names = {parsed(method)[0] for method in methods}
-    chosen = [name for name in COMPILED_METHODS if name in names]
-    first = [name for name in chosen if name == COMPILED_METHODS[0]]
-    work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
-    work += [LIMIT] * limit
-    each = [(name, realisable) for name in work]
-    for _ in execute(compile_kernels, each, workers=jobs):
+    for _ in done_elsewhere(compile_kernels, kernels.parts, workers=jobs):
         pass
 
 

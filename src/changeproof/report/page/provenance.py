@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -18,8 +16,7 @@ from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
-
-CPU_FILE = Path("/proc/cpuinfo")
+from changeproof.workers.processor import processor_name
 
 
 def provenance(results: StoredResults) -> dict[str, Any]:
@@ -62,19 +59,13 @@ def machine() -> dict[str, str]:
     """Describe the machine that this runs on, without its name."""
     described = {
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": processor_name(),
         "cores": str(os.cpu_count()),
     }
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         described["memory"] = f"{size / 2**30:.0f} GiB"
     return {key: value for key, value in described.items() if value}
-
-
-def _processor() -> str:
-    text = CPU_FILE.read_text(encoding="utf-8", errors="replace") if CPU_FILE.exists() else ""
-    found = re.search(r"^model name\s*:(.*)", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor()
 
 
 def _dataset(task: Task) -> dict[str, str]:

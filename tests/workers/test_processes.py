@@ -1,0 +1,126 @@
+"""Jobs in worker processes: in order, by bytes, and what becomes of those whose worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changeproof.workers.here import Here
+from changeproof.workers.jobs import Done, Engine, Job, Result, most_urgent_first, urgencies
+from changeproof.workers.processes import DIED, LARGE, TRIES, Processes
+from clustered import until
+
+
+def joined(told: str, contents: Mapping[str, bytes]) -> Result:
+    """Make one text of all that is there; a job that is told so kills its worker."""
+    if told == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    text = b"+".join(contents[mark] for mark in sorted(contents))
+    return Result({told: text[:20] + told.encode()}, os.getpid())
+
+
+def job(name: str, *needs: str, cost: float = 1.0, told: str = "") -> Job:
+    return Job(name, joined, told or name, needs, (name,), cost)
+
+
+def done_by(engine: Engine, jobs: Sequence[Job], given: Mapping[str, bytes]) -> dict[str, Done]:
+    store, ended = dict(given), {}
+    for done in engine.run(jobs, store.get):
+        store |= done.result.made if done.result is not None else {}
+        ended[done.job.name] = done
+    engine.close()
+    return ended
+
+
+JOBS = [job("a", "x"), job("b", "a", "y"), job("c", "a"), job("d", "b", "c", "lost")]
+
+
+@pytest.mark.parametrize("engine", [Here(), Processes(2)], ids=["here", "processes"])
+def test_each_job_finds_what_it_needs_wherever_it_is_done(engine: Engine) -> None:
+    ended = done_by(engine, [*reversed(JOBS)], {"x": b"1", "y": b"2"})
+    made = {name: done.result.made[name] for name, done in ended.items() if done.result}
+    assert made == {"a": b"1a", "b": b"1a+2b", "c": b"1ac", "d": b"1a+2b+1acd"}
+    processes = {done.result.said for done in ended.values() if done.result}
+    assert (os.getpid() in processes) == isinstance(engine, Here)
+
+
+def test_what_is_waited_for_longest_starts_first() -> None:
+    jobs = [job("short", cost=1), job("long", "first", cost=5), job("first", cost=1)]
+    assert urgencies(jobs) == {"short": 1, "first": 6, "long": 5}
+    assert [each.name for each in most_urgent_first(jobs)] == ["first", "long", "short"]
+    free = [job("second", "one", cost=0), job("one", cost=0)]
+    assert [each.name for each in most_urgent_first(free)] == ["one", "second"]
+
+
+def test_a_job_that_kills_its_worker_is_given_up_and_no_other() -> None:
+    jobs = [*JOBS, job("killer", told="die"), *(job(f"more-{n}") for n in range(6))]
+    jobs += [job("after", "killer", "x")]
+    ended = done_by(Processes(2), jobs, {"x": b"1", "y": b"2"})
+    assert set(ended) == {each.name for each in jobs}
+    assert ended["killer"] == (jobs[len(JOBS)], None, DIED.format(TRIES))
+    assert all(done.result is not None for name, done in ended.items() if name != "killer")
+    after = ended["after"].result
+    assert after is not None
+    assert after.made == {"after": b"1after"}
+
+
+def test_large_things_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    asked: list[str] = []
+    given = {"x": b"1" * LARGE, "y": b"2"}
+
+    def supply(mark: str) -> bytes | None:
+        asked.append(mark)
+        return given.get(mark)
+
+    engine = Processes(2)
+    ended = list(engine.run([job(name, "x", "y") for name in "abcdef"], supply))
+    assert len(ended) == 6
+    assert all(done.result and len(done.result.made[done.job.name]) == 21 for done in ended)
+    assert asked.count("x") == 1
+    (folder,) = tmp_path.glob("changeproof-*")
+    assert [path.name for path in folder.iterdir()] == ["x"]
+    engine.close()
+    assert not folder.exists()
+
+
+ORPHANS = """
+import os, sys, time
+from changeproof.workers.processes import done_elsewhere
+def work(_):
+    time.sleep(0.2)
+    return os.getpid()
+print(*set(done_elsewhere(work, range(8), workers=2)), flush=True)
+time.sleep(600)
+"""
+
+
+def test_workers_end_with_the_process_that_started_them() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        workers = [int(word) for word in process.stdout.readline().split()]
+        assert workers
+        process.kill()
+    until(lambda: not any(map(_alive, workers)), "the end of the workers", 20.0)
+
+
+def _alive(process: int) -> bool:
+    status = Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().split()[2] != "Z"
+
+
+def test_what_is_not_a_jobs_fault_is_raised() -> None:
+    def wrong(told: Any, contents: Mapping[str, bytes]) -> Result:
+        raise AssertionError("a bug")
+
+    with pytest.raises(AssertionError, match="a bug"):
+        done_by(Processes(2), [Job("a", wrong, "", (), (), 1.0)], {})
