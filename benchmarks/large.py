@@ -6,13 +6,14 @@ what they do with the rows: kdtree looks for the nearest accepted one, wachter f
 and never looks at them, robx-balanced scores all of them and walks towards the stable ones.
 
 Memory is the resident memory of all processes of the command together, sampled ten times a
-second; pages that they share count in each. Silence is the longest time without a new line, as a
-user without a terminal sees it.
+second; pages that they share count in each. Processor time is that of all of them: where others
+work on the machine, growth is told by it. Silence is the longest time without a new line, as a user
+without a terminal sees it.
 
     python -m benchmarks.large [ROWS ...] [--keep FOLDER]
 
 writes benchmarks/results/large.csv and large_stages.csv, and prints them. The exit code is 1 if
-time grows faster than the rows, or memory is above the limit.
+processor time grows faster than the rows, or memory is above the limit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -39,7 +40,7 @@ FAMILIES = "bootstrap(replicates=5),new-initialization(replicates=5)"
 PEOPLE, JOBS = 100, 2
 MOST_GIB = 6.0
 BETWEEN_SAMPLES = 0.1
-PAGE = os.sysconf("SC_PAGE_SIZE")
+PAGE, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 DESCRIPTION = f"""\
 data = "TABLE"
@@ -55,9 +56,16 @@ order = {SCHOOLING}
 """
 
 
-def resident(session: int) -> tuple[int, int]:
-    """Return the bytes that the processes of a session hold, and how many processes there are."""
-    total = count = 0
+class Process(NamedTuple):
+    """What the system says of a process: resident bytes, and processor seconds so far."""
+
+    resident: int
+    seconds: float
+
+
+def processes_of(session: int) -> dict[int, Process]:
+    """Return the processes of a session by their ids."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -66,9 +74,9 @@ def resident(session: int) -> tuple[int, int]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended since
         if int(fields[3]) == session:
-            total += int(fields[21]) * PAGE
-            count += 1
-    return total, count
+            ticks = int(fields[11]) + int(fields[12])
+            found[int(entry.name)] = Process(int(fields[21]) * PAGE, ticks / TICKS)
+    return found
 
 
 class Watched:
@@ -76,7 +84,7 @@ class Watched:
 
     def __init__(self, command: list[str]) -> None:
         self.began = self.spoke = time.perf_counter()
-        self.peak, self.silence, self.processes = 0, 0.0, 0
+        self.peak, self.silence, self.spent = 0, 0.0, dict[int, float]()
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             command,
@@ -99,8 +107,9 @@ class Watched:
     def finished(self) -> float:
         """Wait for the end; return the seconds it took."""
         while self.process.poll() is None:
-            held, processes = resident(self.process.pid)
-            self.peak, self.processes = max(self.peak, held), max(self.processes, processes)
+            there = processes_of(self.process.pid)
+            self.peak = max(self.peak, sum(each.resident for each in there.values()))
+            self.spent |= {number: each.seconds for number, each in there.items()}
             time.sleep(BETWEEN_SAMPLES)
         seconds = time.perf_counter() - self.began
         self.reader.join()
@@ -130,8 +139,8 @@ def measure(rows: int, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any
     row = {
         "rows": rows,
         "seconds": seconds,
+        "processor_seconds": sum(watched.spent.values()),
         "peak_gib": watched.peak / 2**30,
-        "processes": watched.processes,
         "silence_seconds": watched.silence,
         "table_mib": table.stat().st_size / 2**20,
         "kept_mib": sum(p.stat().st_size for p in out.rglob("*") if p.is_file()) / 2**20,
@@ -156,10 +165,11 @@ def misses(table: pd.DataFrame) -> list[str]:
     ordered = table.sort_values("rows")
     pairs = zip(ordered.itertuples(), ordered.iloc[1:].itertuples(), strict=False)
     for small, large in pairs:
-        if large.seconds / small.seconds > large.rows / small.rows:
+        grown = large.processor_seconds / small.processor_seconds
+        if grown > large.rows / small.rows:
             lines.append(
-                f"{small.rows:,} to {large.rows:,} rows: the time grew {large.seconds:.0f} s / "
-                f"{small.seconds:.0f} s, more than the rows"
+                f"{small.rows:,} to {large.rows:,} rows: processor time grew {grown:.1f} times, "
+                "more than the rows"
             )
     return lines
 
