@@ -10,8 +10,8 @@ from changeproof.arithmetic.compiling import compiled
 class Supply(NamedTuple):
     """Where batches come from: rows [rows, features], labels and weights [rows], and an order.
 
-    The order holds the places of the rows that count. A batch is the next `size` of them; after
-    the last comes the first. Without an order there is one batch, which is laid out already.
+    The order holds the places of the rows that count, ascending. A batch is the next `size` of
+    them; after the last comes the first. Without an order there is one batch, laid out already.
     """
 
     rows: Any

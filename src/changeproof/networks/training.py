@@ -130,6 +130,11 @@ class TrainingData:
         return _mixed("training", len(self.rows))
 
     @cached_property
+    def mixed_rows(self) -> Singles:
+        """The rows in that order: gathered from all over a long table, a batch takes longer."""
+        return self.rows[self.order]
+
+    @cached_property
     def validation_tiles(self) -> Tiles:
         """Validation rows, laid out; where there are many, some of them."""
         rows, labels = self.validation_rows, self.validation_labels
@@ -213,15 +218,16 @@ def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, Supply]
     """Return all rows that count, laid out; or, where these are many, room for a batch of them."""
     labels = data.labels if recipe.labels is None else recipe.labels
     weights = _row_weights(recipe, data)
-    counted = np.flatnonzero(weights > 0)
+    rows, counted = data.rows, np.flatnonzero(weights > 0)
     size, order = min(len(counted), LARGEST_BATCH), np.zeros(0, dtype=np.int64)
     if size < len(counted):
-        order = data.order[weights[data.order] > 0]
+        rows, labels, weights = data.mixed_rows, labels[data.order], weights[data.order]
+        order = np.flatnonzero(weights > 0)
         counted = order[:size]
     length = tile_length(size, LARGEST_TILE)
-    tiles = training_tiles(data.rows[counted], labels[counted], weights[counted], length)
+    tiles = training_tiles(rows[counted], labels[counted], weights[counted], length)
     rows, labels, weights = (
-        np.ascontiguousarray(each, dtype=np.float32) for each in (data.rows, labels, weights)
+        np.ascontiguousarray(each, dtype=np.float32) for each in (rows, labels, weights)
     )
     return tiles, Supply(rows, labels, weights, order, size)
 
