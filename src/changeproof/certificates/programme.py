@@ -159,7 +159,7 @@ class Relaxation:
         """Minimise with the programme's own costs, and prove what the minimum is at least."""
         status, none = _run(self._solver), np.empty(0)
         if status == Status.kInfeasible:
-            _, exists, ray = self._solver.getDualRay()
+            _, exists, ray = self._solver.getDualRay()  # type: ignore[attr-defined]
             # Multipliers that prove of costs of nought that they are above nought.
             nothing = exists and self._lower_bound(0.0 * self._costs, 0.0, np.array(ray)) > 0.0
             return LinearSolution(np.inf if nothing else -np.inf, None, none)
@@ -190,9 +190,10 @@ def _run(solver: highspy.Highs) -> highspy.HighsModelStatus | None:
     if solver.run() != highspy.HighsStatus.kError:
         return solver.getModelStatus()
     # Either it was this model, or HiGHS does not run here at all.
-    if Programme(lower=[0.0], upper=[1.0], costs=[1.0], whole=[False])._solver(
-        mixed=False
-    ).run() == highspy.HighsStatus.kError:
+    if (
+        Programme(lower=[0.0], upper=[1.0], costs=[1.0], whole=[False])._solver(mixed=False).run()
+        == highspy.HighsStatus.kError
+    ):
         raise RuntimeError(
             "HiGHS could not run; all that use it in one process must agree on its threads (1)"
         )
