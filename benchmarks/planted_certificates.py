@@ -160,14 +160,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     edges = in_chunks(try_case, asked.cases, asked.jobs)
-    edges["largest_weight"] = [f"1e{np.floor(np.log10(w)):+03.0f}" for w in edges["largest_weight"]]
+    edges["largest_weight"] = 10.0 ** np.floor(np.log10(edges["largest_weight"]))
     rows = []
     for size, some in edges.groupby("largest_weight"):
         counts = some[["certificates", "by_solver", "false"]].sum().to_dict()
-        least = some["smallest_logit"].min()
-        rows.append(
-            {"largest_weight": size, "networks": len(some), "smallest_logit": least, **counts}
-        )
+        rows.append({"largest_weight": size, "networks": len(some), **counts})
     print(save("planted_certificates", rows, ["largest_weight"]).to_string(index=False), flush=True)
     verdicts = in_chunks(ordinary, ORDINARY_NETWORKS, asked.jobs).sum().to_dict()
     verdicts = {"networks": ORDINARY_NETWORKS, "radius": ORDINARY_RADIUS, **verdicts}
