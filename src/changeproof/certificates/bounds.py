@@ -47,8 +47,6 @@ def neuron_bounds(box: ParameterBox, rows: Floats, *, tight: bool = True) -> Flo
     rows = box.checked(rows)
     bounds = np.empty((len(rows), 6, box.flat.n_neurons))
     _neuron_bounds(box.flat, box.radius, rows, tight, bounds)
-    bounded = (np.abs(bounds) <= LARGEST).all(axis=(1, 2))
-    bounds[~bounded] = np.array([-np.inf, np.inf, -np.inf, np.inf, np.inf, np.inf])[:, None]
     return bounds
 
 
@@ -63,6 +61,13 @@ def _neuron_bounds(network: Any, radius: float, rows: Any, tight: bool, bounds: 
             # What reads the first layer is linear in a box: intervals are exact there.
             if tight and layer > 1:
                 tighten_layer(centre, layers, radius, layer, bounds[r], scratch)
+        # No bound is larger than the size of its neuron, and errors tell that.
+        bounded = True
+        for i in range(bounds.shape[2]):
+            bounded &= bounds[r, ERROR, i] <= LARGEST and bounds[r, DRIFT, i] <= LARGEST
+        if not bounded:
+            for place in range(6):
+                bounds[r, place] = -np.inf if place in (LOW_MIN, HIGH_MIN) else np.inf
 
 
 @compiled
