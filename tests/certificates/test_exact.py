@@ -286,7 +286,7 @@ def test_sums_that_are_huge_are_not_certified_where_rounding_decides() -> None:
     assert far.verdicts.tolist() == ["certified"]
 
 
-@pytest.mark.parametrize("size", [1e30, 1e100, 1e300])
+@pytest.mark.parametrize("size", [1e60, 1e100, 1e300])
 def test_what_is_too_large_to_be_bounded_is_unknown(size: float) -> None:
     network = network_of([[[1e38]], [[1e38]], [[1e38]], [[1.0]]], [[0.0], [0.0], [0.0], [1.0]])
     answers = certify(ParameterBox(network, 0.1), np.array([[1.0], [size]]))

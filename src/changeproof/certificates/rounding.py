@@ -7,8 +7,8 @@ over the inputs or neurons of a network: large enough for the network's own eval
 bound that is compared with it, and for the error term itself, together. So what is proven holds
 for the logit as it is computed, whatever the order, and for the true one.
 
-Error terms are not added to what is not finite or nearly so: a row with numbers beyond `LARGEST`
-is unknown. Below that, underflow stays far below `TINY`.
+A row whose errors are not finite, or beyond `LARGEST`, is unknown. Below that, underflow stays far
+below `TINY`, which is part of every error.
 """
 
 from __future__ import annotations
