@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from changeproof import Access, Candidates, Context, Factuals, InputError, Method
+from changeproof import (
+    Access,
+    Candidates,
+    Context,
+    Counterfactuals,
+    Factuals,
+    InputError,
+    Method,
+    Network,
+    Task,
+    evaluation_factuals,
+    make_method,
+)
 from changeproof.methods.method import NOT_FINITE, NOT_FOUND, UNCHANGED
 
 
@@ -114,3 +127,21 @@ def test_a_validity_that_was_not_measured_cannot_be_reported(
 
 def test_repr_rebuilds_the_call() -> None:
     assert repr(Scripted(answer=3)) == "Scripted(answer=3)"
+
+
+def test_answers_are_readable(small_task: Task, small_network: Network) -> None:
+    context = Context(small_task, small_network, 2026)
+    factuals = evaluation_factuals(small_task, small_network, 2026, 12)
+    answers = make_method("kdtree").fit(context).generate(factuals)
+    frame = answers.to_frame()
+    pd.testing.assert_frame_equal(frame, answers.to_frame(small_task.feature_names))
+    again = Counterfactuals.from_frame(frame, small_task.feature_names)
+    pd.testing.assert_frame_equal(again.to_frame(), frame)
+    assert repr(answers) == (
+        f"<Counterfactuals: 12 people, {answers.found.sum()} answered, "
+        f"{answers.base_valid.sum()} accepted by the base model>"
+    )
+    html = answers._repr_html_()
+    assert "&lt;Counterfactuals: 12 people" in html and "and 2 more" in html
+    assert html.count("<tr") == 11
+    assert answers.first(3).to_frame().equals(frame.head(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,8 @@ ALREADY_FAVOURABLE = "factual is already favourable"
 BUDGET = "work budget used up"
 # Whoever has these outcomes was not searched for.
 NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
+# So many rows are shown in a notebook.
+SHOWN = 10
 NOTHING_LEFT = "nothing realisable is left of the candidate"
 # Columns of what became of a method's own answers.
 REALISED = "realised:"
@@ -69,6 +72,8 @@ class Counterfactuals:
         The method's own columns.
     realisation
         What became of the method's own answers; None where answers are tested as published.
+    feature_names
+        What the columns of factuals and rows are called; none where nobody said.
     """
 
     row_ids: Integers
@@ -79,6 +84,7 @@ class Counterfactuals:
     seconds: Floats
     diagnostics: dict[str, npt.NDArray[Any]]
     realisation: Realisation | None = None
+    feature_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -106,11 +112,30 @@ class Counterfactuals:
             else Realisation(**{name: values[some] for name, values in vars(how).items()}),
         )
 
-    def to_frame(self, feature_names: Sequence[str]) -> pd.DataFrame:
+    def __repr__(self) -> str:
+        return (
+            f"<Counterfactuals: {len(self)} people, {int(self.found.sum())} answered, "
+            f"{int(self.base_valid.sum())} accepted by the base model>"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self.to_frame().head(SHOWN)
+        more = f"<p>… and {len(self) - SHOWN} more</p>" if len(self) > SHOWN else ""
+        return f"<p>{escape(repr(self))}</p>{shown.to_html(index=False)}{more}"
+
+    def to_frame(self, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a tidy table: row id, outcome, validity, diagnostics, features.
 
         Times are left out, so that equal answers give equal tables.
+
+        Parameters
+        ----------
+        feature_names
+            What to call the features, if not what they are called anyway.
         """
+        if feature_names is None:
+            numbered = [f"x{number}" for number in range(self.rows.shape[1])]
+            feature_names = self.feature_names or numbered
         columns: dict[str, npt.NDArray[Any]] = {
             "row_id": self.row_ids,
             "outcome": self.outcomes.astype(object),
@@ -151,6 +176,7 @@ class Counterfactuals:
                 if str(name).startswith("diagnostic:")
             },
             Realisation(**realised) if realised else None,
+            tuple(feature_names),
         )
 
 

@@ -163,6 +163,7 @@ class Method(Configurable, ABC):
             shared_out(elapsed, asking),
             diagnostics,
             realisation,
+            tuple(map(str, self.context.task.feature_names)),
         )
 
     def _need_not_ask(self, factuals: Factuals) -> npt.NDArray[np.object_]:
