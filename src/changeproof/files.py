@@ -1,7 +1,8 @@
-"""Files: written whole or not at all; read as TOML, with one line for what is wrong."""
+"""Files: their names; written whole or not at all; read as TOML, with a line for what is wrong."""
 
 from __future__ import annotations
 
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +15,31 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 TEMPORARY = ".unfinished-"
+# What people call things, where it becomes a part of a path, on any system.
+LONGEST_NAME = 80
+_SAFE = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{LONGEST_NAME - 2}}}[A-Za-z0-9_-])?")
 Checked = TypeVar("Checked", bound="BaseModel")
+
+
+def safe_name(name: Any, what: str) -> str:
+    """Return a name that may become a part of a path, or refuse it; `what` is to be named."""
+    if not isinstance(name, str) or not _SAFE.fullmatch(name):
+        shown = (
+            repr(name)
+            if len(str(name)) <= LONGEST_NAME
+            else f"a text of {len(str(name))} characters"
+        )
+        raise InputError(
+            f"{shown} cannot name {what}; expected at most {LONGEST_NAME} letters (a to z), "
+            "digits, '-', '_' and '.', with a letter or digit first and no '.' last"
+        )
+    return name
+
+
+def plain_name(text: str, otherwise: str) -> str:
+    """Return a safe name that is like some text, such as the name of a file."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:LONGEST_NAME].rstrip(".")
+    return plain or otherwise
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.kept import SUFFIX, task_to_bytes
 from changeproof.errors import BusyError, InputError
-from changeproof.files import write_whole
+from changeproof.files import safe_name, write_whole
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan
@@ -120,12 +120,12 @@ def _recorded(run: ResolvedRun) -> Plan:
 
 def task_file(name: str) -> str:
     """Return where a run directory keeps a task that is not embedded."""
-    return f"{DATA}/{name}{SUFFIX}"
+    return f"{DATA}/{safe_name(name, 'a dataset')}{SUFFIX}"
 
 
 def table_file(name: str) -> str:
     """Return where a run directory keeps counterfactuals from elsewhere."""
-    return f"{DATA}/{name}{KEPT_TABLE}"
+    return f"{DATA}/{safe_name(name, 'counterfactuals')}{KEPT_TABLE}"
 
 
 def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:

@@ -21,6 +21,7 @@ from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import AbsentLearner, object_reference
@@ -139,6 +140,7 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
         tasks = {name: task.over_time() for name, task in tasks.items()}
     every = list(tasks.values())
     for task in every:
+        safe_name(task.name, "a dataset")
         for by in plan.by:
             groups_of(task, by)
     learner = known.learner
