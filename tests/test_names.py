@@ -67,7 +67,7 @@ def test_a_method_with_an_odd_name_is_refused(tmp_path: Path) -> None:
 def test_a_task_made_by_hand_has_a_safe_name(tmp_path: Path) -> None:
     task = cp.load_task("diabetes")
     sly = cp.Task("../../sly", task.frame, task.labels)
-    with pytest.raises(InputError, match="'../../sly' cannot name a dataset"):
+    with pytest.raises(InputError, match="sly' cannot name a dataset"):
         cp.evaluate(sly, "mlp", ["kdtree"], ["bootstrap"], out=tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
