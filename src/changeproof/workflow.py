@@ -14,6 +14,7 @@ from changeproof.model import Booleans
 from changeproof.report.notebook import results_html
 from changeproof.report.page.write import FOLDER as REPORT
 from changeproof.report.page.write import write_report
+from changeproof.runs.directory import read_run
 from changeproof.runs.observer import Observer
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun, resolve
@@ -32,7 +33,8 @@ class Results(StoredResults):
     folder
         The run directory.
     run
-        The run, where it is at hand; it is read from the directory by default.
+        The run, where it is at hand; it is read from the directory by default. Nothing that the
+        directory names is imported then.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def run_resolved(
     return Results(folder, resolved)
 
 
-def report(out: str | Path) -> Path:
+def report(out: str | Path, *, import_its_code: bool = False) -> Path:
     """Write the report of a run, and return the page to open.
 
     Tables that the run has written are used as they are. If a finished run has none, they are
@@ -195,8 +197,12 @@ def report(out: str | Path) -> Path:
     ----------
     out
         The run directory.
+    import_its_code
+        Whether to import methods, families and models that the run names. It need not be, unless
+        an earlier version of changeproof made the run.
     """
-    return write_everything(Results(out))
+    folder = Path(out)
+    return write_everything(Results(folder, read_run(folder, import_its_code=import_its_code)))
 
 
 def write_everything(results: Results) -> Path:
