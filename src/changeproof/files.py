@@ -6,6 +6,7 @@ import re
 import secrets
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,12 +44,36 @@ def plain_name(text: str, otherwise: str) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # No two processes choose the same name, on whatever machine they are.
-    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    """Write a file so that nobody ever sees half of it; say in one line why it cannot be."""
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files so that nobody ever sees half of one, and none if there is no room for all."""
+    waiting: dict[Path, Path] = {}
+    path = Path()
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # No two processes choose the same name, on whatever machine they are.
+            waiting[path] = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+            waiting[path].write_bytes(content)
+        for path, temporary in waiting.items():
+            temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        for temporary in waiting.values():
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def clear_unfinished(folder: Path, *subfolders: str) -> None:
+    """Remove what a killed process left half-written in a folder, and anywhere in subfolders."""
+    for pattern in (f"{TEMPORARY}*", *(f"{name}/**/{TEMPORARY}*" for name in subfolders)):
+        for path in folder.glob(pattern):
+            with suppress(OSError):
+                path.unlink()
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -57,6 +82,8 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {what} {path}: {error.strerror}") from None
+    except RecursionError:
+        raise InputError(f"{what} {path} is not valid TOML: it is nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{what} {path} is not valid TOML: {error}") from None
 

@@ -98,7 +98,7 @@ def parsed(reference: str) -> tuple[str, dict[str, Any]]:
         if any(word.arg is None for word in call.keywords):
             raise ValueError
         settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(
             f"{reference!r}: expected a name, or name(setting=value) with plain values"
         ) from None

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.kept import SUFFIX, task_to_bytes
 from changeproof.errors import BusyError, InputError, one_line
-from changeproof.files import safe_name, validated, write_whole
+from changeproof.files import TEMPORARY, safe_name, validated, write_whole
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.runs.brought import (
     FLAG,
@@ -26,8 +26,13 @@ from changeproof.runs.brought import (
 from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import KEPT_TABLE, Known, ResolvedRun, resolve
+from changeproof.runs.store import PIECES
+from changeproof.runs.timings import LOG
 
 PLAN, DATA, LOCK = "plan.json", "data", ".lock"
+TABLES, REPORT = "tables", "report"
+# Where a run writes files, in its directory.
+FOLDERS = (PIECES, DATA, TABLES, REPORT)
 FORMAT = 2
 
 
@@ -45,11 +50,27 @@ def check_free(folder: Path) -> None:
         raise InputError(f"output directory {folder} is a file; expected a directory")
     if (folder / PLAN).exists():
         read_record(folder)
-    elif folder.is_dir() and any(entry.name != LOCK for entry in folder.iterdir()):
+    elif folder.is_dir() and not _only_ours(folder):
         raise InputError(
             f"output directory {folder} is not empty and holds no changeproof run ({PLAN}); "
             "expected a new, an empty or a run directory"
         )
+
+
+def _only_ours(folder: Path) -> bool:
+    """Say whether all in a directory without a plan is what a run leaves that was cut short.
+
+    Its plan may be lost, or it was killed before it was written.
+    """
+    there = {entry.name for entry in folder.iterdir() if not entry.name.startswith(TEMPORARY)}
+    kept = [entry for entry in (folder / DATA).glob("**/*") if entry.is_file()]
+    endings = (SUFFIX, KEPT_TABLE)
+    return (
+        there <= {LOCK, LOG, *FOLDERS}
+        and all(e.name.startswith(TEMPORARY) or e.name.endswith(endings) for e in kept)
+        # Others have folders of these names, too.
+        and (PIECES in there or there <= {LOCK, DATA})
+    )
 
 
 @contextmanager
@@ -85,8 +106,10 @@ def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
     if (folder / PLAN).exists():
         _refuse_others(folder, run, plan if same_plan else None)
     for name, task in run.tasks.items():
-        if not (folder / task_file(name)).exists() and name not in dataset_names():
-            write_whole(folder / task_file(name), task_to_bytes(task))
+        path = folder / task_file(name)
+        # Without a plan nothing says of which data those are that are there.
+        if name not in dataset_names() and not (path.exists() and (folder / PLAN).exists()):
+            write_whole(path, task_to_bytes(task))
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
             write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
