@@ -214,8 +214,9 @@ COMMANDS = (
 )
 OPTIONS = (
     "--out", "--data", "--target", "--favourable", "--name", "--methods", "--families",
-    "--datasets", "--counterfactuals", "--model", "--base-seeds", "--factuals", "--jobs", "--plan", "--preset",
-    "--table", "--grid", "--range", "--by", "--threshold", "--successor", "--id-column",
+    "--datasets", "--counterfactuals", "--model", "--base-seeds", "--factuals", "--jobs",
+    "--plan", "--preset", "--table", "--grid", "--range", "--by", "--threshold", "--successor",
+    "--id-column",
 )  # fmt: skip
 VALUES = (
     "", ".", "..", "/", "-", "../../x", "/dev/null", "x" * 300, "kdtree", "kdtree(", "a:b", ":::",
