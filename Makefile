@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test browser style types kernels bench clean
+.PHONY: run test browser style types kernels bench torture clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -54,6 +54,9 @@ kernels: $(INSTALLED_DEV)  ## compiled once, before every test worker would
 
 bench: $(INSTALLED_DEV)  ## speed as ratios, all measured in one run, and benchmarks/results/README.md
 	$(BIN)/python -m benchmarks.all
+
+torture: $(INSTALLED_DEV)  ## kills, faults, tampering and odd calls; counts in benchmarks/results
+	$(BIN)/python -m benchmarks.reliability
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,10 +1,12 @@
-"""Files: written whole or not at all; read as TOML, with one line for what is wrong."""
+"""Files: their names; written whole or not at all; read as TOML, with a line for what is wrong."""
 
 from __future__ import annotations
 
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,16 +16,64 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 TEMPORARY = ".unfinished-"
+# What people call things, where it becomes a part of a path, on any system.
+LONGEST_NAME = 80
+_SAFE = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{LONGEST_NAME - 2}}}[A-Za-z0-9_-])?")
 Checked = TypeVar("Checked", bound="BaseModel")
 
 
+def safe_name(name: Any, what: str) -> str:
+    """Return a name that may become a part of a path, or refuse it; `what` is to be named."""
+    if not isinstance(name, str) or not _SAFE.fullmatch(name):
+        shown = (
+            repr(name)
+            if len(str(name)) <= LONGEST_NAME
+            else f"a text of {len(str(name))} characters"
+        )
+        raise InputError(
+            f"{shown} cannot name {what}; expected at most {LONGEST_NAME} letters (a to z), "
+            "digits, '-', '_' and '.', with a letter or digit first and no '.' last"
+        )
+    return name
+
+
+def plain_name(text: str, otherwise: str) -> str:
+    """Return a safe name that is like some text, such as the name of a file."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:LONGEST_NAME].rstrip(".")
+    return plain or otherwise
+
+
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # No two processes choose the same name, on whatever machine they are.
-    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    """Write a file so that nobody ever sees half of it; say in one line why it cannot be."""
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files so that nobody ever sees half of one, and none if there is no room for all."""
+    waiting: dict[Path, Path] = {}
+    path = Path()
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # No two processes choose the same name, on whatever machine they are.
+            waiting[path] = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+            waiting[path].write_bytes(content)
+        for path, temporary in waiting.items():
+            temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        for temporary in waiting.values():
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def clear_unfinished(folder: Path, *subfolders: str) -> None:
+    """Remove what a killed process left half-written in a folder, and anywhere in subfolders."""
+    for pattern in (f"{TEMPORARY}*", *(f"{name}/**/{TEMPORARY}*" for name in subfolders)):
+        for path in folder.glob(pattern):
+            with suppress(OSError):
+                path.unlink()
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -32,6 +82,8 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {what} {path}: {error.strerror}") from None
+    except RecursionError:
+        raise InputError(f"{what} {path} is not valid TOML: it is nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{what} {path} is not valid TOML: {error}") from None
 

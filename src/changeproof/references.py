@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Self
 
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
 from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
 
 # What a value has to be if the default is one; whatever else a default is says nothing.
@@ -95,7 +98,7 @@ def parsed(reference: str) -> tuple[str, dict[str, Any]]:
         if any(word.arg is None for word in call.keywords):
             raise ValueError
         settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(
             f"{reference!r}: expected a name, or name(setting=value) with plain values"
         ) from None
@@ -117,6 +120,35 @@ def as_text(given: Any) -> Any:
         raise InputError(f"{dict(given)!r} has no {NAME!r}; expected a name and settings")
     name, settings = parsed(given[NAME])
     return spelled(name, settings | {k: v for k, v in given.items() if k != NAME})
+
+
+def check_path(kind: str, reference: str) -> tuple[str, str]:
+    """Return module and attribute of an import path; nothing is imported."""
+    module, _, attribute = reference.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
+        raise InputError(
+            f"{kind} {reference!r} is not an import path; expected module:attribute, "
+            f"for instance my_package.module:My{kind.capitalize()}"
+        )
+    return module, attribute
+
+
+def from_path(kind: str, reference: str) -> Any:
+    """Return what an import path leads to, also in the working directory, as for `python -m`."""
+    module, attribute = check_path(kind, reference)
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+        importlib.invalidate_caches()
+    try:
+        found: Any = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{kind} {reference!r} cannot be imported: {one_line(error)}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"{kind} {reference!r}: {module} has no {attribute!r}")
+        found = getattr(found, part)
+    return found
 
 
 def _written(value: Any) -> str:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from changeproof.errors import InputError, described, one_line, unknown
-from changeproof.references import Configurable, parsed, spelled
+from changeproof.references import Configurable, check_path, from_path, parsed, spelled
 
 T = TypeVar("T", bound=Configurable)
 NAME = re.compile(r"[a-z0-9-]+")
@@ -125,8 +123,10 @@ class Registry(Generic[T]):
         names: dict[str, str] = {}
         for reference in given:
             name = parsed(reference)[0]
-            if not (resolve or NAME.fullmatch(name) or ":" in name):
-                raise self._unknown(name)
+            if not resolve and not NAME.fullmatch(name):
+                if ":" not in name:
+                    raise self._unknown(name)
+                check_path(self.kind, name)
             known = self.make(reference).name if resolve else reference
             if known in names:
                 raise InputError(f"{self.kind} {known!r} is given more than once")
@@ -270,29 +270,6 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
 def name_of(function: Any) -> str:
     """Return a function's Python name as one that plans can use."""
     return str(function.__name__).strip("<_>").lower().replace("_", "-")
-
-
-def from_path(kind: str, reference: str) -> Any:
-    """Return what an import path leads to, also in the working directory, as for `python -m`."""
-    module, _, attribute = reference.partition(":")
-    if not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
-        raise InputError(
-            f"{kind} {reference!r} is not an import path; expected module:attribute, "
-            f"for instance my_package.module:My{kind.capitalize()}"
-        )
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)
-        importlib.invalidate_caches()
-    try:
-        found: Any = importlib.import_module(module)
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{kind} {reference!r} cannot be imported: {one_line(error)}") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InputError(f"{kind} {reference!r}: {module} has no {attribute!r}")
-        found = getattr(found, part)
-    return found
 
 
 def _owner(point: EntryPoint) -> str:

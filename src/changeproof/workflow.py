@@ -9,17 +9,20 @@ from typing import Any, overload
 import numpy as np
 import pandas as pd
 
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError, one_line, unknown
+from changeproof.files import TEMPORARY
 from changeproof.model import Booleans
 from changeproof.report.notebook import results_html
-from changeproof.report.page.write import FOLDER as REPORT
-from changeproof.report.page.write import write_report
+from changeproof.report.page.write import FILE as PAGE
+from changeproof.report.page.write import page_of
+from changeproof.runs.directory import REPORT, TABLES, read_run
 from changeproof.runs.observer import Observer
 from changeproof.runs.plan import Plan
+from changeproof.runs.published import LIST, outdate, withdraw
+from changeproof.runs.published import publish as publish_files
 from changeproof.runs.resolved import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
 from changeproof.runs.runner import run_pieces
-from changeproof.runs.tables import FOLDER as TABLES
 from changeproof.runs.tables import build_tables, read_tables, write_tables
 from changeproof.workers.workplace import Workplace, workplace_of
 
@@ -32,7 +35,8 @@ class Results(StoredResults):
     folder
         The run directory.
     run
-        The run, where it is at hand; it is read from the directory by default.
+        The run, where it is at hand; it is read from the directory by default. Nothing that the
+        directory names is imported then.
 
     Examples
     --------
@@ -113,7 +117,12 @@ class Results(StoredResults):
         page = write_everything(self)
         if out is None:
             return page
-        return Path(shutil.copytree(page.parent, out, dirs_exist_ok=True)) / page.name
+        ignored = shutil.ignore_patterns(LIST, f"{TEMPORARY}*")
+        try:
+            shutil.copytree(page.parent, out, ignore=ignored, dirs_exist_ok=True)
+        except (OSError, shutil.Error) as error:
+            raise InputError(f"cannot write the report to {out}: {one_line(error)}") from None
+        return Path(out) / page.name
 
     def _repr_html_(self) -> str:
         return results_html(self.tables())
@@ -164,14 +173,12 @@ def run_resolved(
 ) -> Results:
     """Do what is left of a run, and publish what is finished."""
 
-    def remove_outdated() -> None:
-        for name in (TABLES, REPORT):
-            shutil.rmtree(folder / name, ignore_errors=True)
-
     def tell(part: ResolvedRun | None) -> None:
-        remove_outdated()
         if publish and part is not None:
-            write_everything(Results(folder, part))
+            write_everything(Results(folder, part), anew=True)
+        else:
+            for name in (TABLES, REPORT):
+                withdraw(folder / name)
 
     run_pieces(
         resolved,
@@ -179,13 +186,13 @@ def run_resolved(
         workplace=workplace,
         observer=observer,
         same_plan=same_plan,
-        before_work=remove_outdated,
+        before_work=lambda: outdate(folder / TABLES),
         after_work=tell,
     )
     return Results(folder, resolved)
 
 
-def report(out: str | Path) -> Path:
+def report(out: str | Path, *, import_its_code: bool = False) -> Path:
     """Write the report of a run, and return the page to open.
 
     Tables that the run has written are used as they are. If a finished run has none, they are
@@ -195,20 +202,28 @@ def report(out: str | Path) -> Path:
     ----------
     out
         The run directory.
+    import_its_code
+        Whether to import methods, families and models that the run names. It need not be, unless
+        an earlier version of changeproof made the run.
     """
-    return write_everything(Results(out))
+    folder = Path(out)
+    return write_everything(Results(folder, read_run(folder, import_its_code=import_its_code)))
 
 
-def write_everything(results: Results) -> Path:
-    """Write tables, print and page of a run, and return the page."""
-    tables = read_tables(results.folder)
+def write_everything(results: Results, *, anew: bool = False) -> Path:
+    """Write tables, print and page of a run, and return the page.
+
+    Tables that are there are used as they are, unless all are to be made `anew`.
+    """
+    tables = {} if anew else read_tables(results.folder)
     if not tables and results.inventory.complete:
         write_tables(results)
         # Read back, so that the page has the very numbers of the files.
         tables = read_tables(results.folder)
     if not tables:
         tables = build_tables(results)
-    from changeproof.report.print.write import write_print  # matplotlib, when it is needed
+    from changeproof.report.print.write import print_files  # matplotlib, when it is needed
 
-    write_print(results.folder, tables)
-    return write_report(results, tables)
+    files = print_files(tables) | {PAGE: page_of(results, tables)}
+    publish_files(results.folder / REPORT, files)
+    return results.folder / REPORT / PAGE

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
 
 from changeproof.report.group_tables import difference_words, left_out_words, not_shown
-from changeproof.report.print.write import write_print
+from changeproof.report.print.write import print_files
 from changeproof.report.terminal.groups import print_groups
 from changeproof.runs.group_tables import DIFFERENCES, GROUPS, LEFT_OUT
 
@@ -70,10 +68,11 @@ def test_show_prints_the_differences(tables: dict[str, pd.DataFrame]) -> None:
     assert lines[-1].startswith("credit by age:10: 2 groups are not shown")
 
 
-def test_groups_are_printed(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    written = {path.name for path in write_print(tmp_path, tables)}
+def test_groups_are_printed(tables: dict[str, pd.DataFrame]) -> None:
+    written = print_files(tables)
     kinds = ("tex", "md", "csv")
-    assert written == {f"{n}.{kind}" for n in ("groups", "group_differences") for kind in kinds}
-    text = (tmp_path / "report" / "tables" / "groups.md").read_text()
+    names = ("groups", "group_differences")
+    assert set(written) == {f"tables/{name}.{kind}" for name in names for kind in kinds}
+    text = written["tables/groups.md"].decode()
     assert "| credit by age:10 | KD-tree | 20 to 29 | coverage | 75.0 (60.0 to 90.0) | 40 |" in text
     assert "too few people" in text

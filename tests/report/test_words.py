@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from changeproof.changes import get_family
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.scores import Score, Spread
 from changeproof.report.words import after, listed, sentence
@@ -18,7 +19,11 @@ def score(**values: float | None) -> Score:
 
 
 def test_sentence_in_plain_words() -> None:
-    text = sentence(after("bootstrap"), "rnce", score(empirical_robustness=97.2, distance=1.91))
+    text = sentence(
+        after(get_family("bootstrap").summary),
+        "rnce",
+        score(empirical_robustness=97.2, distance=1.91),
+    )
     assert text == (
         "After retraining on a bootstrap sample of the training rows, 97 of 100 CFEs by RNCE still "
         "hold (95 % interval 96.2 to 98.2). They ask people to move 1.9 typical deviations per "
@@ -30,7 +35,7 @@ def test_sentence_says_who_is_left_out_and_what_is_undefined() -> None:
     values = score(
         coverage=80.0, empirical_robustness=90.0, end_to_end_robustness=72.0, distance=0.5
     )
-    text = sentence(after("architecture"), "rbr", values)
+    text = sentence(after(get_family("architecture").summary), "rbr", values)
     assert text.startswith("After a change of the model (another model on the same data")
     assert "But only 80 of 100 people get a CFE" in text
     assert text.endswith("In all, 72 of 100 get one that still holds.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from changeproof.files import write_whole
+from changeproof.files import clear_unfinished, write_whole
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import DamagedPieceError, Store
 
@@ -50,7 +50,7 @@ def test_half_written_files_are_never_seen(tmp_path: Path) -> None:
     left = path.with_name(f".unfinished-99-{path.name}")
     left.write_bytes(path.read_bytes()[:10])
     assert store.path(TABLE) == path
-    store.clear_unfinished()
+    clear_unfinished(tmp_path, "pieces")
     assert not left.exists()
     assert store.take_inventory([TABLE]).complete
 

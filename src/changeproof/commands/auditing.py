@@ -16,6 +16,7 @@ from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
+from changeproof.files import plain_name, safe_name
 
 if TYPE_CHECKING:
     from changeproof.workflow import Results
@@ -209,7 +210,8 @@ def _tables(given: list[str] | None) -> dict[str, Path] | None:
     tables: dict[str, Path] = {}
     for text in given or ():
         before, sign, after = text.partition("=")
-        name, path = (before, Path(after)) if sign else (Path(text).stem, Path(text))
+        path = Path(after if sign else text)
+        name = safe_name(before, "counterfactuals") if sign else plain_name(path.stem, "given")
         if name in tables:
             raise InputError(f"two tables are called {name!r}; name them with NAME=FILE")
         tables[name] = path

@@ -13,7 +13,14 @@ from changeproof.errors import InputError
 RunDirectory = Annotated[
     Path, typer.Argument(help="The run directory: what --out was.", metavar="DIR")
 ]
-
+ImportItsCode = Annotated[
+    bool,
+    typer.Option(
+        "--import-its-code",
+        help="Import methods, families and models that the run directory names and that are not "
+        "installed. This runs their code.",
+    ),
+]
 
 CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 # Quoted text, a bracket or a comma; the apostrophe in a word quotes nothing.

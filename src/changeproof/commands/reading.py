@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from changeproof.commands.options import RunDirectory
+from changeproof.commands.options import ImportItsCode, RunDirectory
 from changeproof.errors import InputError
 
 
 def report(
     directory: RunDirectory,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    import_its_code: ImportItsCode = False,
 ) -> None:
     """Write the web page of a run.
 
@@ -28,7 +29,7 @@ def report(
     from changeproof.workflow import report as write_report
 
     with patience("writing the report"):
-        path = write_report(directory)
+        path = write_report(directory, import_its_code=import_its_code)
     typer.echo(f"Report: {path}")
     if open_page:
         import webbrowser

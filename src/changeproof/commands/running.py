@@ -10,7 +10,13 @@ import typer
 
 from changeproof.commands import cluster_options as on
 from changeproof.commands.group_options import By, SmallestGroup
-from changeproof.commands.options import RunDirectory, names, split, whole_numbers
+from changeproof.commands.options import (
+    ImportItsCode,
+    RunDirectory,
+    names,
+    split,
+    whole_numbers,
+)
 from changeproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -115,12 +121,14 @@ def run(
     tls_ca_file: on.Authority = None,
     tls_cert: on.Certificate = None,
     tls_key: on.Key = None,
+    import_its_code: ImportItsCode = False,
 ) -> None:
     """Run a plan, or continue one that was interrupted.
 
     Start from a preset or a plan file; every other option replaces one of its
     values. An existing run directory continues with its own plan. What is
-    finished is not computed again.
+    finished is not computed again. Code that only its plan names is not imported
+    unless you pass --import-its-code.
 
     Lists are separated by commas, or the option is repeated. Methods and families
     can have settings in brackets; put those in quotes for the shell. Settings that
@@ -147,7 +155,8 @@ def run(
         "smallest_group": smallest_group,
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
-    chosen = _plan(preset, plan, folder, {k: v for k, v in changes.items() if v is not None})
+    changes = {key: value for key, value in changes.items() if value is not None}
+    chosen = _plan(preset, plan, folder, changes, import_its_code)
     check_free(folder)
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
@@ -169,6 +178,7 @@ def status(
     timings: Annotated[
         bool, typer.Option("--timings", help="Show how long each stage took.")
     ] = False,
+    import_its_code: ImportItsCode = False,
 ) -> None:
     """Show what part of a run is done, missing or damaged.
 
@@ -179,15 +189,14 @@ def status(
     changeproof status runs/paper --timings
     """
     from changeproof.report.terminal import print_inventory, print_timings
-    from changeproof.runs.directory import read_plan
-    from changeproof.runs.resolved import resolve
-    from changeproof.runs.runner import take_inventory
+    from changeproof.runs.directory import read_run
+    from changeproof.runs.store import Store
 
-    plan = read_plan(directory)
+    pieces = read_run(directory, import_its_code=import_its_code).pieces
     if timings:
-        print_timings(directory, resolve(plan, directory).pieces)
+        print_timings(directory, pieces)
     else:
-        print_inventory(directory, take_inventory(plan, directory))
+        print_inventory(directory, Store(directory).take_inventory(pieces))
 
 
 def diagnose_apds_radius(
@@ -231,8 +240,14 @@ def diagnose_apds_radius(
         table.to_csv(out, index=False)
 
 
-def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
-    from changeproof.runs.directory import PLAN, read_plan
+def _plan(
+    preset: Preset | None,
+    path: Path | None,
+    folder: Path,
+    changes: dict[str, Any],
+    import_its_code: bool,
+) -> Plan:
+    from changeproof.runs.directory import PLAN, check_trusted, read_plan
     from changeproof.runs.plan import Plan
 
     if preset is not None and path is not None:
@@ -240,5 +255,7 @@ def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[
     if path is not None:
         return Plan.from_toml(path, **changes)
     if preset is None and (folder / PLAN).exists():
+        if not import_its_code:
+            check_trusted(folder, list(changes))
         return Plan.checked({**read_plan(folder).model_dump(), **changes})
     return Plan.preset(preset.value if preset is not None else "quick", **changes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from changeproof.commands.audit_options import MODEL, option
 from changeproof.errors import InputError
+from changeproof.files import plain_name, safe_name
 
 if TYPE_CHECKING:
     from changeproof.workflow import Results
@@ -65,9 +66,7 @@ def successors_of(given: list[str] | None, unpickle: bool) -> dict[str, Any] | N
         before, sign, after = text.partition("=")
         named = bool(sign) and ":" not in before
         reference, threshold = split_threshold(after if named else text)
-        name = before.strip() if named else _name(reference)
-        if not name:
-            raise InputError(f"--successor {text!r}; expected NAME=MODEL or MODEL")
+        name = safe_name(before.strip(), "a successor") if named else _name(reference)
         if name in found:
             raise InputError(f"two successors are called {name!r}; name them with NAME=MODEL")
         found[name] = (model_of(reference, unpickle, successors=True), threshold)
@@ -76,7 +75,7 @@ def successors_of(given: list[str] | None, unpickle: bool) -> dict[str, Any] | N
 
 def _name(reference: str) -> str:
     kind, _, rest = reference.partition(":")
-    return rest.rpartition(":")[2] if kind == "python" else Path(rest).stem
+    return plain_name(rest.rpartition(":")[2] if kind == "python" else Path(rest).stem, "next")
 
 
 def say_what_came_next(results: Results) -> None:

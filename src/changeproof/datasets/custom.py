@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from changeproof.datasets.feature import Feature, refuse_first
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError, unknown
+from changeproof.files import plain_name, safe_name
 
 # Row ids are part of seeds, so they must be small and not negative.
 LARGEST_ROW_ID = 2**53
@@ -117,19 +117,14 @@ def own_task(
 
 def checked_name(name: str) -> str:
     """Return a name if it can name a folder and is not that of an embedded dataset."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise InputError(
-            f"{name!r} cannot name a dataset; expected letters, digits, '-', '_' and '.'"
-        )
-    if name in dataset_names():
+    if safe_name(name, "a dataset") in dataset_names():
         raise InputError(f"{name!r} is an embedded dataset; give yours another name")
     return name
 
 
 def default_name(data: pd.DataFrame | str | Path) -> str:
     """Return the name that a task gets after its file."""
-    stem = "data" if isinstance(data, pd.DataFrame) else Path(data).stem
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._") or "data"
+    plain = plain_name("" if isinstance(data, pd.DataFrame) else Path(data).stem, "data")
     return f"own-{plain}" if plain in dataset_names() else plain
 
 

@@ -15,8 +15,7 @@ from changeproof.model import Stack
 from changeproof.models.learner import Learner
 from changeproof.models.network import HIDDEN, NetworkLearner
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import parsed
-from changeproof.registry import from_path
+from changeproof.references import from_path, parsed
 
 OBJECT = "object"
 FORMS = (

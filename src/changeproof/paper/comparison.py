@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 
 from changeproof.evaluation.fragility import fragile_picks
-from changeproof.files import write_whole
 from changeproof.paper.claims import claim_lines
 from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
 from changeproof.paper.tables import published_families, published_table, table_lines
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
+from changeproof.runs.published import add
 from changeproof.runs.tables import FOLDER, read_finished
 
 FILE = "paper_comparison.csv"
@@ -120,10 +120,8 @@ def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperCompa
 
 def write_comparison(folder: Path, comparison: PaperComparison) -> Path:
     """Write the comparison beside the other tables of the run, and return where."""
-    path = folder / FOLDER / FILE
     text = comparison.table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    write_whole(path, text.encode())
-    return path
+    return add(folder / FOLDER, FILE, text.encode())
 
 
 def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:

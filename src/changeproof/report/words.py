@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from changeproof.changes import get_family
-from changeproof.changes.successor import SUCCESSOR, Successors
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import of_hundred, percent
 from changeproof.report.scores import Score, Scores, frontier_of
@@ -17,16 +15,15 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def after(family: str | None, families: int = 0, *, sequences: bool = False) -> str:
-    """Return how a sentence about a family begins; None is "don't know".
+def after(summary: str | None, families: int = 0, *, sequences: bool = False) -> str:
+    """Return how a sentence about a family of this summary begins; None is "don't know".
 
     Averages are over some families, which are all sequences of updates or all none.
     """
-    if family is None and sequences:
+    if summary is None and sequences:
         return "Averaged over all updates" + (f" of {families} sequences" * (families > 1))
-    if family is None:
+    if summary is None:
         return f"Averaged over all {families} kinds of change"
-    summary = Successors.summary if family == SUCCESSOR else get_family(family).summary
     if summary.startswith("retraining"):
         return f"After {summary}"
     return f"After a change of the model ({summary})"

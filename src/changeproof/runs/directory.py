@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,22 +12,36 @@ from filelock import FileLock, Timeout
 
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.kept import SUFFIX, task_to_bytes
-from changeproof.errors import BusyError, InputError
-from changeproof.files import write_whole
+from changeproof.errors import BusyError, InputError, one_line
+from changeproof.files import TEMPORARY, safe_name, validated, write_whole
 from changeproof.methods.given import GivenCounterfactuals
+from changeproof.runs.brought import (
+    FLAG,
+    FROM_PATH,
+    Brought,
+    absent_things,
+    brought_to,
+    imported_for,
+)
 from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import KEPT_TABLE, ResolvedRun
+from changeproof.runs.resolved import KEPT_TABLE, Known, ResolvedRun, resolve
+from changeproof.runs.store import PIECES
+from changeproof.runs.timings import LOG
 
 PLAN, DATA, LOCK = "plan.json", "data", ".lock"
+TABLES, REPORT = "tables", "report"
+# Where a run writes files, in its directory.
+FOLDERS = (PIECES, DATA, TABLES, REPORT)
 FORMAT = 2
 
 
 class Record(NamedTuple):
-    """What a run directory says of itself: the plan, and the fingerprints of its tasks."""
+    """What a run directory says of itself: plan, fingerprints of tasks, and own code."""
 
     plan: Plan
     tasks: dict[str, str]
+    brought: Brought
 
 
 def check_free(folder: Path) -> None:
@@ -36,11 +50,27 @@ def check_free(folder: Path) -> None:
         raise InputError(f"output directory {folder} is a file; expected a directory")
     if (folder / PLAN).exists():
         read_record(folder)
-    elif folder.is_dir() and any(entry.name != LOCK for entry in folder.iterdir()):
+    elif folder.is_dir() and not _only_ours(folder):
         raise InputError(
             f"output directory {folder} is not empty and holds no changeproof run ({PLAN}); "
             "expected a new, an empty or a run directory"
         )
+
+
+def _only_ours(folder: Path) -> bool:
+    """Say whether all in a directory without a plan is what a run leaves that was cut short.
+
+    Its plan may be lost, or it was killed before it was written.
+    """
+    there = {entry.name for entry in folder.iterdir() if not entry.name.startswith(TEMPORARY)}
+    kept = [entry for entry in (folder / DATA).glob("**/*") if entry.is_file()]
+    endings = (SUFFIX, KEPT_TABLE)
+    return (
+        there <= {LOCK, LOG, *FOLDERS}
+        and all(e.name.startswith(TEMPORARY) or e.name.endswith(endings) for e in kept)
+        # Others have folders of these names, too.
+        and (PIECES in there or there <= {LOCK, DATA})
+    )
 
 
 @contextmanager
@@ -76,17 +106,27 @@ def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
     if (folder / PLAN).exists():
         _refuse_others(folder, run, plan if same_plan else None)
     for name, task in run.tasks.items():
-        if not (folder / task_file(name)).exists() and name not in dataset_names():
-            write_whole(folder / task_file(name), task_to_bytes(task))
+        path = folder / task_file(name)
+        # Without a plan nothing says of which data those are that are there.
+        if name not in dataset_names() and not (path.exists() and (folder / PLAN).exists()):
+            write_whole(path, task_to_bytes(task))
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
             write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
-    write_plan(folder, plan, {name: task.fingerprint for name, task in run.tasks.items()})
+    marks = {name: task.fingerprint for name, task in run.tasks.items()}
+    write_plan(folder, plan, marks, brought_to(run))
 
 
-def write_plan(folder: Path, plan: Plan, tasks: Mapping[str, str] | None = None) -> None:
-    """Record a plan and the fingerprints of its tasks."""
+def write_plan(
+    folder: Path,
+    plan: Plan,
+    tasks: Mapping[str, str] | None = None,
+    brought: Brought | None = None,
+) -> None:
+    """Record a plan, the fingerprints of its tasks, and what is not changeproof's own."""
     content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": dict(tasks or {})}
+    if brought is not None and brought != Brought():
+        content["brought"] = brought.model_dump(mode="json", exclude_defaults=True)
     write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode())
 
 
@@ -97,17 +137,56 @@ def read_record(folder: Path) -> Record:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder} is not a run directory: it has no {PLAN}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot read {path}: {one_line(error)}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a plan of this version of changeproof")
+    for key in ("plan", "tasks"):
+        if not isinstance(content.get(key), dict):
+            raise InputError(f"{path}: {key} is missing, or not an object")
     plan = Plan.checked(content["plan"], where=str(path), record=True)
-    return Record(plan, content["tasks"])
+    tasks = {name: str(mark) for name, mark in content["tasks"].items()}
+    return Record(plan, tasks, validated(Brought, content.get("brought", {}), str(path)))
 
 
 def read_plan(folder: Path) -> Plan:
     """Return what was asked of a run directory."""
     return read_record(folder).plan
+
+
+def read_run(folder: Path, *, import_its_code: bool = False) -> ResolvedRun:
+    """Return the run of a directory, to be read.
+
+    Parameters
+    ----------
+    folder
+        The run directory.
+    import_its_code
+        Whether to import what its plan names. If not, methods, families and models from elsewhere
+        are what was recorded of them.
+    """
+    plan, _, brought = read_record(folder)
+    if import_its_code:
+        return resolve(plan, folder)
+    learner, found, families = absent_things(plan, brought)
+    lacking = [name for name in imported_for(plan) if name not in {**found, **families}]
+    if learner is not None:
+        lacking = [name for name in lacking if not name.startswith(FROM_PATH)]
+    if lacking:
+        raise InputError(
+            f"{folder} is a run of code that is not installed, and does not say enough of it; to "
+            f"read it would import {', '.join(lacking)}. If you trust it, pass {FLAG}"
+        )
+    return resolve(plan, folder, Known(learner=learner, methods=found, families=families))
+
+
+def check_trusted(folder: Path, given: Sequence[str]) -> None:
+    """Refuse to import what the plan of a directory names, but of keys that are `given` anew."""
+    if names := imported_for(read_plan(folder), given):
+        raise InputError(
+            f"to go on with {folder} would import {', '.join(names)}, which its {PLAN} names. If "
+            f"you trust it, pass {FLAG}, or name it again"
+        )
 
 
 def _recorded(run: ResolvedRun) -> Plan:
@@ -120,12 +199,12 @@ def _recorded(run: ResolvedRun) -> Plan:
 
 def task_file(name: str) -> str:
     """Return where a run directory keeps a task that is not embedded."""
-    return f"{DATA}/{name}{SUFFIX}"
+    return f"{DATA}/{safe_name(name, 'a dataset')}{SUFFIX}"
 
 
 def table_file(name: str) -> str:
     """Return where a run directory keeps counterfactuals from elsewhere."""
-    return f"{DATA}/{name}{KEPT_TABLE}"
+    return f"{DATA}/{safe_name(name, 'counterfactuals')}{KEPT_TABLE}"
 
 
 def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:

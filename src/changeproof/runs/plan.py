@@ -21,7 +21,7 @@ from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
-from changeproof.files import read_toml, validated
+from changeproof.files import read_toml, safe_name, validated
 from changeproof.methods import builtin_method_names, published_method_names
 from changeproof.references import as_text
 from changeproof.registry import Registry
@@ -163,6 +163,17 @@ class Plan(BaseModel):
         groupings = tuple(Grouping.of(text).text for text in given)
         _refuse_twice("groups", groupings)
         return groupings
+
+    @field_validator("counterfactuals")
+    @classmethod
+    def _safe_tables(cls, given: dict[str, str]) -> dict[str, str]:
+        _refuse_twice("counterfactuals", [safe_name(n, "counterfactuals").lower() for n in given])
+        return given
+
+    @field_validator("successors")
+    @classmethod
+    def _safe_successors(cls, given: dict[str, str]) -> dict[str, str]:
+        return {safe_name(name, "a successor"): record for name, record in given.items()}
 
     @field_validator("threshold")
     @classmethod

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
@@ -20,7 +21,8 @@ from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
+from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import AbsentLearner, object_reference
@@ -139,6 +141,7 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
         tasks = {name: task.over_time() for name, task in tasks.items()}
     every = list(tasks.values())
     for task in every:
+        safe_name(task.name, "a dataset")
         for by in plan.by:
             groups_of(task, by)
     learner = known.learner
@@ -202,7 +205,10 @@ def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
         )
     (task,) = tasks.values()
     kept = path.endswith(KEPT_TABLE)
-    table = read_counterfactuals(pd.read_parquet(path) if kept else path, task)
+    try:
+        table = read_counterfactuals(pd.read_parquet(path) if kept else path, task)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"cannot read counterfactuals {path}: {one_line(error)}") from None
     return GivenCounterfactuals.named(name, {"table": table})
 
 

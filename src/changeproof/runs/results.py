@@ -26,10 +26,10 @@ from changeproof.runs.content import (
     models_from_bytes,
     table_from_bytes,
 )
-from changeproof.runs.directory import read_plan
+from changeproof.runs.directory import read_run
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import ResolvedRun, resolve
+from changeproof.runs.resolved import ResolvedRun
 from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
 
@@ -53,12 +53,13 @@ class StoredResults:
     folder
         The run directory.
     run
-        The run, where it is at hand; it is read from the directory by default.
+        The run, where it is at hand; it is read from the directory by default. Nothing that the
+        directory names is imported then.
     """
 
     def __init__(self, folder: str | Path, run: ResolvedRun | None = None) -> None:
         self.folder = Path(folder)
-        self.run = run if run is not None else resolve(read_plan(self.folder), self.folder)
+        self.run = run if run is not None else read_run(self.folder)
         self._store = Store(self.folder)
         self._pieces = {
             (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family): piece

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from changeproof.runs.directory import claimed, write_record
+from changeproof.files import clear_unfinished
+from changeproof.runs.directory import FOLDERS, claimed, write_record
 from changeproof.runs.execution import Finished
 from changeproof.runs.observer import Observer
 from changeproof.runs.piece import Kind, Piece
@@ -73,14 +74,14 @@ def run_pieces(
     with claimed(folder):
         store = Store(folder)
         write_record(folder, run, same_plan=same_plan)
-        store.clear_unfinished()
+        clear_unfinished(folder, *FOLDERS)
         inventory = store.take_inventory(run.pieces)
         observer.planned(inventory)
         if not inventory.complete:
-            before_work()
             for path in inventory.damaged.values():
+                store.remove_damaged(path)
                 observer.damaged(path)
-                path.unlink()
+            before_work()
             left = [*inventory.damaged, *inventory.missing]
             computed = compute_left(left, run, folder, workplace, observer)
         began = time.perf_counter()

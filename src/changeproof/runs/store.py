@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from changeproof.files import TEMPORARY, write_whole
+from changeproof.errors import InputError
+from changeproof.files import write_whole
 from changeproof.runs.piece import Piece
 
 PIECES = "pieces"
@@ -72,7 +73,10 @@ class Store:
         path = self.path(piece)
         if path is None:
             raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
-        content = path.read_bytes()
+        try:
+            content = path.read_bytes()
+        except OSError:
+            raise DamagedPieceError(path) from None
         if path.suffixes[-2] != f".{checksum(content)}":
             raise DamagedPieceError(path)
         return content
@@ -85,10 +89,15 @@ class Store:
         stem = self.folder / piece.file_stem
         self._listing(path.parent)[f"{stem.name}.{piece.suffix}"] = path
 
-    def clear_unfinished(self) -> None:
-        """Remove what a killed run left half-written."""
-        for path in self.folder.rglob(f"{TEMPORARY}*"):
+    @staticmethod
+    def remove_damaged(path: Path) -> None:
+        """Make room for a piece whose file is damaged; what is no file is nobody's to remove."""
+        if path.is_dir() and not path.is_symlink():
+            raise InputError(f"{path} is a directory where a piece should be; move it away")
+        try:
             path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot remove the damaged file {path}: {error.strerror}") from None
 
     def _listing(self, folder: Path) -> dict[str, Path]:
         """Return the files of a folder by name without checksum, listed once."""
@@ -102,8 +111,11 @@ class Store:
 
 
 def is_whole(path: Path) -> bool:
-    """Say whether a file holds the bytes that its name promises."""
-    return path.suffixes[-2] == f".{checksum(path.read_bytes())}"
+    """Say whether a file can be read and holds the bytes that its name promises."""
+    try:
+        return path.suffixes[-2] == f".{checksum(path.read_bytes())}"
+    except OSError:
+        return False
 
 
 def checksum(content: bytes) -> str:

@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import PARTS
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
 from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
-from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
-from changeproof.runs.directory import read_plan
+from changeproof.runs.directory import TABLES, read_plan
 from changeproof.runs.everyone_tables import everyone_tables
 from changeproof.runs.group_tables import group_tables, read_table
 from changeproof.runs.letter_tables import letter_tables
@@ -23,9 +22,10 @@ from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
+from changeproof.runs.published import publish, published
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
-FOLDER = "tables"
+FOLDER = TABLES
 WHERE = ["dataset", "method", "family"]
 SUMMARY = [
     "dataset", "observations", "features", *PARTS,
@@ -72,20 +72,41 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
     tables = build_tables(results)
-    for name, table in tables.items():
-        text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        write_whole(results.folder / FOLDER / f"{name}.csv", text.encode())
+    contents = {
+        f"{name}.csv": table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+        for name, table in tables.items()
+    }
+    publish(results.folder / FOLDER, contents)
     return tables
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables that a run has written."""
-    return {path.stem: read_table(path) for path in sorted((folder / FOLDER).glob("*.csv"))}
+    """Return the tables that a run has written; none if they are damaged or outdated."""
+    try:
+        return _written(folder)
+    except InputError:
+        return {}
+
+
+def _written(folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the tables that a run has written or, where nothing says which, all that are there."""
+    listed = published(folder / FOLDER)
+    paths = sorted((folder / FOLDER).glob("*.csv"))
+    try:
+        return {
+            path.stem: read_table(path) for path in paths if listed is None or path.name in listed
+        }
+    except (OSError, ValueError) as error:
+        raise InputError(f"damaged table: {one_line(error)}") from None
 
 
 def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
     """Return plan and tables of a finished run; refuse one that is not."""
-    plan, tables = read_plan(folder), read_tables(folder)
+    plan = read_plan(folder)
+    try:
+        tables = _written(folder)
+    except InputError as error:
+        raise InputError(f"{error}; write it again with: changeproof report {folder}") from None
     if not tables:
         raise InputError(
             f"the run in {folder} is not finished; go on with: changeproof run --out {folder}"

@@ -9,11 +9,12 @@ are not known, and nothing else is missing.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ import pandas as pd
 from changeproof.runs.piece import Kind, Piece
 
 LOG = "timings.jsonl"
+# Seconds or MiB that nothing takes.
+LARGEST = 1e12
 COLUMNS = ["stage", "subject", "pieces", "seconds", "processor_seconds", "share"]
 NAMES = {
     Kind.BASE: "base models",
@@ -88,7 +91,8 @@ def log_session(folder: Path, session: Session) -> None:
 
 def sessions(folder: Path) -> list[Session]:
     """Return the calls of the runner that computed something, oldest first."""
-    return [Session(**line["session"]) for line in _lines(folder) if "session" in line]
+    lines = [line for line in _lines(folder) if _is_session(line.get("session"))]
+    return [Session(**line["session"]) for line in lines]
 
 
 def piece_efforts(folder: Path) -> dict[str, Effort]:
@@ -96,7 +100,7 @@ def piece_efforts(folder: Path) -> dict[str, Effort]:
     return {
         line["piece"]: Effort(**{name: line[name] for name in Effort._fields if name in line})
         for line in _lines(folder)
-        if "piece" in line
+        if isinstance(line.get("piece"), str) and _is_effort(line)
     }
 
 
@@ -120,7 +124,8 @@ def largest_memory(folder: Path) -> float:
 
 
 def _append(folder: Path, line: Mapping[str, Any]) -> None:
-    with (folder / LOG).open("a+b") as file:
+    # Times are not worth a failed run.
+    with suppress(OSError), (folder / LOG).open("a+b") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":  # half a line of a killed run
@@ -129,12 +134,41 @@ def _append(folder: Path, line: Mapping[str, Any]) -> None:
 
 
 def _lines(folder: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of the log; a killed run may have left half of one."""
-    path = folder / LOG
-    if not path.exists():
+    """Return the whole lines of the log; half of one, or a damaged one, is passed over."""
+    try:
+        content = (folder / LOG).read_bytes()
+    except OSError:
         return []
     lines = []
-    for text in path.read_text(encoding="utf-8").split("\n"):
-        with suppress(json.JSONDecodeError):
-            lines.append(json.loads(text))
-    return lines
+    for text in content.split(b"\n"):
+        with suppress(ValueError, RecursionError):  # not JSON, not UTF-8, or nested too deeply
+            lines.append(json.loads(text.decode()))
+    return [line for line in lines if isinstance(line, dict)]
+
+
+def _is_effort(line: Mapping[str, Any]) -> bool:
+    """Say whether a line tells what something took."""
+    search, processor = line.get("search_seconds"), line.get("processor", "")
+    memory = line.get("peak_memory")
+    return (
+        all(_is_amount(line.get(name)) for name in ("seconds", "processor_seconds"))
+        and (_is_amount(memory) or (isinstance(memory, float) and math.isnan(memory)))
+        and (search is None or _is_amount(search))
+        and isinstance(processor, str)
+    )
+
+
+def _is_session(said: Any) -> bool:
+    """Say whether a line tells of a call of the runner."""
+    known = {each.name for each in fields(Session)}
+    return (
+        isinstance(said, dict)
+        and isinstance(said.get("started"), str)
+        and said.keys() <= known
+        and all(_is_amount(value) for name, value in said.items() if name != "started")
+        and all(isinstance(said.get(name, 0), int) for name in ("jobs", "pieces"))
+    )
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST

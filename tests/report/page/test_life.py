@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -11,7 +9,7 @@ from rich.console import Console
 from changeproof import Plan, Results
 from changeproof.report.page.life import life
 from changeproof.report.page.payload import build_bulk, build_payload
-from changeproof.report.print.write import write_print
+from changeproof.report.print.write import print_files
 from changeproof.report.terminal.tables import print_tables
 from changeproof.runs.tables import build_tables
 from lasting import CHAIN, LATER, SINGLE, lasting
@@ -76,8 +74,8 @@ def test_a_page_of_sequences_alone_is_about_updates() -> None:
     assert "nothing" not in payload["rankings"]
 
 
-def test_print_and_terminal_have_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    written = {path.name for path in write_print(tmp_path, tables)}
+def test_print_and_terminal_have_it(tables: dict[str, pd.DataFrame]) -> None:
+    written = {name.rpartition("/")[2] for name in print_files(tables)}
     assert {"life.pdf", "life-of-sequence-2.svg", "life_summary.tex"} <= written
     console = Console(width=80)
     with console.capture() as capture:

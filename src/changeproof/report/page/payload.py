@@ -33,13 +33,14 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     plan = results.shown
     table = scores(tables["intervals"], plan)
+    summaries = [results.run.families[family].summary for family in plan.families]
     behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
         "datasets": list(plan.datasets),
         "methods": list(plan.methods),
         "families": list(plan.families),
         "short_families": [names.short_family(family) for family in plan.families],
-        "summaries": [results.run.families[family].summary for family in plan.families],
+        "summaries": summaries,
         "shown": {
             "datasets": names.different_names(plan.datasets, names.dataset_name),
             "methods": names.different_names(plan.methods, names.method_name),
@@ -57,7 +58,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "state": state(results, tables),
         "verdict": verdict(results, tables).as_dict(),
         "scores": table,
-        "answers": answers(table, plan, over_all(results)),
+        "answers": answers(table, plan, [over_all(results), *map(words.after, summaries)]),
         # The families that averages are about, by position.
         "averaged": [plan.families.index(family) for family in results.averaged],
         # How many base models stand behind each dataset and method.
@@ -96,9 +97,11 @@ def build_bulk(results: StoredResults) -> list[dict[str, Any]]:
     return bulk
 
 
-def answers(table: Scores, plan: Plan, all_of_them: str) -> list[list[dict[str, Any]]]:
-    """Return for every dataset and family the methods in order, the frontier and sentences."""
-    changes = [all_of_them, *map(words.after, plan.families)]
+def answers(table: Scores, plan: Plan, changes: list[str]) -> list[list[dict[str, Any]]]:
+    """Return for every dataset and family the methods in order, the frontier and sentences.
+
+    `changes` is how sentences begin: about all families, then about each.
+    """
     return [
         [
             {

@@ -13,12 +13,10 @@ from typing import Any
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from changeproof.files import write_whole
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.verdict import verdict_html
 from changeproof.runs.results import StoredResults
 
-FOLDER = "report"
 FILE = "index.html"
 # What ends a script element or a line of JavaScript is written so that it cannot.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -38,8 +36,8 @@ SECTIONS = (
 )
 
 
-def write_report(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Path:
-    """Write the page of a run into its directory, and return where it is.
+def page_of(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> bytes:
+    """Return the page of a run.
 
     Parameters
     ----------
@@ -48,10 +46,7 @@ def write_report(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> 
     tables
         Its tables; of an unfinished run those of what is finished.
     """
-    page = render(build_payload(results, tables), build_bulk(results))
-    path = results.folder / FOLDER / FILE
-    write_whole(path, page.encode())
-    return path
+    return render(build_payload(results, tables), build_bulk(results)).encode()
 
 
 def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:

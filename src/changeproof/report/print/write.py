@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from changeproof.files import write_whole
 from changeproof.report import figures
 from changeproof.report.group_tables import difference_table, group_table
 from changeproof.report.names import in_order
 from changeproof.report.print.formats import as_csv, as_latex, as_markdown
 from changeproof.report.tables import print_tables
 
-FIGURES = Path("report", "figures")
-TABLES = Path("report", "tables")
+FIGURES, TABLES = "figures", "tables"
 WRITERS = {"tex": as_latex, "md": as_markdown, "csv": as_csv}
 # Figures with a panel for each dataset: the table that they show, and how to draw it.
 PANELS: dict[str, tuple[str, Callable[..., Figure]]] = {
@@ -27,37 +24,29 @@ PANELS: dict[str, tuple[str, Callable[..., Figure]]] = {
 }
 
 
-def write_print(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
-    """Write figures and tables for print into a run directory.
+def print_files(tables: dict[str, pd.DataFrame]) -> dict[str, bytes]:
+    """Return figures and tables for print, by where they go in a report.
 
     Parameters
     ----------
-    folder
-        The run directory; figures go into its ``report/figures`` as PDF, SVG and PNG, tables
-        into ``report/tables`` as LaTeX, Markdown and CSV.
     tables
         The tables of the run by name. What is not there or empty is left out.
 
     Returns
     -------
-    list of Path
-        The files written.
+    dict
+        Figures are in ``figures`` as PDF, SVG and PNG, tables in ``tables`` as LaTeX, Markdown and
+        CSV.
     """
-    written = []
-    for path, content in _files(tables):
-        write_whole(folder / path, content)
-        written.append(folder / path)
-    return written
-
-
-def _files(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[Path, bytes]]:
-    for name, figure in _figures(tables):
-        for kind in figures.FORMATS:
-            yield FIGURES / f"{name}.{kind}", figures.encoded(figure, kind)
-    read = [*print_tables(tables), *group_table(tables), *difference_table(tables)]
-    for table in read:
+    files = {
+        f"{FIGURES}/{name}.{kind}": figures.encoded(figure, kind)
+        for name, figure in _figures(tables)
+        for kind in figures.FORMATS
+    }
+    for table in [*print_tables(tables), *group_table(tables), *difference_table(tables)]:
         for kind, text in WRITERS.items():
-            yield TABLES / f"{table.name}.{kind}", text(table).encode()
+            files[f"{TABLES}/{table.name}.{kind}"] = text(table).encode()
+    return files
 
 
 def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:

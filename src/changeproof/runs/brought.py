@@ -1,0 +1,194 @@
+"""Code that people brought to a run: what the run records of it, and reading the run without it.
+
+A run directory may be a stranger's, so reading it imports nothing that its plan names. Methods,
+families and models from elsewhere are read as what was recorded of them when they were at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from changeproof import changes, methods
+from changeproof.changes.family import BaseModel as JudgedBy
+from changeproof.changes.family import Family, Variant
+from changeproof.changes.successor import SUCCESSOR, Successors
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.tuning import candidates
+from changeproof.models.find import OBJECT, AbsentLearner, object_reference
+from changeproof.models.learner import Learner
+from changeproof.references import parsed
+from changeproof.registry import Registry
+
+if TYPE_CHECKING:
+    from changeproof.runs.plan import Plan
+    from changeproof.runs.resolved import ResolvedRun
+
+FLAG = "--import-its-code"
+FROM_PATH = "python:"
+
+
+class Recorded(BaseModel):
+    """What tables, pages and the names of pieces need of a method or family."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    fingerprint: str
+    summary: str = ""
+    tuned: bool = False
+    sequence: bool = False
+    real: bool = False
+
+
+class Brought(BaseModel):
+    """What a run records of methods, families and a model that do not come with changeproof."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    model: str | None = None
+    methods: dict[str, Recorded] = {}
+    families: dict[str, Recorded] = {}
+
+
+class AbsentMethod(Method):
+    """A method of another session: its answers can be read, but nobody can be answered."""
+
+    name = "absent"
+    summary = "a method that is not at hand"
+    mark = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the method, as it was recorded."""
+        return self.mark
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        raise InputError(f"method {self.name!r} was not imported; pass {FLAG}")
+
+
+class AbsentTunedMethod(AbsentMethod):
+    """One that was tuned."""
+
+    @classmethod
+    def tuning_candidates(cls) -> Sequence[Method]:
+        """Return more than one, so that there is a piece with the choice among them."""
+        return cls(), cls()
+
+
+class AbsentFamily(Family):
+    """A family of another session: what became of advice can be read, but nothing be changed."""
+
+    name = "absent"
+    summary = "a family that is not at hand"
+    trains = False
+    mark = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the family, as it was recorded."""
+        return self.mark
+
+    def variants(self, task: Task, base: JudgedBy, learner: Learner) -> list[Variant]:
+        """Say that the family is not at hand."""
+        raise InputError(f"family {self.name!r} was not imported; pass {FLAG}")
+
+
+def brought_to(run: ResolvedRun) -> Brought:
+    """Return what is to be recorded of a run's own methods, families and model."""
+    plan = run.plan
+    asked = {name: run.methods[name] for name in plan.methods}
+    if run.renewer is not None and plan.renew is not None:
+        asked[plan.renew] = run.renewer
+    return Brought(
+        model=object_reference(run.learner) if _by_path(plan) else None,
+        methods={
+            name: Recorded(
+                fingerprint=method.fingerprint,
+                summary=str(method.summary),
+                tuned=len(candidates(method)) > 1,
+            )
+            for name, method in asked.items()
+            if not _comes_with(methods.REGISTRY, name)
+        },
+        families={
+            name: Recorded(
+                fingerprint=family.fingerprint,
+                summary=str(family.summary),
+                sequence=family.sequence,
+                real=family.real,
+            )
+            for name, family in run.families.items()
+            if name != SUCCESSOR and not _comes_with(changes.REGISTRY, name)
+        },
+    )
+
+
+def absent_things(
+    plan: Plan, brought: Brought
+) -> tuple[Learner | None, dict[str, Method], dict[str, Family]]:
+    """Return stand-ins for what of a plan is not at hand, and is not to be imported."""
+    asked = [*plan.methods, *([] if plan.renew is None else [plan.renew])]
+    found = {
+        name: _method(name, brought.methods[name])
+        for name in asked
+        if name in brought.methods and not _at_hand(methods.REGISTRY, name)
+    }
+    families: dict[str, Family] = {
+        name: _family(name, brought.families[name])
+        for name in plan.families
+        if name in brought.families and not _at_hand(changes.REGISTRY, name)
+    }
+    families[SUCCESSOR] = Successors(records=plan.successors)
+    described = brought.model is not None and brought.model.startswith(f"{OBJECT}:")
+    learner = AbsentLearner(str(brought.model)) if described and _by_path(plan) else None
+    return learner, found, families
+
+
+def imported_for(plan: Plan, given: Sequence[str] = ()) -> list[str]:
+    """Return the references of a plan that running it would import, but of `given` keys."""
+    asked: dict[str, tuple[Registry[Any], tuple[str, ...]]] = {
+        "methods": (methods.REGISTRY, plan.methods),
+        "families": (changes.REGISTRY, plan.families),
+        "renew": (methods.REGISTRY, () if plan.renew is None else (plan.renew,)),
+    }
+    found = [
+        name
+        for key, (registry, names) in asked.items()
+        if key not in given
+        for name in names
+        if ":" in parsed(name)[0] and not _at_hand(registry, name)
+    ]
+    found += [] if "model" in given else _by_path(plan)
+    return list(dict.fromkeys(found))
+
+
+def _by_path(plan: Plan) -> list[str]:
+    return [text for text in (plan.model, *(plan.replacements or ())) if text.startswith(FROM_PATH)]
+
+
+def _comes_with(registry: Registry[Any], reference: str) -> bool:
+    return parsed(reference)[0] in registry.builtin_names
+
+
+def _at_hand(registry: Registry[Any], reference: str) -> bool:
+    """Say whether a name is built in, registered in code, or that of an installed package."""
+    return parsed(reference)[0] in registry.names
+
+
+def _method(name: str, recorded: Recorded) -> Method:
+    made = (AbsentTunedMethod if recorded.tuned else AbsentMethod).named(name, {})
+    made.mark = recorded.fingerprint
+    return made
+
+
+def _family(name: str, recorded: Recorded) -> Family:
+    # What is said of it is said by its class.
+    said = {"sequence": recorded.sequence, "real": recorded.real, "summary": recorded.summary}
+    cls: type[AbsentFamily] = type("AbsentFamily", (AbsentFamily,), said)
+    made = cls.named(name, {})
+    made.mark = recorded.fingerprint
+    return made

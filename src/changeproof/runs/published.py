@@ -1,0 +1,121 @@
+"""What a run publishes, its tables and its report: whole, listed, and apart from people's files.
+
+A folder that a run has written has a list of the files that are the run's, with their checksums.
+New files are written beside the old ones, and replace them when all are there; the list goes first.
+So files that do not fit the list are half of a change, or damaged, and are written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from changeproof.errors import InputError
+from changeproof.files import safe_name, write_together
+from changeproof.runs.store import checksum
+
+LIST = ".written.json"
+
+
+class Listed(NamedTuple):
+    """The files of a run in a folder, by name with checksum, and whether they are outdated."""
+
+    files: dict[str, str]
+    outdated: bool = False
+    damaged: bool = False
+
+
+def publish(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Replace the files of a run in a folder; names may have folders of their own in them."""
+    before = _listed(folder)
+    marks = {name: checksum(content) for name, content in contents.items()}
+    files = {folder / name: content for name, content in contents.items()}
+    write_together({folder / LIST: _as_bytes(Listed(marks)), **files})
+    _remove(folder, [name for name in before.files if name not in contents] if before else [])
+
+
+def add(folder: Path, name: str, content: bytes) -> Path:
+    """Write one more file, and list it where there is a list."""
+    listed = _listed(folder)
+    files = {folder / name: content}
+    if listed is not None and not listed.damaged:
+        more = listed._replace(files=listed.files | {name: checksum(content)})
+        files = {folder / LIST: _as_bytes(more), **files}
+    write_together(files)
+    return folder / name
+
+
+def outdate(folder: Path) -> None:
+    """Say of the files of a run that they are of an earlier state; they stay where they are."""
+    if folder.is_dir():
+        listed = _listed(folder) or Listed({})
+        write_together({folder / LIST: _as_bytes(listed._replace(outdated=True))})
+
+
+def withdraw(folder: Path) -> None:
+    """Remove the files of a run from a folder, and the folder if nothing else is in it."""
+    if not folder.is_dir():
+        return
+    listed = _listed(folder) or Listed({})
+    outdate(folder)
+    _remove(folder, listed.files)
+    if [path.name for path in folder.iterdir()] == [LIST]:
+        with suppress(OSError):
+            (folder / LIST).unlink()
+            folder.rmdir()
+    else:
+        write_together({folder / LIST: _as_bytes(Listed({}, outdated=True))})
+
+
+def published(folder: Path) -> dict[str, bytes] | None:
+    """Return the files of a run in a folder; None where there is no list of them.
+
+    None of them if they are outdated. If one is damaged or missing, `InputError` says so.
+    """
+    listed = _listed(folder)
+    if listed is None or listed.outdated:
+        return None if listed is None else {}
+    contents = {}
+    for name, mark in listed.files.items():
+        with suppress(OSError):
+            contents[name] = (folder / name).read_bytes()
+        if listed.damaged or name not in contents or checksum(contents[name]) != mark:
+            raise InputError(f"damaged or half-written: {folder / name}")
+    if listed.damaged:
+        raise InputError(f"damaged or half-written: {folder / LIST}")
+    return contents
+
+
+def _listed(folder: Path) -> Listed | None:
+    try:
+        content: Any = json.loads((folder / LIST).read_bytes())
+        files = {_safe(name): str(mark) for name, mark in content["files"].items()}
+        return Listed(files, bool(content["outdated"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Listed({}, damaged=True)
+
+
+def _safe(name: str) -> str:
+    """Return a name of a list, which may be a stranger's, if it leads nowhere else."""
+    return "/".join(safe_name(part, "a file") for part in name.split("/"))
+
+
+def _as_bytes(listed: Listed) -> bytes:
+    content = {"outdated": listed.outdated, "files": listed.files}
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def _remove(folder: Path, names: Any) -> None:
+    """Remove files, and folders in which nothing is left; what cannot be removed stays."""
+    for name in names:
+        with suppress(OSError):
+            (folder / name).unlink()
+            for above in (folder / name).parents:
+                if above == folder:
+                    break
+                above.rmdir()

@@ -1,0 +1,258 @@
+"""Runs that were killed or ran out of space, and directories that were meddled with."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from changeproof import InputError, Plan, Results, audit, run
+from changeproof.cli import app
+from changeproof.files import write_together
+from changeproof.runs.directory import PLAN, check_free
+from changeproof.runs.published import LIST, published
+from changeproof.runs.tables import read_finished, read_tables
+from changeproof.runs.timings import LOG, piece_efforts, sessions
+from changeproof.workflow import report
+from command_line import call
+from loans import loans
+
+FEW: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=3)"]}
+FEW |= {"factuals": 3, "jobs": 1, "model": "sklearn:LogisticRegression"}
+LOANS: dict[str, Any] = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+SMALL = Plan.preset(
+    "quick", datasets=["diabetes"], methods=["kdtree"], families=["bootstrap"], factuals=3
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run with tables and report."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run(SMALL, folder, jobs=1)
+    return folder
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def pieces(folder: Path) -> dict[str, bytes]:
+    found = (folder / "pieces").rglob("*.*.*.*")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("left", [[], ["data/.unfinished-1"], [".unfinished-1", ".lock"]])
+def test_what_was_killed_before_its_plan_was_written_can_be_begun_again(
+    tmp_path: Path, left: list[str]
+) -> None:
+    out = tmp_path / "out"
+    for name in ("data/data.task.parquet", *left):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(b"half")
+    results = audit(loans(120), out, publish=False, **LOANS, **FEW)
+    assert not list(out.rglob(".unfinished-*"))
+    assert Results(out).task("data").fingerprint == results.task("data").fingerprint
+
+
+def test_a_lost_plan_strands_no_pieces(copy: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (copy / "pieces").rglob("*.*.*.*")}
+    (copy / PLAN).unlink()
+    run(SMALL, copy, jobs=1, publish=False)
+    assert {p: p.stat().st_mtime_ns for p in (copy / "pieces").rglob("*.*.*.*")} == before
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "data/mine.csv", "tables/mine.csv", "report/thesis.tex", LOG]
+)
+def test_a_directory_of_somebody_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no changeproof run"):
+        check_free(tmp_path)
+
+
+DAMAGED = [b"\xff\xfe", b"[1, 2]", b"7", b"null", b'{"piece": 3}', b'{"piece": "a", "seconds": 1}']
+DAMAGED += [b'{"piece": "a", "seconds": "x", "processor_seconds": 1, "peak_memory": 1}']
+DAMAGED += [b'{"piece": "a", "seconds": NaN, "processor_seconds": 1, "peak_memory": 1}']
+DAMAGED += [b'{"piece": "a", "seconds": true, "processor_seconds": 1, "peak_memory": 1}']
+DAMAGED += [b'{"session": 4}', b'{"session": {"started": "x", "colour": 2}}', b"[" * 3000]
+DAMAGED += [b'{"session": {"started": "x", "jobs": "two"}}', b'{"session": {"jobs": 1}}']
+
+
+@pytest.mark.parametrize("line", DAMAGED)
+def test_damaged_times_are_passed_over(finished: Path, tmp_path: Path, line: bytes) -> None:
+    content = (finished / LOG).read_bytes()
+    (tmp_path / LOG).write_bytes(content + line + b"\n")
+    assert piece_efforts(tmp_path) == piece_efforts(finished)
+    assert sessions(tmp_path) == sessions(finished)
+
+
+def test_times_are_not_worth_a_failed_run(copy: Path) -> None:
+    (copy / LOG).unlink()
+    (copy / LOG).mkdir()
+    next((copy / "pieces").rglob("survival-*")).unlink()
+    assert run(SMALL, copy, jobs=1, publish=False).inventory.complete
+
+
+def test_tables_stay_until_the_new_ones_are_whole(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in (copy / "tables").glob("*.csv")}
+    page = (copy / "report" / "index.html").read_bytes()
+    more = Plan.checked({**SMALL.model_dump(), "methods": ("kdtree", "wachter")})
+
+    def fail(results: object) -> None:
+        raise MemoryError("in the middle of it")
+
+    monkeypatch.setattr("changeproof.runs.tables.build_tables", fail)
+    with pytest.raises(MemoryError):
+        run(more, copy, jobs=1)
+    assert {path: path.read_bytes() for path in (copy / "tables").glob("*.csv")} == before
+    assert (copy / "report" / "index.html").read_bytes() == page
+    # But nobody takes them for those of the new plan.
+    with pytest.raises(InputError, match="is not finished"):
+        read_finished(copy)
+    monkeypatch.undo()
+    run(more, copy, jobs=1)
+    assert set(read_finished(copy)[1]["full_results"]["method"]) == {"kdtree", "wachter"}
+
+
+def test_files_of_others_are_left_alone(copy: Path) -> None:
+    others = [copy / "tables" / "mine.csv", copy / "report" / "figures" / "mine.png"]
+    for path in others:
+        path.write_bytes(b'not "a table')
+    run(SMALL, copy, jobs=1)
+    assert "mine" not in read_tables(copy)
+    assert "mine" not in read_finished(copy)[1]
+    run(SMALL, copy, jobs=1, publish=False)
+    assert [path.read_bytes() for path in others] == [b'not "a table'] * 2
+    left = {path for path in copy.rglob("*") if path.is_file()}
+    assert {path for path in left if path.parent.name == "tables"} == {
+        others[0],
+        copy / "tables" / LIST,
+    }
+
+
+@pytest.mark.parametrize("damage", ["cut", "bytes", "gone", "list", "listed"])
+def test_damaged_tables_are_found_and_written_again(copy: Path, damage: str) -> None:
+    path = copy / "tables" / "full_results.csv"
+    whole = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    elif damage == "list":
+        (copy / "tables" / LIST).write_bytes(b"[" * 3000)
+    elif damage == "listed":
+        content = json.loads((copy / "tables" / LIST).read_text())
+        content["files"]["../../mine.csv"] = "0"
+        (copy / "tables" / LIST).write_text(json.dumps(content))
+        (copy.parent.parent / "mine.csv").write_text("mine")
+    else:
+        path.write_bytes({"cut": whole[:40], "bytes": b"\xff" + whole}[damage])
+    for command in ("show", "compare"):
+        ended = CliRunner().invoke(app, [command, str(copy)])
+        assert isinstance(ended.exception, InputError)
+        assert "damaged or half-written" in str(ended.exception)
+        assert "changeproof report" in str(ended.exception)
+    assert len(Results(copy).table())
+    report(copy)
+    assert path.read_bytes() == whole
+    if damage == "listed":
+        assert (copy.parent.parent / "mine.csv").read_text() == "mine"
+
+
+def test_damaged_tables_that_nobody_listed_are_told_in_one_line(copy: Path) -> None:
+    (copy / "tables" / LIST).unlink()
+    assert read_finished(copy)
+    (copy / "tables" / "seed_results.csv").write_bytes(b'a,b\n"\xff')
+    with pytest.raises(InputError, match="damaged table"):
+        read_finished(copy)
+
+
+def test_a_comparison_is_one_more_table(copy: Path) -> None:
+    from changeproof import compare_with_paper
+    from changeproof.paper.comparison import write_comparison
+
+    path = write_comparison(copy, compare_with_paper(copy))
+    assert path.name in (published(copy / "tables") or ())
+    assert "paper_comparison" in read_finished(copy)[1]
+    report(copy)
+    assert path.exists()
+
+
+def test_files_are_written_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if content == b"second":
+            write(path, content[:2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match=r"cannot write .*b: No space left on device"):
+        write_together({tmp_path / "a": b"first", tmp_path / "b": b"second"})
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+PLANS = [b"[]", b"7", b'{"format": 2}', b'{"format": 2, "plan": [], "tasks": {}}', b"\xff", b"{"]
+PLANS += [b'{"format": 2, "plan": {}, "tasks": 3}', b"[" * 2000 + b"]" * 2000]
+PLANS += [b'{"format": 2, "plan": ' + b"[" * 2000 + b"]" * 2000 + b', "tasks": {}}']
+PLANS += [b'{"format": 2, "plan": {"methods": ["kdtree' + b"(" * 2000 + b'"]}, "tasks": {}}']
+PLANS += [b'{"format": 2, "plan": {"datasets": ["data/no.task.parquet"]}, "tasks": {}}']
+PLANS += [b'{"format": 2, "plan": {"counterfactuals": {"x": "data/x.parquet"}}, "tasks": {}}']
+PLANS += [
+    b'{"format": 2, "plan": {"datasets": ["diabetes"], "counterfactuals": '
+    b'{"x": "data/x.counterfactuals.parquet"}}, "tasks": {}}'
+]
+
+
+@pytest.mark.parametrize("content", PLANS)
+def test_odd_plans_are_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / PLAN).write_bytes(content)
+    for command in (["status"], ["report"], ["run", "--out"]):
+        ended = CliRunner().invoke(app, [*command, str(tmp_path)])
+        assert isinstance(ended.exception, InputError), ended.exception
+        assert "\n" not in str(ended.exception)
+
+
+def test_a_plan_file_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text("datasets = " + "[" * 2000 + "]" * 2000)
+    with pytest.raises(InputError, match=r"plan file .* is not valid TOML"):
+        Plan.from_toml(tmp_path / "plan.toml")
+
+
+def test_a_directory_in_place_of_a_piece_is_told(copy: Path) -> None:
+    path = next((copy / "pieces").rglob("survival-*"))
+    path.unlink()
+    (path / "mine").mkdir(parents=True)
+    assert CliRunner().invoke(app, ["status", str(copy)]).exit_code == 0
+    assert len(Results(copy).inventory.damaged) == 1
+    with pytest.raises(InputError, match="is a directory where a piece should be"):
+        run(SMALL, copy, jobs=1)
+    assert read_finished(copy) and (path / "mine").is_dir()
+
+
+@pytest.mark.parametrize("blocked", ["tables", "report", "report/figures", "tables/paper"])
+def test_where_nothing_can_be_written_one_line_says_so(copy: Path, blocked: str) -> None:
+    command = "compare" if blocked == "tables/paper" else "report"
+    if command == "compare":
+        (copy / "tables" / "paper_comparison.csv").mkdir()
+    else:
+        shutil.rmtree(copy / blocked)
+        (copy / blocked).write_text("in the way")
+    ended = call(command, copy)
+    assert ended.returncode == 2
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("changeproof: ")]
+    assert "cannot write" in line and "Traceback" not in ended.stderr
+    assert not list(copy.rglob(".unfinished-*"))
