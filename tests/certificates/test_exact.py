@@ -9,10 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import InputError, Network, Task
+from changeproof.certificates import exact
 from changeproof.certificates.attack import attack
 from changeproof.certificates.bounds import LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import Certificates, Verdict, certify, worst_logits
+from changeproof.certificates.exact import (
+    Certificates,
+    Verdict,
+    certify,
+    proven_rows,
+    worst_logits,
+)
 
 RADII = (0.0, 0.005, 0.05, 0.3)
 
@@ -259,3 +266,23 @@ def test_a_box_of_radius_zero_is_the_network_itself() -> None:
 def test_no_rows_no_verdicts() -> None:
     network, rows = random_case(4)
     assert len(certify(ParameterBox(network, 0.1), rows[:0]).verdicts) == 0
+
+
+def test_many_rows_are_proven_part_by_part(
+    small_task: Task, small_network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box, rows = ParameterBox(small_network, 0.01), small_task.rows("train")[:100]
+    whole = certify(box, rows).certified
+    assert 0 < whole.sum() < len(whole)
+    sizes = []
+    at_once = exact.certify
+
+    def counted(box: ParameterBox, rows: np.ndarray, *, max_nodes: int) -> Certificates:
+        sizes.append(len(rows))
+        return at_once(box, rows, max_nodes=max_nodes)
+
+    monkeypatch.setattr(exact, "certify", counted)
+    monkeypatch.setattr(exact, "ROWS_AT_ONCE", 30)
+    np.testing.assert_array_equal(proven_rows(box, rows), whole)
+    assert sizes == [30, 30, 30, 10]
+    assert proven_rows(box, rows[:0]).shape == (0,)
