@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from changeproof.runs.runner import PieceFailedError
+from changeproof.spelling import as_options
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def failures_told(folder: Path) -> Iterator[None]:
             if not item.refused:
                 typer.echo(item.failure, err=True)
         for line in error.summary:
-            typer.echo(f"changeproof: {line}", err=True)
+            typer.echo(f"changeproof: {as_options(line)}", err=True)
         if (folder / "tables").exists():
             typer.echo(f"Tables and report of everything else are in {folder}.", err=True)
         raise typer.Exit(2 if error.refused else 1) from None

@@ -26,6 +26,7 @@ from changeproof.runs.observer import Observer
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
+from changeproof.spelling import as_options
 
 SECONDS_BETWEEN_LINES = 10.0
 # Without a terminal: after how long a silence it is said what is being done, and how often again.
@@ -170,4 +171,4 @@ class ConsoleObserver(Observer):
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(as_options(text), markup=False, highlight=False, soft_wrap=True)

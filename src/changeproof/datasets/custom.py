@@ -16,6 +16,7 @@ from changeproof.datasets.action import Action
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, understand
 from changeproof.datasets.feature import Feature, refuse_first
+from changeproof.datasets.oddities import notes_of, oddities_of, target_note
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError, unknown
@@ -100,11 +101,12 @@ def own_task(
     labels = _labels(table[target], favourable)
     parts = _split(table, labels, split)
     left_out = {*reserved, *drop}
-    columns = [
-        complete(understand(table[column], column in categorical), missing, parts.train)
+    understood = [
+        understand(table[column], column in categorical)
         for column in table.columns
         if column not in left_out
     ]
+    columns = [complete(column, missing, parts.train) for column in understood]
     if not columns:
         raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
     features, encoded = _encoded(columns)
@@ -112,6 +114,13 @@ def own_task(
     described = (features, ids, actions, most_changes)
     task = Task(chosen, encoded, labels, parts, *described, known, time)
     task.favourable_values = tuple(_several(favourable))
+    odd = [
+        oddity
+        for column in understood
+        for oddity in oddities_of(column, column.name in categorical)
+    ]
+    adverse = target_note(target, table[target][labels == 0], task.favourable_values)
+    task.notes = (*adverse, *notes_of(odd))
     return task
 
 
