@@ -40,6 +40,7 @@ def audit(
     categorical: ask.Categorical = None,
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
+    encoding: ask.Encoding = None,
     split: ask.SplitColumn = None,
     time: ask.Time = None,
     over_time: ask.OverTime = False,
@@ -152,6 +153,7 @@ def audit(
             "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
             "most_changes": most_changes,
             "time": time,
+            "encoding": encoding,
         },
         split_names(by) or (),
     )

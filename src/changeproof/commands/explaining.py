@@ -51,6 +51,7 @@ def explain(
     categorical: ask.Categorical = None,
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
+    encoding: ask.Encoding = None,
     split: ask.SplitColumn = None,
     time: ask.Time = None,
     over_time: ask.OverTime = False,
@@ -100,6 +101,7 @@ def explain(
         "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
         "most_changes": most_changes,
         "time": time,
+        "encoding": encoding,
     }
     source, described = ask.data_of(data, options)
     task = own_task(source, **described) if described else source

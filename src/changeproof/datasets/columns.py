@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -77,8 +77,22 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
     return _from_text(name, _stripped(values))
 
 
-def complete(column: Column, missing: Missing, train: Integers) -> Column:
-    """Return a column without missing values: refused, or imputed from the training part."""
+def complete(
+    column: Column, missing: Missing, train: Integers, texts: Mapping[str, int] | None = None
+) -> Column:
+    """Return a column without missing values: refused, or imputed from the training part.
+
+    Parameters
+    ----------
+    column
+        The column.
+    missing
+        What to do.
+    train
+        The positions of the training part.
+    texts
+        Texts that were read as missing, in how many rows.
+    """
     absent = column.cells.isna()
     if not absent.any():
         return column
@@ -86,7 +100,8 @@ def complete(column: Column, missing: Missing, train: Integers) -> Column:
     if missing == "refuse":
         raise InputError(
             f"column {column.name!r} has {count} of {len(absent)} values missing (first at row "
-            f"{first!r}); fill them in, drop the column, or ask for {setting(missing='impute')}"
+            f"{first!r}{read_as_missing(texts)}); fill them in, drop the column, or ask for "
+            f"{setting(missing='impute')}"
         )
     known = column.cells.iloc[train].dropna()
     if known.empty:
@@ -96,6 +111,14 @@ def complete(column: Column, missing: Missing, train: Integers) -> Column:
     # Of several modes the first is the first category: both are sorted.
     typical = known.mode().iloc[0] if column.categories else known.median()
     return replace(column, cells=column.cells.where(~absent, typical))
+
+
+def read_as_missing(texts: Mapping[str, int] | None) -> str:
+    """Return the end of a message: which texts were read as missing, in how many rows."""
+    if not texts:
+        return ""
+    each = ", ".join(f"{text!r} in {count} rows" for text, count in texts.items())
+    return f"; read as missing: {each}; a category needs another name"
 
 
 def _numeric(name: str, values: pd.Series[Any]) -> Column:
@@ -164,7 +187,8 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
             )
         raise InputError(
             f"column {name!r} has {len(categories)} categories ({shown(categories)}); at most "
-            f"{MOST_CATEGORIES} are allowed: drop it, make it the id column, or group the values"
+            f"{MOST_CATEGORIES} are allowed: drop it, group the values, or "
+            f"ask for {setting(id_column=name)}"
         )
     return Column(name, "binary" if len(categories) == 2 else "categorical", plain, categories)
 

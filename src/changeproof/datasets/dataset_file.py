@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from changeproof.datasets.columns import Missing
 from changeproof.datasets.custom import checked_name, default_name, own_task
+from changeproof.datasets.table_file import UTF8
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.files import read_toml, validated
@@ -39,6 +40,7 @@ class DatasetFile(BaseModel):
     most_changes: int | None = None
     beside: list[str] = []
     time: str | None = None
+    encoding: str = UTF8
 
     @classmethod
     def read(cls, path: Path) -> Self:

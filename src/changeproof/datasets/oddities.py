@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.columns import Column, rewriting, stands_for
+from changeproof.datasets.columns import Column, read_as_missing, rewriting, stands_for
 from changeproof.datasets.texts import is_placeholder, shown
 from changeproof.errors import setting
 from changeproof.model import Floats, Integers
@@ -117,6 +117,16 @@ def target_note(name: str, adverse: pd.Series[Any], favourable: Sequence[Any]) -
         f"the target {name!r} has {len(counts)} values beside {shown(favourable)}, and all of them "
         f"count as adverse: {each}{more}; if one is neither, leave its rows out"
     ]
+
+
+def filled_notes(
+    columns: Iterable[Column], nothing: Mapping[str, Mapping[str, int]]
+) -> Iterator[str]:
+    """Yield a note for every column of categories in which a text was read as missing."""
+    for column in columns:
+        if column.categories and column.name in nothing:
+            said = read_as_missing(nothing[column.name]).removeprefix("; ")
+            yield f"column {column.name!r} is filled in where nothing is known ({said})"
 
 
 def _of_numbers(column: Column) -> Iterator[tuple[Kind, str, str]]:
