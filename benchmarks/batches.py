@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -47,13 +48,21 @@ def measure(task: Task, largest: int) -> dict[str, Any]:
     }
 
 
+def warm_up() -> None:
+    """Have the kernel compiled before anything is measured."""
+    task = own_task(large_table(500), target="granted", favourable="yes", name="warm-up")
+    train([replace(RECIPE, max_epochs=1)], TrainingData.of(task))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", type=int, nargs="*", default=ROWS)
+    asked = parser.parse_args().rows
     ways = {"batches": training.LARGEST_BATCH, "all rows": sys.maxsize}
     found = []
     with one_thread():
-        for rows in parser.parse_args().rows:
+        warm_up()
+        for rows in asked:
             for concept in CONCEPTS:
                 table = large_table(rows, concept=concept)
                 task = own_task(table, target="granted", favourable="yes", name=concept)

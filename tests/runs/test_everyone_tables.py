@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from changeproof import Results, build_tables
@@ -27,7 +30,9 @@ def test_where_the_page_lists_everybody_there_is_no_table(advised_run: Results) 
 
 @pytest.mark.usefixtures("short_list")
 def test_the_table_has_everybody(advised_run: Results) -> None:
-    table = build_tables(advised_run)[everyone_tables.NAME]
+    made = build_tables(advised_run)[everyone_tables.NAME]
+    # As it is written, and read again.
+    table = pd.read_csv(StringIO(made.to_csv(index=False, float_format="%.6g")))
     assert len(table) == sum(len(advised_run.counterfactuals(*k)) for k in advised_run.answered)
     for key, part in table.groupby(["dataset", "base_seed", "method"]):
         answers, task = advised_run.counterfactuals(*key), advised_run.task(key[0])
@@ -36,7 +41,7 @@ def test_the_table_has_everybody(advised_run: Results) -> None:
         told = part.filter(like="told:").rename(columns=lambda name: name.removeprefix("told:"))
         found = answers.found
         np.testing.assert_array_equal(task.encoded(told[found]), answers.rows[found])
-        assert told[~found].select_dtypes("number").isna().all(axis=None)
+        assert told[~found].isna().all(axis=None)
 
 
 @pytest.mark.usefixtures("short_list")

@@ -84,6 +84,11 @@ class Counterfactuals:
         return len(self.rows)
 
     @property
+    def asking(self) -> Booleans:
+        """Who needs advice at all: not those whom the base model favours as they are."""
+        return np.asarray(self.outcomes != ALREADY_FAVOURABLE)
+
+    @property
     def found(self) -> Booleans:
         """Which requests were answered with a finite, changed candidate."""
         return np.asarray(self.outcomes == FOUND)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from changeproof.datasets.decimals import written
 from changeproof.runs.results import Answered, StoredResults
 
 NAME = "people"
@@ -38,5 +39,9 @@ def _answers(results: StoredResults, key: Answered) -> pd.DataFrame:
         "held": judged.sum(axis=1),
         "models": judged.shape[1],
     }
-    told = task.told(answers.rows).add_prefix("told:")
+    told = task.told(answers.rows)
+    for name in told.select_dtypes("float"):
+        # As text, so that no digit is lost in the file: what is told is what was tested.
+        told[name] = [None if np.isnan(value) else written(value) for value in told[name]]
+    told = told.add_prefix("told:")
     return pd.concat([pd.DataFrame(known), told], axis="columns")

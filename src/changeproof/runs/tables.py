@@ -107,7 +107,7 @@ def _seed_results(results: StoredResults) -> pd.DataFrame:
         survived = results.survived(*key)
         family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
         for family in families:
-            averaged = results.run.averaged if family == ALL_FAMILIES else (family,)
+            averaged = results.averaged if family == ALL_FAMILIES else (family,)
             chosen = np.isin(family_of, averaged)
             metrics = measure(task, answers, survived[:, chosen], family_of[chosen].tolist())
             rows.append({**key._asdict(), "family": family, **metrics.as_dict()})

@@ -112,7 +112,7 @@ def _answers(
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
             said[i] += [breaches[n], [place[name] for name in parts]]
-    judged = survived[:, np.isin(family_of, results.run.averaged)]
+    judged = survived[:, np.isin(family_of, results.averaged)]
     held, models = judged.sum(axis=1).tolist(), judged.shape[1]
     options = [
         Option(key.method, bool(usable[i]), distances[i], held[i], models) for i in range(len(said))
