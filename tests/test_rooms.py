@@ -16,6 +16,7 @@ PACKAGE = Path(changeproof.__file__).parent
 ROOMS = [
     "errors",
     "spelling",
+    "spreadsheets",
     "files",
     "randomness",
     "fingerprints",

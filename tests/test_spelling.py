@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from rich.console import Console
 
+from changeproof import commands
+from changeproof.commands.progress import ConsoleObserver
 from changeproof.errors import InputError, setting
-from changeproof.spelling import as_keys, as_options
+from changeproof.report.terminal.tables import print_table, say
+from changeproof.spelling import as_keys, as_options, visible
 from tests.command_line import call
 from tests.loans import loans
+
+COMMANDS = Path(commands.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -56,3 +65,45 @@ def test_python_is_told_of_arguments() -> None:
             favourable="yes",
             drop=["applicant"],
         )
+
+
+def test_what_a_terminal_would_obey_is_made_visible() -> None:
+    assert visible("a\x1b[2Jb\x07\x9b\r\x7f") == r"a\x1b[2Jb\x07\x9b\r\x7f"
+    assert visible("one\ntwo\tthree") == "one\\ntwo\tthree"
+    assert visible("one\ntwo\x1b", lines=True) == "one\ntwo\\x1b"
+    assert visible("abc\u202edef\udce9") == r"abc\u202edef\udce9"
+    assert visible("Zürich 🙂 100 %") == "Zürich 🙂 100 %"
+
+
+def test_no_escape_sequence_reaches_the_terminal_from_names() -> None:
+    console = Console(width=200, force_terminal=True, no_color=True)
+    name = "mine\x1b]0;owned\x07\x1b[2J"
+    table = pd.DataFrame({name: [name], "number": [1]})
+    with console.capture() as capture:
+        print_table(name, table, console)
+        say(console, name)
+    shown = capture.get()
+    assert shown.count(r"mine\x1b]0;owned\x07\x1b[2J") == 4
+    assert "\x1b]" not in shown
+    assert "\x1b[2J" not in shown
+    lines = StringIO()
+    with ConsoleObserver(Console(file=lines), beginning=name) as observer:
+        observer.told(f"column {name}")
+    assert r"column mine\x1b]0;owned" in lines.getvalue()
+    assert "\x1b" not in lines.getvalue()
+
+
+def test_no_escape_sequence_reaches_the_terminal_from_a_mistake(tmp_path: Path) -> None:
+    bad = "\x1b[31mred"
+    named = ("--target", "approved", "--favourable", "yes", "--out", tmp_path / "out")
+    refused = call("audit", "--data", tmp_path / f"{bad}.csv", *named)
+    assert refused.returncode == 2
+    assert r"\x1b[31mred.csv: there is no such file" in refused.stderr
+    assert "\x1b" not in refused.stderr
+
+
+@pytest.mark.parametrize("path", sorted(COMMANDS.glob("*.py")), ids=lambda path: path.stem)
+def test_commands_print_names_in_one_way_only(path: Path) -> None:
+    echoed = path.read_text(encoding="utf-8").replace("typer.echo(json.dumps(", "")
+    assert ("typer.echo(" in echoed) == (path.stem == "console")
+    assert "print(" not in re.sub(r"console\.print\(", "", echoed)

@@ -1,4 +1,4 @@
-"""Settings in messages, as the interface in use spells them.
+"""Text on its way to people: settings as the interface in use spells them, nothing hidden.
 
 Messages name a setting as Python has it, in backticks: `missing='impute'` (see `errors.setting`).
 Where somebody used the command line or a dataset file, its message is respelled once, on the way
@@ -14,9 +14,30 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+# Escape sequences, marks that turn the direction of writing, halves of characters.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
 SETTINGS = re.compile(r"`([a-z_]+=[^`]*)`")
 # Keys of a dataset file that have another name in Python.
 KEYS = {"id_column": "id", "actions": "features"}
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Return text that a terminal shows and does not obey: control characters as they are written.
+
+    Parameters
+    ----------
+    text
+        What is to be printed, with the names that somebody gave to features, methods and files.
+    lines
+        Whether it may have several lines.
+
+    >>> print(visible("a\x1b[31mb"))
+    a\\x1b[31mb
+    """
+    shown = HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return shown if lines else shown.replace("\n", "\\n")
 
 
 def as_options(text: str) -> str:

@@ -16,6 +16,7 @@ from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_e
 from changeproof.paper.tables import published_families, published_table, table_lines
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.tables import FOLDER, read_finished
+from changeproof.spreadsheets import csv_bytes
 
 FILE = "paper_comparison.csv"
 COLUMNS = (
@@ -121,8 +122,7 @@ def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperCompa
 def write_comparison(folder: Path, comparison: PaperComparison) -> Path:
     """Write the comparison beside the other tables of the run, and return where."""
     path = folder / FOLDER / FILE
-    text = comparison.table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    write_whole(path, text.encode())
+    write_whole(path, csv_bytes(comparison.table))
     return path
 
 

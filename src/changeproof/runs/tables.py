@@ -24,6 +24,7 @@ from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
+from changeproof.spreadsheets import csv_bytes
 
 FOLDER = "tables"
 WHERE = ["dataset", "method", "family"]
@@ -73,8 +74,7 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
     tables = build_tables(results)
     for name, table in tables.items():
-        text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        write_whole(results.folder / FOLDER / f"{name}.csv", text.encode())
+        write_whole(results.folder / FOLDER / f"{name}.csv", csv_bytes(table))
     return tables
 
 
