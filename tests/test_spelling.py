@@ -15,8 +15,8 @@ from changeproof.commands.progress import ConsoleObserver
 from changeproof.errors import InputError, setting
 from changeproof.report.terminal.tables import print_table, say
 from changeproof.spelling import as_keys, as_options, visible
-from tests.command_line import call
-from tests.loans import loans
+from command_line import call
+from loans import loans
 
 COMMANDS = Path(commands.__file__).parent
 

@@ -13,8 +13,8 @@ from changeproof.datasets.dataset_file import load_dataset
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from tests.command_line import call
-from tests.loans import loans
+from command_line import call
+from loans import loans
 
 NAMED = {"target": "approved", "favourable": "yes", "drop": ["applicant"]}
 

@@ -16,7 +16,7 @@ from changeproof.errors import InputError
 from changeproof.front_door import evaluate
 from changeproof.runs.observer import Observer
 from changeproof.runs.store import Inventory
-from tests.loans import loans
+from loans import loans
 
 ROWS = 200
 FRAME = loans(ROWS)

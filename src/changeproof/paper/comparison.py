@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from changeproof.datasets.builtin import paper_datasets
+from changeproof.errors import InputError
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.files import write_whole
 from changeproof.paper.claims import claim_lines
@@ -96,7 +98,13 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
         ``table`` has a row per number, ``passed`` says whether everything that the run covers is
         within tolerance or a documented deviation.
     """
-    return compare_tables(*read_finished(Path(folder)))
+    comparison = compare_tables(*read_finished(Path(folder)))
+    if not any(line.ours is not None for line in comparison.lines):
+        raise InputError(
+            f"nothing to compare: the run in {folder} has no number that the paper has; "
+            f"its datasets are {', '.join(paper_datasets())}"
+        )
+    return comparison
 
 
 def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
