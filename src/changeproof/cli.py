@@ -18,6 +18,7 @@ from changeproof.commands import (
     running,
 )
 from changeproof.errors import InputError
+from changeproof.spelling import as_options, visible
 
 INTERRUPTED = 130
 
@@ -61,7 +62,7 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"changeproof: {error}", file=sys.stderr)
+        print(f"changeproof: {visible(as_options(str(error)), lines=True)}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer says nothing

@@ -22,6 +22,17 @@ def unknown(what: str, given: str, allowed: Iterable[str]) -> InputError:
     return InputError(f"unknown {what} {given!r}; expected one of: {', '.join(allowed)}")
 
 
+def setting(**named: Any) -> str:
+    """Name a setting in a message, as Python has it.
+
+    The command line and dataset files say it in their own way: see `spelling.py`.
+
+    >>> setting(missing="impute")
+    "`missing='impute'`"
+    """
+    return "`" + ", ".join(f"{name}={value!r}" for name, value in named.items()) + "`"
+
+
 def described(thing: Any) -> str:
     """Say in a message what somebody gave."""
     if isinstance(thing, type):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from changeproof import (
     Access,
@@ -65,6 +66,20 @@ class Seeding(Good):
     def rows(self, factuals: Factuals) -> Any:
         np.random.seed(3)  # noqa: NPY002
         return super().rows(factuals)
+
+
+class SeedingPyTorch(Good):
+    def rows(self, factuals: Factuals) -> Any:
+        torch.manual_seed(3)
+        return super().rows(factuals)
+
+
+class SeedingAForkOfPyTorch(Good):
+    def rows(self, factuals: Factuals) -> Any:
+        torch.nn.Linear(2, 2)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(3)
+            return super().rows(factuals)
 
 
 class Remembers(Good):
@@ -186,6 +201,7 @@ BROKEN = [
         | {"what may change"},
     ),
     (Seeding, {"left alone"}),
+    (SeedingPyTorch, {"left alone"}),
     (Remembers, {"repetition"}),
     (OwnProcess, {"another process"}),
     (ChangesFactuals, {"answers"}),
@@ -218,7 +234,7 @@ def test_each_breach_is_found_by_its_check(method: type[Method], expected: set[s
         assert finding.fix
 
 
-@pytest.mark.parametrize("method", [Good, "kdtree", "wachter", "rnce"])
+@pytest.mark.parametrize("method", [Good, SeedingAForkOfPyTorch, "kdtree", "wachter", "rnce"])
 def test_good_methods_pass(method: Any) -> None:
     findings = check_method(method)
     assert len(findings) == 14

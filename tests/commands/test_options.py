@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from changeproof.commands.options import split, whole_numbers
 from changeproof.errors import InputError
+from command_line import call
+from loans import loans
 
 
 @pytest.mark.parametrize(
@@ -78,3 +82,15 @@ def test_whole_numbers_are_read_or_refused() -> None:
     for text in ("x", "-1", "1.5", ""):
         with pytest.raises(InputError, match=f"base seed '{text}'; expected a whole number"):
             whole_numbers("base seed", [text])
+
+
+@pytest.mark.parametrize("command", ["audit", "explain"])
+def test_no_workers_are_refused_before_anything_is_written(tmp_path: Path, command: str) -> None:
+    loans().to_csv(tmp_path / "loans.csv", index=False)
+    named = ("--data", "loans.csv", "--target", "approved", "--favourable", "yes")
+    whose = ("--id-column", "applicant", "--out", "out", "--jobs", "0")
+    row = ("--row", "A003") if command == "explain" else ()
+    done = call(command, *named, *whose, *row, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "changeproof: jobs must be at least 1; got 0\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["loans.csv"]

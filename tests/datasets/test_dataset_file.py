@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from changeproof import InputError, find_task, load_dataset, load_task, own_task
 from changeproof.datasets.kept import task_to_bytes
+from changeproof.errors import setting
+from changeproof.spelling import as_keys
 from loans import loans
 
 GOOD = 'data = "table.csv"\ntarget = "approved"\nfavourable = "yes"\n'
@@ -79,3 +83,16 @@ def test_references_are_names_or_dataset_files(
         find_task("loans")
     with pytest.raises(InputError, match=r"cannot read dataset file .*x\.toml: No such file"):
         find_task("x.toml")
+
+
+@pytest.mark.parametrize("value", ["🙂", 'yes \\ "no"'])
+def test_favourable_values_may_be_any_text(tmp_path: Path, value: str) -> None:
+    frame = loans()
+    frame["approved"] = frame["approved"].replace("yes", value)
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    described = {"data": "loans.csv", "target": "approved", "favourable": value}
+    (tmp_path / "loans.toml").write_bytes(tomli_w.dumps(described | {"id": "applicant"}).encode())
+    task = load_dataset(tmp_path / "loans.toml")
+    assert task.favourable_values == (value,)
+    assert task.labels.tolist() == (loans()["approved"] == "yes").astype(int).tolist()
+    assert tomllib.loads(as_keys(setting(favourable=value))) == {"favourable": value}

@@ -23,7 +23,7 @@ from loans import loans
         ("a.csv", b",b\n1,2\n", r"column 1 has no name \(was an index"),
         ("a.csv", b"a,b\n1,2,3\n4,5,6\n", "more fields than the header, which has 2"),
         ("a.csv", b"a,b\n1,2\n3,4,5\n", "as csv: .*Expected 2 fields in line 3, saw 3"),
-        ("a.csv", b"a,b\n1,\xff\xfe\n", "as csv: 'utf-8' codec"),
+        ("a.csv", b"a,b\n1,\xff\xfe\n", "it is not in UTF-8 but perhaps in latin-1"),
         ("a.parquet", b"a,b\n1,2\n", "cannot read .* as parquet: "),
     ],
 )

@@ -12,7 +12,7 @@ from changeproof import (
     load_task,
     train,
 )
-from changeproof.methods.apds import APDS
+from changeproof.methods.apds import APDS, CERTIFICATE_OFFSET, certificate_seed
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,11 @@ def test_certificates_are_addressed_by_row_and_not_by_place(
     together = method.generate(small_factuals[:8]).diagnostics["certified"]
     alone = [method.generate(small_factuals[[i]]).diagnostics["certified"][0] for i in range(8)]
     assert together.tolist() == alone
+
+
+def test_all_bits_of_a_long_row_id_count_in_the_seed_of_its_certificate() -> None:
+    assert certificate_seed(2026, 17) == 2026 + CERTIFICATE_OFFSET + 17
+    longer = [17 + high * 2**32 for high in range(200)]
+    seeds = {certificate_seed(2026, row) for row in longer}
+    assert len(seeds) == len(longer)
+    assert max(seeds) < 2**32

@@ -8,9 +8,21 @@ import pytest
 
 from changeproof import compare_with_paper
 from changeproof.paper.lines import Deviation, Line, Rule, Verdict, read_deviations
-from published_run import outside, setting
+from command_line import call
+from published_run import Tables, outside, setting
 
 Fabricate = Callable[..., Path]
+
+
+def test_a_run_without_a_number_of_the_paper_is_not_compared(fabricate: Fabricate) -> None:
+    def emptied(tables: Tables) -> None:
+        tables |= {name: table.iloc[:0] for name, table in tables.items()}
+
+    folder = fabricate(emptied)
+    done = call("compare", folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("changeproof: nothing to compare: the run in ")
+    assert not (folder / "tables" / "paper_comparison.csv").exists()
 
 
 def test_undefined_is_never_within(fabricate: Fabricate) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import changeproof
 from changeproof import (
     InputError,
     Plan,
@@ -67,6 +68,8 @@ def test_order_does_not_make_another_plan() -> None:
         ({"base_seeds": [1, 1]}, r"base seed 1 is given more than once"),
         ({"base_seeds": [-1]}, r"base_seeds.0: input should be greater .* to 0; got -1"),
         ({"base_seeds": []}, r"base_seeds: .* at least 1"),
+        ({"rows": []}, r"rows: expected at least 1 row id, or no rows"),
+        ({"rows": [3, 5, 3]}, r"rows: row 3 is given more than once"),
         ({"methods": []}, r"methods: .* at least 1"),
         ({"families": []}, r"families: expected at least 1 family, or successors"),
         ({"threshold": "high"}, r"threshold: threshold 'high' is no number"),
@@ -149,3 +152,10 @@ def test_fingerprints_follow_what_goes_in() -> None:
     assert of(Kind.COUNTERFACTUALS).isdisjoint(of(Kind.COUNTERFACTUALS, factuals=3))
     assert of(Kind.COUNTERFACTUALS) == of(Kind.COUNTERFACTUALS, families=["bootstrap"])
     assert of(Kind.SURVIVAL) > of(Kind.SURVIVAL, families=["bootstrap"])
+
+
+def test_rows_that_no_task_has_are_refused_before_any_work(tmp_path: Path) -> None:
+    plan = Plan.preset("quick", datasets=["diabetes"], methods=["kdtree"], rows=[3, 999_999])
+    with pytest.raises(InputError, match="rows: task 'diabetes' has no row 999999"):
+        changeproof.run(plan, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,10 +71,13 @@ class Bench(ABC):
             "the task": [task.frame.to_numpy(), task.labels, *parts, *map(task.rows, PARTS)],
             "the standardised rows of the task": [task.mean, task.scale, *task.training_range],
             "the base network": [*network.weights, *network.biases],
-            # Not torch's: building a module draws from it, though nothing may depend on the draw.
             "numpy's global random generator": np.random.get_state(),  # noqa: NPY002
             "Python's global random generator": random.getstate(),
         }
+        if "torch" in sys.modules:
+            # Its seed and not its state: building a module draws, though nothing may depend on it.
+            seed = sys.modules["torch"].initial_seed()
+            content["the seed of PyTorch's global random generator"] = seed
         return {name: joblib.hash(kept) for name, kept in content.items()}
 
 

@@ -268,8 +268,8 @@ _RANDOMNESS = (
     "row_id), never from a global generator; do not rely on the order of sets"
 )
 _LEFT_ALONE = (
-    "copy rows before changing them, do not train the model further, and take random numbers from "
-    "changeproof.randomness.stream"
+    "copy rows before changing them, do not train the model further, take random numbers from "
+    "changeproof.randomness.stream, and seed PyTorch inside of torch.random.fork_rng() only"
 )
 _HONEST = (
     "where nothing is found, return a row of NaN and say why in Candidates(rows, reasons=[...]); "

@@ -50,6 +50,10 @@ Missing = Annotated[
     Literal["refuse", "impute"],
     option(DATA, "Refuse missing values, or fill them in.", default=True),
 ]
+Encoding = Annotated[
+    str | None,
+    option(DATA, "The encoding of a CSV file: latin-1, utf-16, …", "utf-8", metavar="NAME"),
+]
 SplitColumn = Annotated[
     str | None,
     option(
@@ -137,7 +141,7 @@ def data_of(
                 raise InputError(
                     f"--{name} is missing; a table does not say it, a dataset file can"
                 )
-        return data, options
+        return data, {name: value for name, value in options.items() if value is not None}
     given = [name for name, value in options.items() if value not in (None, (), {}, "refuse")]
     if given:
         names = ", ".join(FLAGS.get(name, f"--{name.replace('_', '-')}") for name in given)

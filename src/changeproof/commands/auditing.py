@@ -12,6 +12,7 @@ from changeproof.commands import audit_options as ask
 from changeproof.commands import cluster_options as on
 from changeproof.commands import constraints as may
 from changeproof.commands import successors as next_to
+from changeproof.commands.console import say
 from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
 from changeproof.commands.options import split as split_names
 from changeproof.commands.options import whole_numbers
@@ -41,6 +42,7 @@ def audit(
     categorical: ask.Categorical = None,
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
+    encoding: ask.Encoding = None,
     split: ask.SplitColumn = None,
     time: ask.Time = None,
     over_time: ask.OverTime = False,
@@ -153,6 +155,7 @@ def audit(
             "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
             "most_changes": most_changes,
             "time": time,
+            "encoding": encoding,
         },
         split_names(by) or (),
     )
@@ -188,14 +191,14 @@ def audit(
     say_the_verdict(results)
     if results.plan.successors:
         next_to.say_what_came_next(results)
-    typer.echo(f"Tables: {results.folder / 'tables'}")
-    typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
+    say(f"Tables: {results.folder / 'tables'}")
+    say(f"Report: {results.folder / 'report' / 'index.html'}")
 
 
 def say_what_was_left_out(results: Results) -> None:
     """Print what does not fit the model, with the reason."""
     for name, reason in results.plan.left_out.items():
-        typer.echo(f"Left out: {name} ({reason})")
+        say(f"Left out: {name} ({reason})")
 
 
 def say_the_verdict(results: Results) -> None:
@@ -203,7 +206,7 @@ def say_the_verdict(results: Results) -> None:
     from changeproof.report.verdict import verdict
 
     for line in verdict(results, results.tables()).lines:
-        typer.echo(line)
+        say(line)
 
 
 def _tables(given: list[str] | None) -> dict[str, Path] | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from changeproof.commands.console import say
 from changeproof.errors import InputError
 
 
@@ -56,9 +57,9 @@ def compare_runs(
     comparison = compare(before, after, matches(match or []))
     if csv is not None:
         from changeproof.files import write_whole
+        from changeproof.spreadsheets import csv_bytes
 
-        text = comparison.table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        write_whole(csv, text.encode())
+        write_whole(csv, csv_bytes(comparison.table))
     if as_json:
         import json
 
@@ -68,7 +69,7 @@ def compare_runs(
 
     print_run_comparison(comparison, everything=everything)
     if csv is not None:
-        typer.echo(f"Every difference: {csv}")
+        say(f"Every difference: {csv}")
 
 
 def matches(given: list[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import typer
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
 from changeproof.commands.auditing import grid_of, say_what_was_left_out
+from changeproof.commands.console import say
 from changeproof.commands.options import split as split_names
 from changeproof.commands.successors import ThresholdValue, model_of
 
@@ -51,6 +52,7 @@ def explain(
     categorical: ask.Categorical = None,
     drop: ask.Drop = None,
     missing: ask.Missing = "refuse",
+    encoding: ask.Encoding = None,
     split: ask.SplitColumn = None,
     time: ask.Time = None,
     over_time: ask.OverTime = False,
@@ -100,6 +102,7 @@ def explain(
         "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
         "most_changes": most_changes,
         "time": time,
+        "encoding": encoding,
     }
     source, described = ask.data_of(data, options)
     task = own_task(source, **described) if described else source
@@ -133,7 +136,7 @@ def explain(
         typer.echo(json.dumps(_plain(answers, None if one else choice), indent=2, default=str))
         return
     for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
-        typer.echo(line)
+        say(line)
     say_what_was_left_out(results)
 
 

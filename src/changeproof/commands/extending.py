@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from changeproof.commands.console import say
+
 
 class Listed(StrEnum):
     """What can be listed."""
@@ -55,7 +57,7 @@ def check(
     print_table(reference, findings_table(findings))
     failed = [finding for finding in findings if finding.failed]
     for finding in failed:
-        typer.echo(f"{finding.check}: {finding.fix}")
-    typer.echo(f"{len(failed)} of {len(findings)} checks failed." if failed else "All is well.")
+        say(f"{finding.check}: {finding.fix}")
+    say(f"{len(failed)} of {len(findings)} checks failed." if failed else "All is well.")
     if failed:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from changeproof.commands.console import say
 from changeproof.runs.runner import PieceFailedError
 
 
@@ -19,9 +20,9 @@ def failures_told(folder: Path) -> Iterator[None]:
     except PieceFailedError as error:
         for item in error.failures[:1]:
             if not item.refused:
-                typer.echo(item.failure, err=True)
+                say(item.failure or "", err=True, lines=True)
         for line in error.summary:
-            typer.echo(f"changeproof: {line}", err=True)
+            say(f"changeproof: {line}", err=True)
         if (folder / "tables").exists():
-            typer.echo(f"Tables and report of everything else are in {folder}.", err=True)
+            say(f"Tables and report of everything else are in {folder}.", err=True)
         raise typer.Exit(2 if error.refused else 1) from None

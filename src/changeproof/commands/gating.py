@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from changeproof.commands.console import say
 from changeproof.commands.options import RunDirectory
 
 
@@ -49,7 +50,7 @@ def gate(
 
     found = judge(directory, rules)
     for line in words(found):
-        typer.echo(line)
+        say(line)
     for path, written in ((junit, as_junit), (json, as_json)):
         if path is not None:
             write_whole(path, written(found, strict=strict).encode())

@@ -26,6 +26,7 @@ from changeproof.runs.observer import Observer
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
+from changeproof.spelling import as_options, visible
 
 SECONDS_BETWEEN_LINES = 10.0
 # Without a terminal: after how long a silence it is said what is being done, and how often again.
@@ -59,9 +60,9 @@ class ConsoleObserver(Observer):
 
     def __init__(self, console: Console | None = None, beginning: str = "reading the data") -> None:
         self.console = console if console is not None else Console(stderr=True)
-        self._doing, self._ended = beginning, threading.Event()
+        self._doing, self._ended = visible(beginning), threading.Event()
         self._bar = Progress(
-            TextColumn("{task.description:<28}"),
+            TextColumn("{task.description:<28}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
@@ -170,4 +171,4 @@ class ConsoleObserver(Observer):
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(visible(as_options(text)), markup=False, highlight=False, soft_wrap=True)

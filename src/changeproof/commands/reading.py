@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from changeproof.commands.console import say
 from changeproof.commands.options import ImportItsCode, RunDirectory
 from changeproof.errors import InputError
 
@@ -30,12 +31,12 @@ def report(
 
     with patience("writing the report"):
         path = write_report(directory, import_its_code=import_its_code)
-    typer.echo(f"Report: {path}")
+    say(f"Report: {path}")
     if open_page:
         import webbrowser
 
         if not webbrowser.open(path.resolve().as_uri()):
-            typer.echo("No browser could be started; open the file by hand.", err=True)
+            say("No browser could be started; open the file by hand.", err=True)
 
 
 def show(
@@ -97,6 +98,6 @@ def compare(
     comparison = compare_with_paper(directory)
     path = write_comparison(directory, comparison)
     print_comparison(comparison, everything=everything)
-    typer.echo(f"Every number: {path}")
+    say(f"Every number: {path}")
     if not comparison.passed:
         raise typer.Exit(1)

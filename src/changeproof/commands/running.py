@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from changeproof.commands import cluster_options as on
+from changeproof.commands.console import say
 from changeproof.commands.group_options import By, SmallestGroup
 from changeproof.commands.options import (
     ImportItsCode,
@@ -168,9 +169,9 @@ def run(
         failures_told(folder),
     ):
         results = run_plan(chosen, folder, observer=observer, **workers)
-    typer.echo(f"Tables: {results.folder / 'tables'}")
-    typer.echo(f"Report: {results.folder / 'report' / 'index.html'}")
-    typer.echo(f"Print them here: changeproof show {results.folder}")
+    say(f"Tables: {results.folder / 'tables'}")
+    say(f"Report: {results.folder / 'report' / 'index.html'}")
+    say(f"Print them here: changeproof show {results.folder}")
 
 
 def status(
@@ -230,7 +231,7 @@ def diagnose_apds_radius(
         split(datasets) or ("breast-cancer", "diabetes"),
         whole_numbers("base seed", split(base_seeds)) or (2026, 2027, 2028),
         factuals,
-        lambda label: typer.echo(label, err=True),
+        lambda label: say(label, err=True),
     )
     short = {"calibrated_radius": "calibrated", "independent_radius": "independent"}
     print_table(

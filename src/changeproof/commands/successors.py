@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from changeproof.commands.audit_options import MODEL, option
+from changeproof.commands.console import say
 from changeproof.errors import InputError
 from changeproof.files import plain_name, safe_name
 
@@ -80,9 +81,8 @@ def _name(reference: str) -> str:
 
 def say_what_came_next(results: Results) -> None:
     """Print what successors do to letters, in sentences."""
-    import typer
 
     from changeproof.report.letters import letter_lines
 
     for sentence in letter_lines(results.tables()):
-        typer.echo(sentence)
+        say(sentence)

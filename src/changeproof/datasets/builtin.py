@@ -88,6 +88,7 @@ def read_described(folder: Path, name: str, record: DatasetRecord) -> Task:
     _undamaged(folder / record.file, record.sha256)
     task = load_dataset(_undamaged(folder / str(record.dataset_file), record.dataset_file_sha256))
     task.name = name  # as a dataset of somebody's own it could not have this name
+    task.notes = ()
     return task
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.datasets.feature import LARGEST_NUMBER, refuse_first
 from changeproof.errors import InputError, unknown
 
 
@@ -54,6 +55,9 @@ def check_columns(name: str, frame: pd.DataFrame) -> None:
                 f"task {name!r}: feature {column!r} holds {int(bad.sum())} missing or infinite "
                 f"values (first at row id {frame.index[bad][0]}); expected finite numbers"
             )
+        large = np.abs(values.to_numpy(dtype=np.float64)) > LARGEST_NUMBER
+        expected = f"at most {LARGEST_NUMBER:g} in size"
+        refuse_first(f"task {name!r}: feature {column!r}", values, large, expected)
 
 
 def checked_beside(

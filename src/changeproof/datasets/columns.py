@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.feature import (
+    LARGEST_NUMBER,
     Feature,
     FeatureKind,
     as_numbers,
@@ -19,7 +20,8 @@ from changeproof.datasets.feature import (
     refuse_some,
     text_of,
 )
-from changeproof.errors import InputError
+from changeproof.datasets.texts import is_date, is_marked_number, is_number, shown
+from changeproof.errors import InputError, setting
 from changeproof.model import Booleans, Integers
 
 Missing = Literal["refuse", "impute"]
@@ -27,6 +29,9 @@ Missing = Literal["refuse", "impute"]
 MOST_CATEGORIES = 50
 # A text column with at least this share of numbers is a numeric column with mistakes in it.
 NEARLY_NUMERIC = 0.8
+# So many different texts are looked at to see what a column is.
+ENOUGH_TEXTS = 1000
+POSSIBLE = f"numbers of at most {LARGEST_NUMBER:g} in size: correct it, or give other units"
 NUMBERS = int | float | np.integer | np.floating
 
 
@@ -72,8 +77,22 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
     return _from_text(name, _stripped(values))
 
 
-def complete(column: Column, missing: Missing, train: Integers) -> Column:
-    """Return a column without missing values: refused, or imputed from the training part."""
+def complete(
+    column: Column, missing: Missing, train: Integers, texts: Mapping[str, int] | None = None
+) -> Column:
+    """Return a column without missing values: refused, or imputed from the training part.
+
+    Parameters
+    ----------
+    column
+        The column.
+    missing
+        What to do.
+    train
+        The positions of the training part.
+    texts
+        Texts that were read as missing, in how many rows.
+    """
     absent = column.cells.isna()
     if not absent.any():
         return column
@@ -81,7 +100,8 @@ def complete(column: Column, missing: Missing, train: Integers) -> Column:
     if missing == "refuse":
         raise InputError(
             f"column {column.name!r} has {count} of {len(absent)} values missing (first at row "
-            f'{first!r}); fill them in, drop the column, or ask for missing = "impute"'
+            f"{first!r}{read_as_missing(texts)}); fill them in, drop the column, or ask for "
+            f"{setting(missing='impute')}"
         )
     known = column.cells.iloc[train].dropna()
     if known.empty:
@@ -93,10 +113,19 @@ def complete(column: Column, missing: Missing, train: Integers) -> Column:
     return replace(column, cells=column.cells.where(~absent, typical))
 
 
+def read_as_missing(texts: Mapping[str, int] | None) -> str:
+    """Return the end of a message: which texts were read as missing, in how many rows."""
+    if not texts:
+        return ""
+    each = ", ".join(f"{text!r} in {count} rows" for text, count in texts.items())
+    return f"; read as missing: {each}; a category needs another name"
+
+
 def _numeric(name: str, values: pd.Series[Any]) -> Column:
     numbers, _ = as_numbers(values)
     infinite = np.isinf(numbers)
     refuse_some(f"column {name!r}", values, infinite, "infinite", "finite numbers")
+    refuse_first(f"column {name!r}", values, np.abs(numbers) > LARGEST_NUMBER, POSSIBLE)
     return Column(name, number_kind(numbers), pd.Series(numbers, index=values.index))
 
 
@@ -113,9 +142,27 @@ def _from_text(name: str, known: pd.Series[Any]) -> Column:
         raise InputError(
             f"column {name!r} holds the text {known.iloc[position]!r} at row "
             f"{known.index[position]!r}, but {len(present) - n_text} of its {len(present)} values "
-            "are numbers; correct the text, or list the column as categorical"
+            "are numbers; correct the text, or list the column as categorical: "
+            f"{setting(categorical=[name])}"
         )
     return _categorical(name, known)
+
+
+def stands_for(texts: Sequence[Any]) -> Literal["numbers", "dates"] | None:
+    """Return what nearly all of some categories are: numbers with marks, dates, or neither."""
+    few = [text for text in texts[:ENOUGH_TEXTS] if isinstance(text, str)]
+    marked = sum(map(is_marked_number, few))
+    if marked and not _mostly_text(len(few) - marked - sum(map(is_number, few)), len(few)):
+        return "numbers"
+    dates = sum(map(is_date, few))
+    return "dates" if dates and not _mostly_text(len(few) - dates, len(few)) else None
+
+
+def rewriting(name: str, kind: Literal["numbers", "dates"]) -> str:
+    """Return what to do about a column of numbers with marks, or of dates."""
+    if kind == "numbers":
+        return "write plain numbers, such as 1200.5"
+    return f"make numbers of them (days since a date), drop it, or ask for {setting(time=name)}"
 
 
 def _categorical(name: str, known: pd.Series[Any]) -> Column:
@@ -132,10 +179,16 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
     plain = known.map(made_plain, na_action="ignore").astype(object)
     categories = tuple(sorted(plain.dropna().unique().tolist()))
     if len(categories) > MOST_CATEGORIES:
-        examples = ", ".join(repr(category) for category in categories[:3])
+        kind = stands_for(categories)
+        if kind is not None:
+            raise InputError(
+                f"column {name!r} holds {kind} as text ({shown(categories)}); "
+                f"{rewriting(name, kind)}"
+            )
         raise InputError(
-            f"column {name!r} has {len(categories)} categories ({examples}, ...); at most "
-            f"{MOST_CATEGORIES} are allowed: drop it, make it the id column, or group the values"
+            f"column {name!r} has {len(categories)} categories ({shown(categories)}); at most "
+            f"{MOST_CATEGORIES} are allowed: drop it, group the values, or "
+            f"ask for {setting(id_column=name)}"
         )
     return Column(name, "binary" if len(categories) == 2 else "categorical", plain, categories)
 

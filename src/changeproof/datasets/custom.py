@@ -13,9 +13,10 @@ import pandas as pd
 
 from changeproof.datasets.action import Action
 from changeproof.datasets.builtin import dataset_names
-from changeproof.datasets.columns import Column, Missing, complete, understand
+from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
 from changeproof.datasets.feature import Feature, refuse_first
-from changeproof.datasets.table_file import read_table
+from changeproof.datasets.oddities import filled_notes, notes_of, oddities_of, target_note
+from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError, unknown
 from changeproof.files import plain_name, safe_name
@@ -39,6 +40,7 @@ def own_task(
     most_changes: int | None = None,
     beside: Sequence[str] = (),
     time: str | None = None,
+    encoding: str = UTF8,
 ) -> Task:
     """Make a task of a table.
 
@@ -80,6 +82,8 @@ def own_task(
     time
         The column that says when a row became known: a date, or a number. It is no feature. See
         `Task.over_time`.
+    encoding
+        The encoding of a CSV file.
 
     Examples
     --------
@@ -91,19 +95,23 @@ def own_task(
     chosen = checked_name(name) if name is not None else default_name(data)
     reserved = [target, *(c for c in (id_column, split, time) if isinstance(c, str))]
     unread = {*_listed("drop", drop)} - {*_listed("beside", beside), *reserved}
-    table = read_table(data, text_columns=_listed("categorical", categorical), unread=unread)
+    table = read_table(data, _listed("categorical", categorical), unread, encoding)
+    nothing = table.attrs.pop(READ_AS_MISSING, {})
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()
     _check_columns(table, reserved, categorical, drop)
     known = _beside(table, beside, time)
     table.index = _checked_ids(table, id_column)
-    labels = _labels(table[target], favourable)
+    labels = _labels(table[target], favourable, nothing.get(target))
     parts = _split(table, labels, split)
     left_out = {*reserved, *drop}
-    columns = [
-        complete(understand(table[column], column in categorical), missing, parts.train)
+    understood = [
+        understand(table[column], column in categorical)
         for column in table.columns
         if column not in left_out
+    ]
+    columns = [
+        complete(column, missing, parts.train, nothing.get(column.name)) for column in understood
     ]
     if not columns:
         raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
@@ -112,6 +120,14 @@ def own_task(
     described = (features, ids, actions, most_changes)
     task = Task(chosen, encoded, labels, parts, *described, known, time)
     task.favourable_values = tuple(_several(favourable))
+    odd = [
+        oddity
+        for column in understood
+        for oddity in oddities_of(column, column.name in categorical)
+    ]
+    adverse = target_note(target, table[target][labels == 0], task.favourable_values)
+    filled_in = filled_notes(understood, nothing)
+    task.notes = (*adverse, *filled_in, *notes_of(odd))
     return task
 
 
@@ -189,14 +205,16 @@ def _row_ids(ids: pd.Index[Any]) -> tuple[pd.Index[int], tuple[Any, ...] | None]
     return pd.RangeIndex(len(ids)), tuple(ids)
 
 
-def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
+def _labels(
+    values: pd.Series[Any], favourable: Any, nothing: Mapping[str, int] | None
+) -> npt.NDArray[np.int8]:
     name = str(values.name)
     absent = values.isna()
     if absent.any():
         first = values.index[absent][0]
         raise InputError(
             f"the target {name!r} has {int(absent.sum())} missing values "
-            f"(first at row {first!r}); expected none"
+            f"(first at row {first!r}{read_as_missing(nothing)}); expected none"
         )
     objects = pd.api.types.is_object_dtype(values.dtype)
     if objects:

@@ -10,9 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from changeproof.datasets.columns import Missing
 from changeproof.datasets.custom import checked_name, default_name, own_task
+from changeproof.datasets.table_file import UTF8
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.files import read_toml, validated
+from changeproof.spelling import as_keys
 
 
 class DatasetFile(BaseModel):
@@ -38,6 +40,7 @@ class DatasetFile(BaseModel):
     most_changes: int | None = None
     beside: list[str] = []
     time: str | None = None
+    encoding: str = UTF8
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -65,7 +68,7 @@ def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
     try:
         name = default_name(path) if given.name is None else checked_name(given.name)
         others = given.model_dump(exclude={"data", "name", "id", "features", "beside"})
-        return own_task(
+        task = own_task(
             path.parent / given.data,
             name=name,
             id_column=given.id,
@@ -74,4 +77,6 @@ def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
             **others,
         )
     except InputError as error:
-        raise InputError(f"dataset file {path}: {error}") from None
+        raise InputError(f"dataset file {path}: {as_keys(str(error))}") from None
+    task.notes = tuple(map(as_keys, task.notes))
+    return task

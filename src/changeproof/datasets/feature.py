@@ -13,6 +13,9 @@ import pandas as pd
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Integers
 
+# Beyond this, sums of squares overflow.
+LARGEST_NUMBER = 1e100
+
 FeatureKind = Literal["numeric", "integer", "binary", "categorical"]
 
 
@@ -63,6 +66,8 @@ class Feature:
             refuse_first(what, values, text, "a number")
             infinite = ~np.isfinite(numbers)
             refuse_some(what, values, infinite, "missing or infinite", "finite numbers")
+            large = np.abs(numbers) > LARGEST_NUMBER
+            refuse_first(what, values, large, f"at most {LARGEST_NUMBER:g} in size")
             return numbers[:, None]
         expected = "one of: " + ", ".join(str(category) for category in self.categories)
         refuse_some(what, values, values.isna().to_numpy(), "missing", expected)
@@ -164,9 +169,10 @@ def refuse_first(what: str, values: pd.Series[Any], bad: Booleans, expected: str
     """Refuse values where one is bad, and name the first; the index names rows."""
     if bad.any():
         position = int(bad.argmax())
+        value = values.iloc[position]
+        plain = value.item() if isinstance(value, np.generic) else value
         raise InputError(
-            f"{what} holds {values.iloc[position]!r} at row {values.index[position]!r}; "
-            f"expected {expected}"
+            f"{what} holds {plain!r} at row {values.index[position]!r}; expected {expected}"
         )
 
 

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from changeproof.errors import InputError
+from changeproof.errors import InputError, setting
 
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-LAYOUT: dict[str, Any] = {"skipinitialspace": True, "encoding": "utf-8-sig"}
+UTF8 = "utf-8"
+# Where a table from a CSV file tells which texts were read as missing: {column: {text: rows}}.
+READ_AS_MISSING = "read as missing"
+# The first two bytes of a file, and what it then is.
+BEGINNINGS = {
+    re.compile(rb"\xff\xfe|\xfe\xff"): "utf-16",
+    re.compile(rb"[^\0]\0", re.DOTALL): "utf-16-le",
+    re.compile(rb"\0[^\0]", re.DOTALL): "utf-16-be",
+}
 
 
 def read_table(
     source: pd.DataFrame | str | Path,
     text_columns: Iterable[str] = (),
     unread: Iterable[str] = (),
+    encoding: str | None = None,
 ) -> pd.DataFrame:
     """Return a table with column names that are unique texts.
+
+    As pandas does, it reads empty cells and texts such as NA, null and None as missing.
 
     Parameters
     ----------
@@ -34,12 +48,15 @@ def read_table(
     unread
         Columns of a Parquet file that nobody needs: they are there, and empty. (All of a CSV file
         is read, to see that it is whole.)
+    encoding
+        The encoding of a CSV file; UTF-8 where nobody can say another one.
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
     elif isinstance(source, str | Path):
         left = frozenset(unread)
-        table, where = _read_file(Path(source), tuple(text_columns), left), str(Path(source))
+        where = str(Path(source))
+        table = _read_file(Path(source), tuple(text_columns), left, encoding)
     else:
         raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
@@ -51,7 +68,9 @@ def read_table(
     return table
 
 
-def _read_file(path: Path, text_columns: tuple[str, ...], unread: frozenset[str]) -> pd.DataFrame:
+def _read_file(
+    path: Path, text_columns: tuple[str, ...], unread: frozenset[str], encoding: str | None
+) -> pd.DataFrame:
     kind = path.suffix[1:].lower()
     if kind not in ("csv", "parquet"):
         raise InputError(f"cannot read {path}: expected a file that ends in .csv or .parquet")
@@ -61,11 +80,35 @@ def _read_file(path: Path, text_columns: tuple[str, ...], unread: frozenset[str]
         raise InputError(f"cannot read {path}: permission denied")
     try:
         if kind == "csv":
-            return _read_csv(path, text_columns)
+            return _read_csv(path, text_columns, _layout(encoding))
         return _read_parquet(path, unread)
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pa.ArrowException) as error:
+    except UnicodeError:
+        raise InputError(_not_readable(path, encoding)) from None
+    except (OSError, pd.errors.ParserError, pa.ArrowException) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"cannot read {path} as {kind}: {reason}") from None
+
+
+def _layout(encoding: str | None) -> dict[str, Any]:
+    try:
+        known = codecs.lookup(encoding or UTF8).name
+    except LookupError:
+        raise InputError(
+            f"unknown encoding {encoding!r}; expected a name such as utf-8, latin-1 or utf-16"
+        ) from None
+    return {"skipinitialspace": True, "encoding": "utf-8-sig" if known == UTF8 else known}
+
+
+def _not_readable(path: Path, encoding: str | None) -> str:
+    """Say that a file is in another encoding, and what to do."""
+    if encoding is not None and codecs.lookup(encoding).name != UTF8:
+        return f"cannot read {path}: it is not in the encoding {encoding!r}"
+    with path.open("rb") as file:
+        first = file.read(2)
+    likely = next((name for mark, name in BEGINNINGS.items() if mark.fullmatch(first)), "latin-1")
+    or_else = "" if encoding is None else f", or ask for {setting(encoding=likely)}"
+    perhaps = f"it is not in UTF-8 but perhaps in {likely}"
+    return f"cannot read {path}: {perhaps}; save it as UTF-8{or_else}"
 
 
 def _read_parquet(path: Path, unread: frozenset[str]) -> pd.DataFrame:
@@ -85,12 +128,12 @@ def _index(schema: pa.Schema) -> list[str]:
     return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
-def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+def _read_csv(path: Path, text_columns: tuple[str, ...], layout: dict[str, Any]) -> pd.DataFrame:
     try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, **LAYOUT)
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **layout)
     except pd.errors.EmptyDataError:
         raise InputError(f"cannot read {path}: the file is empty") from None
-    written = ["" if pd.isna(name) else str(name) for name in header.iloc[0]]
+    written = [str(name) for name in header.iloc[0]]
     names = [name.strip() for name in written]
     _check_header(path, names)
     kept = [name for name in written if name.strip() in text_columns]
@@ -100,13 +143,33 @@ def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         try:
             types = dict.fromkeys(kept, str)
             table: pd.DataFrame = pd.read_csv(
-                path, index_col=False, dtype=types, low_memory=False, **LAYOUT
+                path, index_col=False, dtype=types, low_memory=False, **layout
             )
         except pd.errors.ParserWarning:
             raise InputError(
                 f"{path}: the rows have more fields than the header, which has {len(names)}"
             ) from None
-    return table.set_axis(names, axis="columns")
+    table = table.set_axis(names, axis="columns")
+    table.attrs[READ_AS_MISSING] = _read_as_missing(path, table, layout)
+    return table
+
+
+def _read_as_missing(
+    path: Path, table: pd.DataFrame, layout: dict[str, Any]
+) -> dict[str, dict[str, int]]:
+    """Return the texts of a CSV file that were read as missing, in how many rows, by column."""
+    places = [int(place) for place in np.flatnonzero(table.isna().any())]
+    if not places:
+        return {}
+    written = pd.read_csv(
+        path, usecols=places, dtype=str, keep_default_na=False, index_col=False, **layout
+    )
+    found = {}
+    for position, place in enumerate(places):
+        texts = written.iloc[:, position][table.iloc[:, place].isna().to_numpy()]
+        counts = texts[texts != ""].value_counts()
+        found[str(table.columns[place])] = {str(text): int(n) for text, n in counts.items()}
+    return {name: texts for name, texts in found.items() if texts}
 
 
 def _check_header(path: Path, names: list[str]) -> None:
@@ -118,6 +181,8 @@ def _check_header(path: Path, names: list[str]) -> None:
             f"{path}: column {names.index('') + 1} has no name (was an index written, too?); "
             "name every column"
         )
+    if any("\0" in name for name in names):
+        raise UnicodeError  # as UTF-16 has it, without a mark at the beginning
     for delimiter, word in DELIMITERS.items():
         if len(names) == 1 and delimiter in names[0]:
             raise InputError(

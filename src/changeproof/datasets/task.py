@@ -29,6 +29,8 @@ from changeproof.model import Booleans, Integers
 from changeproof.model import Floats as Floats
 
 SMALLEST_SCALE = 1e-8
+# Larger ones are whole because floats have no more digits.
+LARGEST_WHOLE = 2.0**53
 
 
 class Task:
@@ -86,6 +88,8 @@ class Task:
         self.beside, self.time = checked_beside(name, beside, time, frame.index), time
         # What the data call the favourable outcomes, where that is known.
         self.favourable_values: tuple[Any, ...] = ()
+        # What was odd about the table, and what to do.
+        self.notes: tuple[str, ...] = ()
         if self.declared and not any(self.actions.changeable):
             raise InputError(f"task {name!r}: no feature may change; expected at least one")
 
@@ -128,7 +132,7 @@ class Task:
         split = Split.by_time(self.times.to_numpy(), self.labels)
         described = (self.features, self.given_ids, self.declared, self.most_changes)
         later = Task(self.name, self.frame, self.labels, split, *described, self.beside, self.time)
-        later.favourable_values = self.favourable_values
+        later.favourable_values, later.notes = self.favourable_values, self.notes
         return later
 
     @cached_property
@@ -206,7 +210,7 @@ class Task:
             column = feature.columns[0]
             if not feature.categories:
                 exact = unscaled(rows[:, column], self.mean[column], self.scale[column])
-                whole = bool((np.isfinite(exact) & (exact == np.rint(exact))).all())
+                whole = bool(((np.abs(exact) < LARGEST_WHOLE) & (exact == np.rint(exact))).all())
                 frame[feature.name] = exact.astype(np.int64) if whole else exact
         return frame
 

@@ -17,6 +17,7 @@ from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.updating import update
+from changeproof.randomness import stream
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
@@ -172,6 +173,16 @@ class APDS(Method):
         """Test every answer once more, on a sample of its own."""
         certified = np.zeros(len(rows), dtype=np.bool_)
         for i in np.flatnonzero(answered):
-            seed = self.context.base_seed + CERTIFICATE_OFFSET + int(places[i])
+            seed = certificate_seed(self.context.base_seed, int(places[i]))
             certified[i] = favourable_under_draws(self._box, rows[i], self._samples, seed)
         return certified
+
+
+def certificate_seed(base_seed: int, row_id: int) -> int:
+    """Return the seed of the sample that certifies a person's answer.
+
+    PyTorch's generator looks at 32 bits of a seed. Of a longer one, as long row ids make it, all
+    bits count here.
+    """
+    seed = base_seed + CERTIFICATE_OFFSET + row_id
+    return seed if seed < 2**32 else int(stream("apds", "certificate", seed).integers(2**32))

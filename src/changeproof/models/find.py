@@ -31,6 +31,9 @@ REPLACEMENTS = (
     "mlp",
 )
 
+# Wider or deeper networks of ours would fill the memory; those of PyTorch can be anything.
+MOST_UNITS, MOST_LAYERS = 4096, 16
+
 CLASSIFIER_ROOMS = ("linear_model", "tree", "ensemble")
 
 
@@ -135,6 +138,12 @@ def _parsed(reference: str, unpickle: bool) -> Learner:
         widths = [part.strip() for part in rest.split(",")] if rest else []
         if not all(width.isdecimal() for width in widths):
             raise InputError(f"model {reference!r}: expected widths such as mlp:64,32")
+        too_wide = any(len(width) > 9 or int(width) > MOST_UNITS for width in widths)
+        if too_wide or len(widths) > MOST_LAYERS:
+            raise InputError(
+                f"model {reference!r}: expected at most {MOST_LAYERS} hidden layers of at most "
+                f"{MOST_UNITS} units each"
+            )
         return NetworkLearner([int(width) for width in widths] or HIDDEN)
     if kind == "sklearn" and rest:
         return as_learner(_estimator(rest))

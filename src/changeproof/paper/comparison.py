@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from changeproof.datasets.builtin import paper_datasets
+from changeproof.errors import InputError
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.paper.claims import claim_lines
 from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
@@ -16,6 +18,7 @@ from changeproof.paper.tables import published_families, published_table, table_
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.published import add
 from changeproof.runs.tables import FOLDER, read_finished
+from changeproof.spreadsheets import csv_bytes
 
 FILE = "paper_comparison.csv"
 COLUMNS = (
@@ -95,7 +98,13 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
         ``table`` has a row per number, ``passed`` says whether everything that the run covers is
         within tolerance or a documented deviation.
     """
-    return compare_tables(*read_finished(Path(folder)))
+    comparison = compare_tables(*read_finished(Path(folder)))
+    if not any(line.ours is not None for line in comparison.lines):
+        raise InputError(
+            f"nothing to compare: the run in {folder} has no number that the paper has; "
+            f"its datasets are {', '.join(paper_datasets())}"
+        )
+    return comparison
 
 
 def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
@@ -120,8 +129,7 @@ def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperCompa
 
 def write_comparison(folder: Path, comparison: PaperComparison) -> Path:
     """Write the comparison beside the other tables of the run, and return where."""
-    text = comparison.table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return add(folder / FOLDER, FILE, text.encode())
+    return add(folder / FOLDER, FILE, csv_bytes(comparison.table))
 
 
 def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from changeproof.datasets.groups import groups_of
 from changeproof.evaluation.groups import Asked, Groups, by_group
 from changeproof.evaluation.people import People
 from changeproof.runs.results import Answered, StoredResults
+from changeproof.spreadsheets import read_csv
 
 WHOSE = ["dataset", "method", "by"]
 GROUPS = [*WHOSE, "group", "metric", "value", "low", "high", "people"]
@@ -43,10 +44,10 @@ def group_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
 def read_table(path: Path) -> pd.DataFrame:
     """Read a table that a run has written, with the names of groups as they are."""
-    table = pd.read_csv(path)
+    table = read_csv(path)
     names = [name for name in NAMES if name in table.columns]
     if names:
-        table[names] = pd.read_csv(path, usecols=names, dtype=str, keep_default_na=False)[names]
+        table[names] = read_csv(path, usecols=names, dtype=str, keep_default_na=False)[names]
     return table
 
 

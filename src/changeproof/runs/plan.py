@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -156,6 +157,16 @@ class Plan(BaseModel):
     def _each_seed_once(cls, given: tuple[int, ...]) -> tuple[int, ...]:
         _refuse_twice("base seed", given)
         return tuple(sorted(given))
+
+    @field_validator("rows")
+    @classmethod
+    def _each_row_once(cls, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if given is not None and not given:
+            raise InputError("expected at least 1 row id, or no rows to have a sample of them")
+        twice = [row for row, count in Counter(given).items() if count > 1]
+        if twice:
+            raise InputError(f"row {twice[0]} is given more than once")
+        return given
 
     @field_validator("by")
     @classmethod

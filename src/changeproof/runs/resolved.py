@@ -144,6 +144,9 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
         safe_name(task.name, "a dataset")
         for by in plan.by:
             groups_of(task, by)
+        unknown_rows = pd.Index(plan.rows or ()).difference(task.frame.index, sort=False)
+        if len(unknown_rows):
+            raise InputError(f"rows: task {task.name!r} has no row {unknown_rows[0]}")
     learner = known.learner
     if learner is None:
         learner = learner_of(

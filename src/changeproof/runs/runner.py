@@ -71,6 +71,9 @@ def run_pieces(
     `PieceFailedError` says so after that.
     """
     observer = observer if observer is not None else Observer()
+    for task in run.tasks.values():
+        for note in task.notes:
+            observer.told(note)
     with claimed(folder):
         store = Store(folder)
         write_record(folder, run, same_plan=same_plan)

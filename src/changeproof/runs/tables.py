@@ -24,6 +24,7 @@ from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import publish, published
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
+from changeproof.spreadsheets import csv_bytes
 
 FOLDER = TABLES
 WHERE = ["dataset", "method", "family"]
@@ -72,10 +73,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
     tables = build_tables(results)
-    contents = {
-        f"{name}.csv": table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
-        for name, table in tables.items()
-    }
+    contents = {f"{name}.csv": csv_bytes(table) for name, table in tables.items()}
     publish(results.folder / FOLDER, contents)
     return tables
 

@@ -9,6 +9,7 @@ import pandas as pd
 from changeproof.report.numbers import Measured
 from changeproof.report.print.escaping import latex, markdown, plain
 from changeproof.report.tables import Cell, Heading, Table
+from changeproof.spreadsheets import guarded_text
 
 # More lines than this do not fit on a page.
 PAGE = 48
@@ -38,9 +39,12 @@ def as_csv(table: Table) -> str:
     headings, rows = table.flat()
     columns: list[list[str]] = []
     for heading, cells in zip(headings, zip(*rows, strict=True), strict=True):
-        means = [c.mean_text if isinstance(c, Measured) else plain(str(c)) for c in cells]
+        means = [
+            cell.mean_text if isinstance(cell, Measured) else guarded_text(plain(str(cell)))
+            for cell in cells
+        ]
         sds = [cell.sd_text if isinstance(cell, Measured) else "" for cell in cells]
-        columns.append([plain(heading.name), *means])
+        columns.append([guarded_text(plain(heading.name)), *means])
         if any(sds):
             columns.append([f"{plain(heading.name)} sd", *sds])
     lines = pd.DataFrame(zip(*columns, strict=True))

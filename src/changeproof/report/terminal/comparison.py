@@ -16,7 +16,7 @@ from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.names import SHORT_FAMILIES, dataset_name, method_name, short_family
 from changeproof.report.numbers import UNDEFINED, Measured
 from changeproof.report.tables import METRICS
-from changeproof.report.terminal.tables import print_table, say, titled_grid
+from changeproof.report.terminal.tables import escape, print_table, say, titled_grid
 
 TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
@@ -85,7 +85,9 @@ def _print_lines(console: Console, title: str, lines: list[Line]) -> None:
     reasons: dict[str, dict[str, None]] = {}
     for line in lines:
         who = (_whose(line), _metric(line))
-        grid.add_row(*who, *_numbers(line), line.verdict.value, style=STYLES.get(line.verdict))
+        grid.add_row(
+            *map(escape, who), *_numbers(line), line.verdict.value, style=STYLES.get(line.verdict)
+        )
         if line.explanation:
             reasons.setdefault(line.explanation, {})[" ".join(who)] = None
     console.print(grid)

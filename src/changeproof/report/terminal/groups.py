@@ -7,10 +7,9 @@ from typing import Literal
 
 import pandas as pd
 from rich.console import Console
-from rich.markup import escape
 
 from changeproof.report.group_tables import SHORT_NAMES, difference_table, left_out_words
-from changeproof.report.terminal.tables import say, titled_grid
+from changeproof.report.terminal.tables import escape, say, titled_grid
 
 WRAPPED = ("Method", "Highest", "Lowest")
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rich.console import Console
-from rich.markup import escape
 
 from changeproof.evaluation.differences import Verdict
 from changeproof.report.group_tables import SHORT_NAMES, with_interval
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import UNDEFINED
 from changeproof.report.tables import METRICS
-from changeproof.report.terminal.tables import say, titled_grid
+from changeproof.report.terminal.tables import escape, say, titled_grid
 from changeproof.runs.comparison import Line, RunComparison
 from changeproof.runs.results import ALL_FAMILIES
 

@@ -10,10 +10,11 @@ import pandas as pd
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as without_markup
 from rich.table import Table as Grid
 
 from changeproof.report.tables import Table, screen_tables
+from changeproof.spelling import visible
 
 # Spaces between two columns.
 GAP = 2
@@ -77,9 +78,14 @@ def print_table(title: str, table: pd.DataFrame, console: Console | None = None)
     console.print(grid, "")
 
 
+def escape(text: str) -> str:
+    """Return text that neither rich nor the terminal takes for anything but text."""
+    return without_markup(visible(text))
+
+
 def say(console: Console, text: str) -> None:
-    """Print a line as it is, however long and whatever is in it."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Print a line, however long and whatever is in it."""
+    console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def titled_grid(title: str) -> Grid:

@@ -1,0 +1,82 @@
+"""Text on its way to people: settings as the interface in use spells them, nothing hidden.
+
+Messages name a setting as Python has it, in backticks: `missing='impute'` (see `errors.setting`).
+Where somebody used the command line or a dataset file, its message is respelled once, on the way
+out: --missing impute, or missing = "impute".
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+# Escape sequences, marks that turn the direction of writing, halves of characters.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+SETTINGS = re.compile(r"`([a-z_]+=[^`]*)`")
+# Keys of a dataset file that have another name in Python.
+KEYS = {"id_column": "id", "actions": "features"}
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Return text that a terminal shows and does not obey: control characters as they are written.
+
+    Parameters
+    ----------
+    text
+        What is to be printed, with the names that somebody gave to features, methods and files.
+    lines
+        Whether it may have several lines.
+
+    >>> print(visible("a\x1b[31mb"))
+    a\\x1b[31mb
+    """
+    shown = HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return shown if lines else shown.replace("\n", "\\n")
+
+
+def as_options(text: str) -> str:
+    """Return a message with settings as options of the command line.
+
+    >>> as_options("ask for `missing='impute'`")
+    'ask for --missing impute'
+    """
+    return _respelled(text, _option, " ")
+
+
+def as_keys(text: str) -> str:
+    """Return a message with settings as keys of a dataset file.
+
+    >>> as_keys("ask for `id_column='applicant'`")
+    'ask for id = "applicant"'
+    """
+    return _respelled(text, _key, ", ")
+
+
+def _respelled(text: str, spell: Callable[[str, Any], str], between: str) -> str:
+    def respell(found: re.Match[str]) -> str:
+        try:
+            call: Any = ast.parse(f"f({found[1]})", mode="eval").body
+            named = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+        except (SyntaxError, ValueError):
+            return found[0]
+        return between.join(spell(name, value) for name, value in named.items())
+
+    return SETTINGS.sub(respell, text)
+
+
+def _option(name: str, value: Any) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    if value is True:
+        return flag
+    several = isinstance(value, list | tuple)
+    return f"{flag} {shlex.quote(','.join(map(str, value)) if several else str(value))}"
+
+
+def _key(name: str, value: Any) -> str:
+    return f"{KEYS.get(name, name)} = {json.dumps(value, ensure_ascii=False)}"
