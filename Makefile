@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test browser style types kernels bench clean
+.PHONY: run test browser style types kernels docs links bench clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -52,8 +52,14 @@ types: $(INSTALLED_DEV)
 kernels: $(INSTALLED_DEV)  ## compiled once, before every test worker would
 	@$(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(COMPILED_METHODS); [warm_up(Kernels(every, told, told), jobs=$(JOBS)) for told in (False, True)]'
 
+docs: $(INSTALLED_DEV)  ## the documentation site, in site/index.html; `make test` builds it too
+	$(BIN)/python tools/build_docs.py --out site
+
+links: $(INSTALLED_DEV)  ## whether the site's links to other sites still lead somewhere
+	$(BIN)/python tools/build_docs.py --links --out site-links
+
 bench: $(INSTALLED_DEV)  ## speed as ratios, all measured in one run, and benchmarks/results/README.md
 	$(BIN)/python -m benchmarks.all
 
 clean:
-	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs site site-links dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -26,7 +26,7 @@ NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RoarLime(Method):
-    """Walk down the worst-case loss of a LIME surrogate plus penalty x |x' - x|.
+    """Walk down the worst-case loss of a LIME surrogate plus `penalty x |x' - x|`.
 
     The worst case is over all changes of the surrogate's coefficients and intercept by at most
     `radius`.

@@ -20,7 +20,7 @@ from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Wachter(Method):
-    """Walk down features x BCE(f(x'), 1) + penalty x |x' - x|, until f(x') is favourable.
+    """Walk down `features x BCE(f(x'), 1) + penalty x |x' - x|`, until f(x') is favourable.
 
     Where not everything may change, the published answer is made realisable, and then as short as
     it can be without losing in f. For whom that fails, the walk is repeated: the point that walks
