@@ -11,7 +11,6 @@ import typer
 
 import changeproof as cp
 from changeproof import cli
-from changeproof.report import names
 
 # The public names by the room that they are from, in the order of the pages.
 ROOMS = {
@@ -123,13 +122,15 @@ def _cell(text: str) -> str:
 
 def write_named(path: Path) -> None:
     """Write a page with the methods and families that come with the package."""
-    methods = [
-        f"| `{name}` | {names.method_name(name)} | {_cell(cp.get_method(name).summary)} | "
-        f"{cp.get_method(name).needs} |"
-        for name in cp.builtin_method_names()
+    methods = [(name, cp.get_method(name)) for name in cp.builtin_method_names()]
+    families = [(name, cp.get_family(name)) for name in cp.builtin_family_names()]
+    told = [
+        f"| `{name}` | {_cell(found.summary)} | {found.needs} | {_source(found.source)} |"
+        for name, found in methods
     ]
-    families = [
-        f"| `{name}` | {_cell(cp.get_family(name).summary)} |" for name in cp.builtin_family_names()
+    happens = [
+        f"| `{name}` | {_cell(found.summary)} | {_source(found.source)} |"
+        for name, found in families
     ]
     text = [
         "# Methods and families",
@@ -137,12 +138,19 @@ def write_named(path: Path) -> None:
         "of the classes in the [reference](reference/methods.md). `changeproof list methods -v` "
         "and `changeproof list families -v` print this page in the terminal.",
         "## Methods",
-        "\n".join(
-            ["| name | | counterfactual | needs of the model |", "|---|---|---|---|", *methods]
-        ),
+        "\n".join(["| name | counterfactual | needs | from |", "|---|---|---|---|", *told]),
         "## Families of change",
         "The first eight are the paper's.",
-        "\n".join(["| name | changed models |", "|---|---|", *families]),
+        "\n".join(["| name | changed models | from |", "|---|---|---|", *happens]),
         "",
     ]
     path.write_text("\n\n".join(text), encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    """Return where something is from, with a link to the page or the site that it names."""
+    paper, _, address = text.partition(", https://")
+    if address:
+        return f"[{paper}](https://{address})"
+    words, _, page = text.rpartition(", ")
+    return f"[{words}]({page})"

@@ -17,6 +17,7 @@ from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.updating import update
+from changeproof.references import PAPER
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
@@ -63,6 +64,7 @@ class APDS(Method):
 
     name = "apds"
     summary = "the closest counterfactual that holds under sampled parameter changes"
+    source = f"Marzari et al. 2024, as in {PAPER}"
     needs = Access.RELU_PARAMETERS
 
     radius: float | None = None

@@ -16,6 +16,7 @@ from changeproof.methods.search.shortest import shortest
 from changeproof.methods.search.straight_through import walk
 from changeproof.model import Access, DifferentiableModel, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
+from changeproof.references import PAPER
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -40,6 +41,7 @@ class Wachter(Method):
 
     name = "wachter"
     summary = "gradient descent on prediction loss plus absolute change"
+    source = f"Wachter et al. 2018, as in {PAPER}"
     needs = Access.GRADIENTS
 
     penalty: float = 1.0
