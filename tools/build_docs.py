@@ -20,7 +20,14 @@ from docs_pictures import draw
 from docs_reference import write_commands, write_named, write_reference
 
 ROOT = Path(__file__).resolve().parent.parent
-TAKEN = ("CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*.png", "results/*/README.md")
+TAKEN = (
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "docs/*.md",
+    "docs/*.png",
+    "results/*/README.md",
+)
 
 
 def collect(source: Path, work: Path) -> None:
