@@ -11,9 +11,11 @@ from typing import Any
 import tomli_w
 
 from changeproof import __version__
+from changeproof.changes.family import Family
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
+from changeproof.methods.method import Method
 from changeproof.report import names
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
@@ -47,9 +49,10 @@ def provenance(results: StoredResults) -> dict[str, Any]:
 def sources(results: StoredResults) -> list[tuple[str, str, str]]:
     """Return, for every method and family, its name, what it does, and where it is from."""
     run, shown = results.run, results.shown
-    methods = [(names.method_name(name), run.methods[name]) for name in shown.methods]
-    families = [(names.family_name(name), run.families[name]) for name in shown.families]
-    return [(name, found.summary, found.source) for name, found in [*methods, *families]]
+    found: list[tuple[str, Method | Family]] = []
+    found += [(names.method_name(name), run.methods[name]) for name in shown.methods]
+    found += [(names.family_name(name), run.families[name]) for name in shown.families]
+    return [(name, each.summary, each.source) for name, each in found]
 
 
 def plan_toml(plan: Plan) -> str:
