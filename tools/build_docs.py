@@ -27,6 +27,8 @@ TAKEN = (
     "docs/*.md",
     "docs/*.png",
     "results/*/README.md",
+    "benchmarks/results/README.md",
+    "benchmarks/results/*.png",
 )
 
 

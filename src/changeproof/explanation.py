@@ -155,7 +155,7 @@ def explain(
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
         families=tuple(holding(name, name) for name in shown.families),
-        overall=holding("all", *results.run.averaged),
+        overall=holding("all", *results.averaged),
         lasting=tuple(
             Lasting.of(name, Lives.of(survived[None, mine], variants["replicate"][mine].tolist()))
             for name in sequences

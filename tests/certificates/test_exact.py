@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import highspy
 import numpy as np
 import pytest
 import torch
@@ -9,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import InputError, Network, Task
+from changeproof.certificates import exact, programme
 from changeproof.certificates.attack import attack
 from changeproof.certificates.bounds import LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import Certificates, Verdict, certify, worst_logits
+from changeproof.certificates.exact import (
+    Certificates,
+    Verdict,
+    certify,
+    proven_rows,
+    worst_logits,
+)
 
 RADII = (0.0, 0.005, 0.05, 0.3)
 
@@ -259,3 +267,67 @@ def test_a_box_of_radius_zero_is_the_network_itself() -> None:
 def test_no_rows_no_verdicts() -> None:
     network, rows = random_case(4)
     assert len(certify(ParameterBox(network, 0.1), rows[:0]).verdicts) == 0
+
+
+def test_many_rows_are_proven_part_by_part(
+    small_task: Task, small_network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box, rows = ParameterBox(small_network, 0.01), small_task.rows("train")[:100]
+    whole = certify(box, rows).certified
+    assert 0 < whole.sum() < len(whole)
+    sizes = []
+    at_once = exact.certify
+
+    def counted(box: ParameterBox, rows: np.ndarray, *, max_nodes: int) -> Certificates:
+        sizes.append(len(rows))
+        return at_once(box, rows, max_nodes=max_nodes)
+
+    monkeypatch.setattr(exact, "certify", counted)
+    monkeypatch.setattr(exact, "ROWS_AT_ONCE", 30)
+    np.testing.assert_array_equal(proven_rows(box, rows), whole)
+    assert sizes == [30, 30, 30, 10]
+    assert proven_rows(box, rows[:0]).shape == (0,)
+
+
+def network_of(weights: list[list[list[float]]], biases: list[list[float]]) -> Network:
+    return Network(
+        tuple(np.array(weight, np.float32) for weight in weights),
+        tuple(np.array(bias, np.float32) for bias in biases),
+    )
+
+
+def test_sums_that_are_huge_are_not_certified_where_rounding_decides() -> None:
+    # Sums of about 10^9 that cancel: double precision has 10^-7 of them left.
+    network = network_of(
+        [[[37040.75, 35098.75]] * 2, [[-12639.5, 12639.5]] * 2, [[-43847.625, 43847.625]]],
+        [[-21541.5] * 2, [-21655.5] * 2, [10235.875]],
+    )
+    row = np.array([[-0.09738321250693144, 2.0507812051743026]])
+    box = ParameterBox(network, 0.125)
+    for answers in (certify(box, row), worst_logits(box, row)):
+        assert answers.verdicts.tolist() == ["unknown"]
+        # A network of the box gives -0.00179.
+        assert answers.lower[0] < -0.00179
+    far = certify(box, np.array([[0.0, 0.0]]))
+    assert far.verdicts.tolist() == ["certified"]
+
+
+@pytest.mark.parametrize("size", [1e60, 1e100, 1e300])
+def test_what_is_too_large_to_be_bounded_is_unknown(size: float) -> None:
+    network = network_of([[[1e38]], [[1e38]], [[1e38]], [[1.0]]], [[0.0], [0.0], [0.0], [1.0]])
+    answers = certify(ParameterBox(network, 0.1), np.array([[1.0], [size]]))
+    assert answers.verdicts.tolist() == ["certified", "unknown"]
+    assert np.isneginf(answers.lower[1])
+
+
+def test_where_the_solver_fails_nothing_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [random_case(seed, widest=12, deepest=3) for seed in range(40)]
+    unsolved = [certify(ParameterBox(net, 0.05), rows, max_nodes=0) for net, rows in cases]
+    open_cases = [without for without in unsolved if (without.verdicts == Verdict.UNKNOWN).any()]
+    assert len(open_cases) > 0
+    failure = highspy.HighsModelStatus.kSolveError
+    monkeypatch.setattr(programme, "_run", lambda solver: failure)
+    for without in open_cases:
+        answers = certify(without.box, without.rows)
+        np.testing.assert_array_equal(answers.verdicts, without.verdicts)
+        np.testing.assert_array_equal(answers.lower, without.lower)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -72,3 +73,36 @@ def test_what_cannot_be_has_neither_values_nor_a_bound() -> None:
     solution = programme.solve(10)
     assert solution == (-np.inf, None, False, True)
     assert Relaxation(programme).minimum(np.ones(1)) is None
+
+
+def test_a_relaxation_is_bounded_without_the_solver_and_may_be_restricted() -> None:
+    programme = Programme(offset=1.0)
+    first, second = (programme.add_column(0.0, 1.0, cost=cost) for cost in (1.0, 2.0))
+    programme.add_row([first, second], [1.0, 1.0], at_least=1.5)
+    relaxation = Relaxation(programme)
+    assert relaxation.bounded().bound == pytest.approx(3.0, abs=1e-9)
+    relaxation.restrict(first, 0.0, 0.75)
+    solution = relaxation.bounded()
+    assert solution.bound == pytest.approx(3.25, abs=1e-9)
+    assert solution.values == pytest.approx([0.75, 0.75])
+    relaxation.restrict(first, 0.0, 0.25)
+    assert relaxation.bounded().bound == np.inf
+
+
+def test_where_highs_fails_nothing_is_known() -> None:
+    programme = Programme()
+    column = programme.add_column(0.0, 1.0, cost=1.0)
+    # HiGHS refuses a model with such a number.
+    programme.add_row([column], [1e30], at_least=0.5)
+    assert programme.solve(10) == (-np.inf, None, False, False)
+    relaxation = Relaxation(programme)
+    assert relaxation.bounded().bound == -np.inf
+    assert relaxation.minimum(np.ones(1)) is None
+
+
+def test_highs_that_does_not_run_at_all_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    programme = Programme()
+    programme.add_column(0.0, 1.0, cost=1.0)
+    monkeypatch.setattr(highspy.Highs, "run", lambda solver: highspy.HighsStatus.kError)
+    with pytest.raises(RuntimeError, match="could not run"):
+        programme.solve(10)

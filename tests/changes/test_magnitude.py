@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from changeproof import Network, NetworkLearner, NetworkStack, Task, change_magnitudes
+from changeproof.changes import magnitude
 
 
 def test_magnitudes_are_the_slow_obvious_ones(small_task: Task, small_network: Network) -> None:
@@ -25,3 +28,15 @@ def test_no_change_has_no_magnitude(small_task: Task, small_network: Network) ->
     table = change_magnitudes(small_task, small_network, NetworkStack.of([small_network]))
     assert table.loc[0, "hard_disagreement"] == 0
     assert table.loc[0, "probability_mae"] == 0
+
+
+def test_few_models_at_once_give_the_same(
+    small_task: Task, small_network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = NetworkLearner()
+    stack = NetworkStack.of([learner.perturbed(small_network, 0.1, seed) for seed in range(5)])
+    whole = change_magnitudes(small_task, small_network, stack)
+    monkeypatch.setattr(magnitude, "PREDICTIONS_AT_ONCE", 2 * len(small_task.split.test))
+    pd.testing.assert_frame_equal(
+        change_magnitudes(small_task, small_network, stack), whole, check_exact=True
+    )

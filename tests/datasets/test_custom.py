@@ -158,7 +158,9 @@ def test_unusual_columns(values: Any, kind: str, categories: tuple[Any, ...]) ->
     feature = task.features[-1]
     assert (feature.name, feature.kind, feature.categories) == ("extra", kind, categories)
     assert np.isfinite(task.rows("train")).all()
-    np.testing.assert_allclose(task.encoded(loans().assign(extra=values)), task._standardised)
+    np.testing.assert_allclose(
+        task.encoded(loans().assign(extra=values)), task.standardise(task.frame)
+    )
 
 
 def test_the_split_can_be_a_column_or_positions() -> None:

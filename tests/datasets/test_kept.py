@@ -111,8 +111,8 @@ def assert_same(task: Task, other: Task) -> None:
     assert repr(other.features) == repr(task.features)
     assert repr(other.given_ids) == repr(task.given_ids)
     pd.testing.assert_series_equal(other.ids, task.ids)
-    decoded = task.decoded(task._standardised)
-    pd.testing.assert_frame_equal(other.decoded(task._standardised), decoded)
+    decoded = task.decoded(task.standardise(task.frame))
+    pd.testing.assert_frame_equal(other.decoded(task.standardise(task.frame)), decoded)
     np.testing.assert_array_equal(other.encoded(decoded), task.encoded(decoded))
 
 

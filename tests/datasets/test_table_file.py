@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from changeproof import InputError
+from changeproof import InputError, own_task
 from changeproof.datasets.table_file import read_table
 from loans import loans
 
@@ -54,3 +55,20 @@ def test_a_frame_is_copied() -> None:
     table = read_table(frame)
     table["income"] = 0
     assert frame.equals(loans())
+
+
+def test_columns_that_nobody_needs_are_not_read_from_parquet(tmp_path: Path) -> None:
+    frame = loans().assign(remark="long text").set_index("applicant")
+    path = tmp_path / "data.parquet"
+    frame.to_parquet(path)
+    table = read_table(path, unread=["remark", "applicant", "elsewhere"])
+    assert table["remark"].isna().all()
+    pd.testing.assert_frame_equal(table.drop(columns="remark"), frame.drop(columns="remark"))
+    assert table.columns.tolist() == frame.columns.tolist()
+    described = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+    read, given = (own_task(what, drop=["remark"], **described) for what in (path, frame))
+    assert read.fingerprint == given.fingerprint
+    grouped = own_task(path, drop=["remark"], beside=["remark"], **described)
+    assert set(grouped.beside["remark"]) == {"long text"}
+    with pytest.raises(InputError, match="remarks"):
+        own_task(path, drop=["remarks"], **described)

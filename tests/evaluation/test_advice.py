@@ -9,6 +9,7 @@ import pytest
 from changeproof.datasets.breaches import CATEGORY, FIXED, RANGE, STEP
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.task import Task
+from changeproof.evaluation import advice
 from changeproof.evaluation.advice import (
     NEIGHBOURS,
     Plausibility,
@@ -109,3 +110,20 @@ def test_without_answers_all_is_undefined(task: Task) -> None:
     measured = measure_advice(task, answers_of(task, told, [False] * 3), Plausibility(task))
     assert measured.without_answer == 100.0
     assert np.isnan([measured.features_changed, measured.plausibility, measured.raw_broken]).all()
+
+
+def test_what_is_usual_among_many_rows_is_measured_on_some(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Plausibility(task)
+    monkeypatch.setattr(advice, "MOST_MEASURED", 10)
+    some = Plausibility(task)
+    good = task.rows("train")[task.labels_of("train") == 1]
+    chosen = good[np.linspace(0, len(good) - 1, 10).astype(int)] / task.distance_scale
+    far = np.abs(chosen[:, None] - good / task.distance_scale).sum(axis=2)
+    nearest = np.sort(far, axis=1)[:, 1 : 1 + NEIGHBOURS].mean(axis=1)
+    assert some.usual == pytest.approx(np.median(nearest))
+    assert some.usual != whole.usual
+    # Their neighbours are looked for among all: rows are as far as they were.
+    rows = task.rows("test")[:5]
+    assert np.allclose(some.of(rows) * some.usual, whole.of(rows) * whole.usual)

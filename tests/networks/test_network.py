@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.plain.training import largest_difference, plain_network
 from changeproof import InputError, Network
+from changeproof.networks import network as module
 
 SHAPES = [(30, (32, 32)), (8, (8,)), (11, (5, 7, 3)), (20, (128, 64)), (3, ()), (1, (1,))]
 
@@ -64,6 +67,23 @@ def test_a_row_is_judged_alike_in_any_company() -> None:
         alone = network.logits_and_gradients(rows[chosen])
         np.testing.assert_array_equal(alone[0], logits[chosen])
         np.testing.assert_array_equal(alone[1], gradients[chosen])
+
+
+def test_many_rows_are_judged_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Network.initialised(7, (32, 32), 1)
+    rows = np.random.default_rng(0).normal(size=(1000, 7))
+    whole = network.logits(rows)
+    longest = []
+    tile_rows = module.tile_rows
+
+    def counted(rows: np.ndarray, *more: Any) -> np.ndarray:
+        longest.append(len(rows))
+        return np.asarray(tile_rows(rows, *more))
+
+    monkeypatch.setattr(module, "tile_rows", counted)
+    monkeypatch.setattr(module, "EVALUATED_AT_ONCE", 300)
+    np.testing.assert_array_equal(network.logits(rows), whole)
+    assert longest == [300, 300, 300, 100]
 
 
 def test_the_threshold_itself_is_favourable() -> None:

@@ -20,6 +20,7 @@ from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.names import method_name
+from changeproof.report.page import people as listed_people
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
 from changeproof.report.recourse import MOST_CHANGES, Wording
@@ -238,6 +239,20 @@ def page_of(results: Results, folder: Path) -> Path:
     path = folder / "index.html"
     path.write_text(render(build_payload(results, build_tables(results)), build_bulk(results)))
     return path
+
+
+def test_the_page_says_that_it_does_not_list_everybody(
+    show: Open, advised_run: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = len(advised_run.counterfactuals(*advised_run.answered[0]))
+    monkeypatch.setattr(listed_people, "MOST_LISTED", 2)
+    page = show(page_of(advised_run, tmp_path), width=400)
+    page.locator("#person").scroll_into_view_if_needed()
+    page.wait_for_selector("#person-row")
+    expect(page.locator("#person-row option")).to_have_count(2)
+    note = f"The page lists 2 of the {asked} people of this base model"
+    expect(page.locator("#person-shown .nothing")).to_contain_text(note)
+    expect(page.locator("#person-shown .nothing")).to_contain_text("tables/people.csv")
 
 
 def test_people_read_what_explain_says(show: Open, advised_run: Results, tmp_path: Path) -> None:

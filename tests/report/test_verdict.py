@@ -13,7 +13,8 @@ import pytest
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.page.verdict import verdict_html
-from changeproof.report.verdict import _not_simulated, _simulated, verdict
+from changeproof.report.simulated import not_simulated_words, simulated_words
+from changeproof.report.verdict import verdict
 from changeproof.runs.tables import read_tables
 from loans import loans
 from tabled import tabled
@@ -147,7 +148,12 @@ def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
 
 def test_names_are_text_on_the_page() -> None:
     html = verdict_html(
-        {"findings": [{"sentence": "<b>&"}], "simulated": "a", "not_simulated": "b"}
+        {
+            "notes": ["<i>"],
+            "findings": [{"sentence": "<b>&"}],
+            "simulated": "a",
+            "not_simulated": "b",
+        }
     )
     assert "&lt;b&gt;&amp;" in html and "<b>" not in html
 
@@ -169,13 +175,13 @@ def test_what_really_happened_is_not_called_simulated(quick_run: Results) -> Non
     names = tuple(renamed.get(family, family) for family in quick_run.plan.families)
     plan = quick_run.plan.model_copy(update={"families": names})
     variants = tables["variants"].replace({"family": renamed})
-    apart = _simulated(plan, variants, "mlp", ["new-initialization", *names[2:]])
+    apart = simulated_words(plan, variants, "mlp", ["new-initialization", *names[2:]])
     assert "The average leaves out bootstrap." in apart
-    said = _simulated(plan, variants, "mlp")
+    said = simulated_words(plan, variants, "mlp")
     assert "average" not in said
     assert "175 changed models" in said and "successor (" not in said
     assert said.endswith(" Beside them stands the real successor.")
     for words in ("real successor", "came later"):
-        assert words not in _not_simulated(plan)
-    only = _simulated(plan, variants[variants["family"] == "successor"], "mlp")
+        assert words not in not_simulated_words(plan)
+    only = simulated_words(plan, variants[variants["family"] == "successor"], "mlp")
     assert only == "Simulated: nothing; only the real successor was tested."

@@ -31,7 +31,7 @@ def test_sentence_says_who_is_left_out_and_what_is_undefined() -> None:
         coverage=80.0, empirical_robustness=90.0, end_to_end_robustness=72.0, distance=0.5
     )
     text = sentence(after("architecture"), "rbr", values)
-    assert text.startswith("After a change of the model (another width or depth")
+    assert text.startswith("After a change of the model (another model on the same data")
     assert "But only 80 of 100 people get a CFE" in text
     assert text.endswith("In all, 72 of 100 get one that still holds.")
     nothing = score(coverage=0.0, base_validity=None, end_to_end_robustness=0.0)

@@ -12,6 +12,13 @@ What multiplies a neuron from above by a positive factor wants it small: the neu
 low(h), and at least zero. What multiplies it by a negative factor wants it large: it is at most
 high(h) if that is positive for all h, else it lies below the line from (least high, 0) to
 (largest high, largest high).
+
+All of this is floating point, and so is the network. Its own sum of a neuron lies between low(h)
+and high(h) of the activations h that it computed, up to an error; the error is at most `unit`
+times the neuron's size, the sum of (|w| + radius) h + |b| + radius with the largest h (see
+`rounding.py`). All four bounds are wider by that error, which also covers how they were computed.
+A bound that is carried backwards loses the error of every neuron on its way, times the factor
+that it had there: the terms of that neuron are in turn no larger than factor times size.
 """
 
 from __future__ import annotations
@@ -22,20 +29,23 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.rounding import LARGEST, TINY, unit
 from changeproof.model import Floats
 from changeproof.networks.flat import layer_at, layer_sums
 
-# The smallest and the largest value of low(h), then of high(h).
-LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX = range(4)
+# The smallest and the largest value of low(h), then of high(h); the error that they carry; and how
+# far two evaluations of one network of the box can drift apart.
+LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX, ERROR, DRIFT = range(6)
 
 
 def neuron_bounds(box: ParameterBox, rows: Floats, *, tight: bool = True) -> Floats:
-    """Return four bounds per row and neuron [rows, 4, neurons]; the last neuron is the logit.
+    """Return four bounds, error and drift per row and neuron [rows, 6, neurons].
 
-    Those of interval arithmetic alone if they need not be tight, else the better of both ways.
+    Bounds are those of interval arithmetic alone if they need not be tight, else the better of
+    both ways. The last neuron is the logit. What is too large to be bounded has infinite bounds.
     """
     rows = box.checked(rows)
-    bounds = np.empty((len(rows), 4, box.flat.n_neurons))
+    bounds = np.empty((len(rows), 6, box.flat.n_neurons))
     _neuron_bounds(box.flat, box.radius, rows, tight, bounds)
     return bounds
 
@@ -51,17 +61,34 @@ def _neuron_bounds(network: Any, radius: float, rows: Any, tight: bool, bounds: 
             # What reads the first layer is linear in a box: intervals are exact there.
             if tight and layer > 1:
                 tighten_layer(centre, layers, radius, layer, bounds[r], scratch)
+        # No bound is larger than the size of its neuron, and errors tell that.
+        bounded = True
+        for i in range(bounds.shape[2]):
+            bounded &= bounds[r, ERROR, i] <= LARGEST and bounds[r, DRIFT, i] <= LARGEST
+        if not bounded:
+            for place in range(6):
+                bounds[r, place] = -np.inf if place in (LOW_MIN, HIGH_MIN) else np.inf
 
 
 @compiled
 def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds: Any) -> None:
     """Bound the neurons that read the row itself."""
-    totals = bounds[LOW_MIN]
+    n_in, n_out, start, _ = layer_at(layers, 0)
+    totals, sizes = bounds[LOW_MIN], bounds[ERROR]
     size = layer_sums(turned, layers, 0, row, totals)
-    for i in range(layers[0, 1]):
+    for i in range(n_out):
+        sizes[i] = abs(turned[start + n_in * n_out + i]) + radius
+        bounds[DRIFT, i] = 0.0
+    for k in range(n_in):
+        x = abs(row[k])
+        weights = turned[start + k * n_out : start + k * n_out + n_out]
+        for i in range(n_out):
+            sizes[i] += (abs(weights[i]) + radius) * x
+    for i in range(n_out):
         total = totals[i]
         bounds[LOW_MIN, i] = bounds[LOW_MAX, i] = total - radius * size
         bounds[HIGH_MIN, i] = bounds[HIGH_MAX, i] = total + radius * size
+    widen(layers, 0, bounds)
 
 
 @compiled
@@ -71,13 +98,16 @@ def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: An
     before = first - n_in
     low_min, low_max = bounds[LOW_MIN, first:], bounds[LOW_MAX, first:]
     high_min, high_max = bounds[HIGH_MIN, first:], bounds[HIGH_MAX, first:]
+    sizes, drifts = bounds[ERROR, first:], bounds[DRIFT, first:]
     for i in range(n_out):
         bias = turned[start + n_in * n_out + i]
         low_min[i] = low_max[i] = bias - radius
         high_min[i] = high_max[i] = bias + radius
+        sizes[i], drifts[i] = abs(bias) + radius, 0.0
     for j in range(n_in):
         least = max(bounds[LOW_MIN, before + j], 0.0)
         most = max(bounds[HIGH_MAX, before + j], 0.0)
+        drift = bounds[DRIFT, before + j]
         weights = turned[start + j * n_out : start + j * n_out + n_out]
         for i in range(n_out):
             low, high = weights[i] - radius, weights[i] + radius
@@ -87,6 +117,25 @@ def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: An
             a, b = high * least, high * most
             high_min[i] += a if a < b else b
             high_max[i] += b if a < b else a
+            largest = abs(weights[i]) + radius
+            sizes[i] += largest * most
+            drifts[i] += largest * drift
+    widen(layers, layer, bounds)
+
+
+@compiled
+def widen(layers: Any, layer: int, bounds: Any) -> None:
+    """Make errors of a layer's sizes, widen its bounds by them and add them to its drifts."""
+    _, n_out, _, first = layer_at(layers, layer)
+    per_size = unit(layers)
+    for i in range(first, first + n_out):
+        error = per_size * bounds[ERROR, i] + TINY
+        bounds[ERROR, i] = error
+        bounds[DRIFT, i] = (1.0 + per_size) * bounds[DRIFT, i] + 2.0 * error
+        bounds[LOW_MIN, i] -= error
+        bounds[LOW_MAX, i] += error
+        bounds[HIGH_MIN, i] -= error
+        bounds[HIGH_MAX, i] += error
 
 
 @compiled
@@ -104,7 +153,7 @@ def tighten_layer(
             for j in range(n_in):
                 scratch[0, j] = sign * (weights[j] + shift)
             least = linear_minimum(centre, layers, radius, layer - 1, bounds, scratch)
-            value = bias + shift + sign * least
+            value = bias + shift + sign * (least - bounds[ERROR, first + i])
             if sign * value > sign * bounds[which, first + i]:
                 bounds[which, first + i] = value
 
@@ -114,7 +163,7 @@ def linear_minimum(
     centre: Any, layers: Any, radius: float, layer: int, bounds: Any, scratch: Any
 ) -> float:
     """Bound from below what scratch[0] times the activations of a hidden layer can be."""
-    constant = 0.0
+    constant, error, per_size = 0.0, 0.0, unit(layers)
     factors, next_factors = scratch[0], scratch[1]
     for this in range(layer, 0, -1):
         n_in, n_out, start, first = layer_at(layers, this)
@@ -128,10 +177,12 @@ def linear_minimum(
                 low, high, shift = bounds[HIGH_MIN, first + i], bounds[HIGH_MAX, first + i], radius
                 slope, lift = 1.0, 0.0
                 if low < 0.0:
-                    slope, lift = high / (high - low), -low
+                    # (Rounded up: a steeper line lies above the neuron too.)
+                    slope, lift = (1.0 + per_size) * (high / (high - low)), -low
             if high <= 0.0 or slope == 0.0 or factors[i] == 0.0:
                 continue
             factor = factors[i] * slope
+            error += abs(factor) * bounds[ERROR, first + i]
             weights = centre[start + i * n_in : start + i * n_in + n_in]
             constant += factor * (centre[start + n_in * n_out + i] + shift + lift)
             for j in range(n_in):
@@ -140,4 +191,5 @@ def linear_minimum(
     for j in range(layers[0, 1]):
         place = LOW_MIN if factors[j] > 0.0 else HIGH_MAX
         constant += factors[j] * max(bounds[place, j], 0.0)
-    return constant
+        error += abs(factors[j]) * bounds[ERROR, j]
+    return constant - error

@@ -66,9 +66,13 @@ class ParameterBox:
 
 @compiled
 def nearest_inside(value: float, centre: float, radius: float) -> Any:
-    """Round to single precision without leaving the box."""
+    """Round to single precision without leaving the box, not even by an error of rounding."""
     rounded = np.float32(value)
-    if abs(np.float64(rounded) - centre) > radius:
+    difference = np.float64(rounded) - centre
+    # What the difference lost: positive where the true one is larger.
+    back = difference - np.float64(rounded)
+    lost = (np.float64(rounded) - (difference - back)) - (centre + back)
+    if abs(difference) > radius or (abs(difference) == radius and lost * difference > 0.0):
         rounded = np.nextafter(rounded, np.float32(centre))
     return rounded
 

@@ -3,6 +3,10 @@
 Answers come from the cheapest argument that gives one. Interval arithmetic proves most rows, a
 linear bound carried backwards most of the rest; the network itself or an attack refutes most of
 the others; a mixed-integer programme decides what is left. Every row is judged on its own.
+
+Networks compute, and so do we: all bounds carry what rounding can do to them and to the network's
+own sums (see `rounding.py`), and no answer of the solver is taken for true (see `duality.py`).
+What is then still open is unknown.
 """
 
 from __future__ import annotations
@@ -15,19 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.certificates.attack import attack
-from changeproof.certificates.bounds import HIGH_MAX, LOW_MIN, neuron_bounds
+from changeproof.certificates.bounds import DRIFT, HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.worst_case import solve_worst_case
+from changeproof.certificates.worst_case import WorstCase
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
 
 MAX_NODES = 10_000
-# What a logit can be off, per unit of the largest logit that the box allows: by rounding in the
-# bounds, by HiGHS's tolerances, and by writing down a network in single precision.
-ROUNDING = 1e-9
-SOLVER_TOLERANCE = 1e-6
+# Rows whose bounds are held at once, where only the verdict counts.
+ROWS_AT_ONCE = 16_384
+# Where the search for worse networks and the solver may rest, per unit of the largest logit that
+# the box allows: writing down a network in single precision moves its logit too.
 SINGLE_PRECISION = 1e-5
+GAP = 1e-7
 
 
 class Verdict(StrEnum):
@@ -48,7 +53,8 @@ class Certificates:
         The networks and the rows.
     verdicts
         Per row "certified" (all networks give a positive logit), "refuted" (one of them gives a
-        negative logit) or "unknown".
+        negative logit) or "unknown". Logits are those that double precision computes, in whatever
+        order of sums, and the true ones as well.
     lower
         No network of the box gives a logit below this.
     upper
@@ -93,23 +99,30 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     One verdict per row; one that would need more nodes is unknown, which is not certified.
     """
     known = _Enclosure.of(box, rows)
-    undecided = (known.lower <= 0.0) & (known.upper >= -ROUNDING * known.scale)
+    undecided = known.undecided
     known.attack(undecided, -SINGLE_PRECISION * known.scale[undecided])
-    undecided &= known.upper >= -ROUNDING * known.scale
-    known.solve(undecided, max_nodes)
+    known.solve(undecided & known.undecided, max_nodes, decide=True)
     return known.judged()
+
+
+def proven_rows(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Booleans:
+    """Return which rows `certify` proves favourable, and keep nothing else of many rows."""
+    starts = range(0, len(rows), ROWS_AT_ONCE)
+    parts = [rows[start : start + ROWS_AT_ONCE] for start in starts]
+    found = [certify(box, part, max_nodes=max_nodes).certified for part in parts]
+    return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
 
 
 def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
     """Close in on the smallest logit of every row, decided or not.
 
     `lower` and `upper` of what is returned enclose the exact minimum over the box, and meet up
-    to the solver's tolerance and single precision unless the nodes did not suffice.
+    to a small gap and single precision unless the nodes did not suffice or the solver failed.
     """
     known = _Enclosure.of(box, rows)
     everything = np.ones(len(known.rows), np.bool_)
     known.attack(everything, np.full(len(known.rows), -np.inf))
-    known.solve(everything, max_nodes)
+    known.solve(everything, max_nodes, decide=False)
     return known.judged()
 
 
@@ -118,12 +131,14 @@ class _Enclosure:
     """What is known of the smallest logit of every row so far: see `Certificates`.
 
     `bounds` are those of all neurons; `scale` is the largest logit that they allow, at least one.
+    `doubt` is how much the logit of one network may depend on the order of its sums.
     """
 
     box: ParameterBox
     rows: Floats
     bounds: Floats
     scale: Floats
+    doubt: Floats
     lower: Floats
     upper: Floats
     directions: Floats
@@ -136,33 +151,53 @@ class _Enclosure:
         ends = np.abs(bounds[:, (LOW_MIN, HIGH_MAX), -1])
         scale = np.asarray(np.maximum(ends.max(axis=1), 1.0))
         directions = np.zeros((len(rows), box.flat.n_neurons))
-        lower = bounds[:, LOW_MIN, -1] - ROUNDING * scale
-        return cls(box, rows, bounds, scale, lower, box.logits_at(rows, directions), directions)
+        return cls(
+            box,
+            rows,
+            bounds,
+            scale,
+            doubt=bounds[:, DRIFT, -1],
+            lower=bounds[:, LOW_MIN, -1].copy(),
+            upper=box.logits_at(rows, directions),
+            directions=directions,
+        )
+
+    @property
+    def refuted(self) -> Booleans:
+        """Which rows a network of the box certainly calls adverse."""
+        return np.asarray(self.upper < -self.doubt)
+
+    @property
+    def undecided(self) -> Booleans:
+        """Which rows are neither proven nor refuted, though they are not too large for it."""
+        return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
 
     def attack(self, chosen: Booleans, target: Floats) -> None:
         """Look for worse networks of the chosen rows, down to a logit each."""
         found = attack(self.box, self.rows[chosen], target=target)
         self.upper[chosen], self.directions[chosen] = found
 
-    def solve(self, chosen: Booleans, max_nodes: int) -> None:
-        """Ask the solver about the chosen rows, and keep what is better than what was known."""
+    def solve(self, chosen: Booleans, max_nodes: int, *, decide: bool) -> None:
+        """Ask the solver about the chosen rows, until they are decided or else the bounds meet."""
         # With one hidden layer or none, intervals are exact.
         if max_nodes < 1 or len(self.box.flat.layers) < 3:
             return
-        slack = SOLVER_TOLERANCE * self.scale
-        for i in np.flatnonzero(chosen).tolist():
-            bound, start = solve_worst_case(self.box, self.rows[i], self.bounds[i], max_nodes)
-            reached = self.box.logits_at(self.rows[i : i + 1], start[None])[0]
-            if reached < self.upper[i]:
-                self.upper[i], self.directions[i] = reached, start
-            # A bound above what a concrete network gives would be a numerical failure: no proof.
-            if bound <= self.upper[i] + slack[i]:
-                self.lower[i] = max(self.lower[i], bound - slack[i])
+        for i in np.flatnonzero(chosen & np.isfinite(self.lower)).tolist():
+            known = float(self.lower[i]), float(self.upper[i]), self.directions[i]
+            worst = WorstCase(self.box, self.rows[i], self.bounds[i], *known)
+            worst.solve(
+                max_nodes,
+                above=0.0 if decide else np.inf,
+                below=-float(self.doubt[i]) if decide else -np.inf,
+                gap=GAP * float(self.scale[i]),
+            )
+            self.lower[i], self.upper[i] = worst.lower, worst.upper
+            self.directions[i] = worst.directions
 
     def judged(self) -> Certificates:
         """Draw the conclusions."""
         verdicts = np.full(len(self.rows), Verdict.UNKNOWN.value)
         verdicts = np.where(self.lower > 0.0, Verdict.CERTIFIED.value, verdicts)
-        verdicts = np.where(self.upper < -ROUNDING * self.scale, Verdict.REFUTED.value, verdicts)
+        verdicts = np.where(self.refuted, Verdict.REFUTED.value, verdicts)
         found = self.lower, self.upper, self.directions
         return Certificates(self.box, self.rows, verdicts, *found)

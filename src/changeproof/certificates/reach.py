@@ -2,6 +2,10 @@
 
 Every pre-activation, and at last the logit, is bounded over a ball by a linear function of the
 features; a ReLU that can go either way lies below its chord and above a line through zero.
+
+As in `bounds.py`, every bound carries what rounding can do to it and to the network's own sums: a
+neuron's error is a multiple of its size, the sum of |w| h + |b| with the largest inputs h, and what
+is carried backwards loses that error, times its factor, at every neuron.
 """
 
 from __future__ import annotations
@@ -11,18 +15,23 @@ from typing import Any, Literal
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
+from changeproof.certificates.rounding import LARGEST, TINY, unit
 from changeproof.model import Floats
 from changeproof.networks.flat import layer_at
 from changeproof.networks.network import Network, checked_rows
 
 BISECTIONS = 9
-CERTAIN = -1e-9
+# What is known of a neuron: slope and offset of the line above its ReLU, the slope of the line
+# below, the largest activation and the error.
+SLOPE, OFFSET, SLOPE_BELOW, MOST, ERROR = range(5)
 
 Norm = Literal[1, 2]
 
 
 def adverse_radii(network: Network, centres: Floats, norm: Norm, most: float) -> Floats:
     """Return radii such that no point of the balls around the centres is favourable.
+
+    Points may miss the ball by an error of rounding.
 
     Parameters
     ----------
@@ -46,12 +55,15 @@ def largest_logits(network: Network, centres: Floats, radii: Floats, norm: Norm)
 @compiled
 def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: Any) -> None:
     layers = network.layers
-    lines, forms = np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
+    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
     for i in range(len(centres)):
-        low, high = 0.0, most
+        low, high, size = 0.0, most, 0.0
+        for x in centres[i]:
+            size += abs(x)
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            if largest_logit(network, centres[i], middle, norm, lines, forms) < CERTAIN:
+            radius = middle + unit(layers) * (size + middle)
+            if largest_logit(network, centres[i], radius, norm, lines, forms) < 0.0:
                 low = middle
             else:
                 high = middle
@@ -61,7 +73,7 @@ def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: An
 @compiled
 def _largest_logits(network: Any, centres: Any, radii: Any, norm: int, bounds: Any) -> None:
     layers = network.layers
-    lines, forms = np.empty((3, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
+    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
     for i in range(len(centres)):
         bounds[i] = largest_logit(network, centres[i], radii[i], norm, lines, forms)
 
@@ -70,26 +82,34 @@ def _largest_logits(network: Any, centres: Any, radii: Any, norm: int, bounds: A
 def largest_logit(
     network: Any, centre: Any, radius: float, norm: int, lines: Any, forms: Any
 ) -> float:
-    """Bound the logit over one ball.
+    """Bound the logit over one ball; infinite where numbers are too large for it.
 
-    `lines` [3, neurons] receives, per neuron, slope and offset of the line above its ReLU and
-    the slope of the line below; `forms` [2, widest] is scratch.
+    `lines` [5, neurons] receives what is known of the neurons; `forms` [2, widest] is scratch.
     """
     flat, layers, bound = network.parameters, network.layers, 0.0
     for layer in range(len(layers)):
-        _, n_out, _, first = layer_at(layers, layer)
+        n_in, n_out, start, first = layer_at(layers, layer)
         for i in range(n_out):
-            bound = extreme(flat, layers, layer, i, 1.0, centre, radius, norm, lines, forms)
+            size = abs(flat[start + n_in * n_out + i])
+            for k in range(n_in):
+                most = abs(centre[k]) + radius if layer == 0 else lines[MOST, first - n_in + k]
+                size += abs(flat[start + i * n_in + k]) * most
+            error = unit(layers) * size + TINY
+            bound = extreme(flat, layers, layer, i, 1.0, centre, radius, norm, lines, forms) + error
             if layer == len(layers) - 1:
                 break
             high = bound
-            low = -extreme(flat, layers, layer, i, -1.0, centre, radius, norm, lines, forms)
+            low = -extreme(flat, layers, layer, i, -1.0, centre, radius, norm, lines, forms) - error
+            if not (abs(low) <= LARGEST and abs(high) <= LARGEST and size <= LARGEST):
+                return np.inf
             undecided = low < 0.0 < high
             chord = high / (high - low) if undecided else (1.0 if low >= 0.0 else 0.0)
-            lines[0, first + i] = chord
-            lines[1, first + i] = -chord * low if undecided else 0.0
-            lines[2, first + i] = (1.0 if high > -low else 0.0) if undecided else chord
-    return bound
+            lines[SLOPE, first + i] = chord
+            lines[OFFSET, first + i] = -chord * low if undecided else 0.0
+            lines[SLOPE_BELOW, first + i] = (1.0 if high > -low else 0.0) if undecided else chord
+            lines[MOST, first + i] = max(high, 0.0)
+            lines[ERROR, first + i] = error
+    return bound if abs(bound) <= LARGEST else np.inf
 
 
 @compiled
@@ -110,18 +130,19 @@ def extreme(
     form, following = forms[0], forms[1]
     for k in range(n_in):
         form[k] = sign * flat[start + neuron * n_in + k]
-    constant = sign * flat[start + n_in * n_out + neuron]
+    constant, error = sign * flat[start + n_in * n_out + neuron], 0.0
     for before in range(layer - 1, -1, -1):
         n_in, n_out, start, first = layer_at(layers, before)
         for k in range(n_in):
             following[k] = 0.0
         for j in range(n_out):
             factor = form[j]
+            error += abs(factor) * lines[ERROR, first + j]
             if factor > 0.0:
-                constant += factor * lines[1, first + j]
-                factor *= lines[0, first + j]
+                constant += factor * lines[OFFSET, first + j]
+                factor *= lines[SLOPE, first + j]
             else:
-                factor *= lines[2, first + j]
+                factor *= lines[SLOPE_BELOW, first + j]
             if factor == 0.0:
                 continue
             constant += factor * flat[start + n_in * n_out + j]
@@ -129,8 +150,10 @@ def extreme(
             for k in range(n_in):
                 following[k] += factor * weights[k]
         form, following = following, form
-    steepness = 0.0
+    steepness = size = 0.0
     for k in range(len(centre)):
         constant += form[k] * centre[k]
+        size += abs(form[k]) * (abs(centre[k]) + radius)
         steepness = max(steepness, abs(form[k])) if norm == 1 else steepness + form[k] * form[k]
-    return float(constant + radius * (steepness if norm == 1 else np.sqrt(steepness)))
+    error += unit(layers) * size
+    return float(constant + radius * (steepness if norm == 1 else np.sqrt(steepness)) + error)

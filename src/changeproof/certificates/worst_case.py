@@ -1,52 +1,152 @@
-"""The worst logit over a box of parameters as a mixed-integer programme.
+"""The worst logit over a box of parameters as a mixed-integer programme, solved by branching.
 
 The variables are the activations of the hidden layers. In the first layer they are free between
 their two ends. In a later layer, an activation lies between relu(low(h)) and relu(high(h)) of the
 activations h before it (see `bounds.py`), where low and high are linear. The lower end takes
-two linear constraints; the upper end takes a binary variable where high(h) can have either sign.
-In the last hidden layer only that end matters towards which the output's weight pulls. Nothing is
-lost: every solution is a network of the box, and the other way round.
+two linear constraints; the upper end takes a binary variable, a switch, where high(h) can have
+either sign. In the last hidden layer only that end matters towards which the output's weight
+pulls. Every constraint is wider by the neuron's error of rounding. So what any network of the box
+computes is a solution, and every solution is nearly a network.
+
+Switches are tried one after the other, in the branch with the lowest bound. HiGHS only proposes:
+a branch is bounded by its multipliers in our own arithmetic (see `duality.py`), and its solution
+is worth the logit of the network that comes closest. Where HiGHS fails, a branch stays open.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import NamedTuple
+
 import numpy as np
 
-from changeproof.certificates.bounds import HIGH_MAX, HIGH_MIN, LOW_MAX, LOW_MIN
+from changeproof.certificates.bounds import ERROR, HIGH_MAX, HIGH_MIN, LOW_MAX, LOW_MIN
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.programme import Programme
+from changeproof.certificates.programme import LinearSolution, Programme, Relaxation
 from changeproof.model import Floats
 
+# Excesses of activations below this share of the largest activation are those of a solver.
+NEGLIGIBLE = 1e-8
 
-def solve_worst_case(
-    box: ParameterBox, row: Floats, bounds: Floats, max_nodes: int
-) -> tuple[float, Floats]:
-    """Return a bound below the row's worst logit, and directions of a network that comes close.
 
-    Parameters
+@dataclass
+class WorstCase:
+    """What is known of the smallest logit of one row.
+
+    Attributes
     ----------
-    box, row
-        The parameters that may be, and one row.
-    bounds
-        Four bounds per neuron of this row [4, neurons].
-    max_nodes
-        How many nodes HiGHS may explore; with too few, the bound is not tight.
+    box, row, bounds
+        The parameters that may be, one row, and what is known of its neurons [6, neurons].
+    lower
+        No network of the box gives a logit below this.
+    upper, directions
+        The lowest logit that was seen, and the network that gave it.
     """
-    programme, activations = _worst_case_programme(box, bounds)
-    solution = programme.solve(max_nodes)
-    wanted = np.zeros(box.flat.n_neurons)
-    if solution.values is not None:
-        wanted[:-1] = solution.values[activations]
-    return solution.bound, _directions(box, row, wanted)
+
+    box: ParameterBox
+    row: Floats
+    bounds: Floats
+    lower: float
+    upper: float
+    directions: Floats
+
+    def solve(self, max_nodes: int, *, above: float, below: float, gap: float) -> None:
+        """Close in until one bound is beyond a limit, or both meet up to a gap.
+
+        Parameters
+        ----------
+        max_nodes
+            How many branches may be bounded.
+        above, below
+            It is enough to know that `lower` is above the one, or `upper` below the other.
+        gap
+            It is enough if `upper` and `lower` differ by no more.
+        """
+        programme, activations, switches = _worst_case_programme(self.box, self.bounds)
+        relaxation, nodes = Relaxation(programme), 0
+        # Bounds of branches, their numbers (which put equal bounds in order) and their switches.
+        branches: list[tuple[float, int, dict[int, float]]] = [(self.lower, 0, {})]
+        stuck = np.inf
+        while branches and nodes < max_nodes:
+            bound, _, turned = branches[0]
+            enough = bound > above or bound >= self.upper - gap or self.upper < below
+            if enough or bound >= stuck:
+                break
+            heappop(branches)
+            nodes += 1
+            for switch in switches:
+                end = turned.get(switch.column)
+                relaxation.restrict(switch.column, end or 0.0, 1.0 if end is None else end)
+            solution = relaxation.bounded()
+            bound = max(bound, solution.bound)
+            if solution.values is not None:
+                self._see(solution.values[activations])
+                column = _most_worth(switches, turned, solution)
+                if column is not None:
+                    for end in (0.0, 1.0):
+                        number = 2 * nodes + int(end)
+                        heappush(branches, (bound, number, {**turned, column: end}))
+                    continue
+            stuck = min(stuck, bound)
+        open_bounds = [branch[0] for branch in branches[:1]]
+        self.lower = max(self.lower, min([stuck, *open_bounds]))
+
+    def _see(self, activations: Floats) -> None:
+        """Look at the network that comes closest to the activations of a solution."""
+        directions = _directions(self.box, self.row, np.append(activations, 0.0))
+        reached = float(self.box.logits_at(self.row[None], directions[None])[0])
+        if reached < self.upper:
+            self.upper, self.directions = reached, directions
 
 
-def _worst_case_programme(box: ParameterBox, bounds: Floats) -> tuple[Programme, list[int]]:
-    """Build the programme; also return the column of every hidden neuron's activation."""
+class _Switch(NamedTuple):
+    """The binary variable of a neuron, its activation, and what bounds that from above.
+
+    With the switch at s, the activation is at most `most` s, and at most high(h) - `least` (1 - s)
+    by the row of the programme.
+    """
+
+    column: int
+    activation: int
+    row: int
+    least: float
+    most: float
+
+
+def _most_worth(
+    switches: list[_Switch], turned: dict[int, float], solution: LinearSolution
+) -> int | None:
+    """Return the switch whose being neither on nor off is worth most to a solution, if any is.
+
+    An activation may exceed relu(high(h)) then; what that is worth is told by the multiplier, or,
+    between those that are worth nothing, by the excess itself.
+    """
+    best, column = (0.0, 0.0), None
+    assert solution.values is not None
+    for switch in switches:
+        if switch.column in turned:
+            continue
+        off = -switch.least * (1.0 - solution.values[switch.column])
+        excess = min(float(solution.values[switch.activation]), off)
+        if excess > NEGLIGIBLE * switch.most:
+            worth = max(0.0, -float(solution.multipliers[switch.row])) * excess
+            if (worth, excess) > best:
+                best, column = (worth, excess), switch.column
+    return column
+
+
+def _worst_case_programme(
+    box: ParameterBox, bounds: Floats
+) -> tuple[Programme, list[int], list[_Switch]]:
+    """Build the programme; also return the columns of activations, neuron by neuron."""
     programme, radius, flat = Programme(), box.radius, box.flat
     least, most = np.maximum(bounds[LOW_MIN], 0.0), np.maximum(bounds[HIGH_MAX], 0.0)
+    errors = bounds[ERROR]
     pulls = box.network.weights[-1][0].astype(np.float64) - radius
     last = len(flat.layers) - 2
     activations: list[int] = []
+    switches: list[_Switch] = []
     for layer, (n_in, n_out, start, first) in enumerate(flat.layers[:-1].tolist()):
         inputs = activations[first - n_in : first]
         for i in range(n_out):
@@ -58,20 +158,23 @@ def _worst_case_programme(box: ParameterBox, bounds: Floats) -> tuple[Programme,
             weights = flat.parameters[start + i * n_in : start + (i + 1) * n_in]
             bias = flat.parameters[start + n_out * n_in + i]
             if bounds[LOW_MAX, neuron] > 0.0 and (layer < last or pulls[i] > 0.0):
-                values = [-1.0, *(weights - radius)]
-                programme.add_row([column, *inputs], values, at_most=radius - bias)
+                values, end = [-1.0, *(weights - radius)], radius - bias + errors[neuron]
+                programme.add_row([column, *inputs], values, at_most=end)
             if layer < last or pulls[i] < 0.0:
                 below, columns, values = min(bounds[HIGH_MIN, neuron], 0.0), [column], [1.0]
                 if below < 0.0:
                     switch = programme.add_column(0.0, 1.0, whole=True)
                     programme.add_row([column, switch], [1.0, -most[neuron]], at_most=0.0)
                     columns, values = [column, switch], [1.0, -below]
+                    place = len(programme.at_most)
+                    switches.append(_Switch(switch, column, place, below, most[neuron]))
                 values += [*(-weights - radius)]
-                programme.add_row([*columns, *inputs], values, at_most=bias + radius - below)
+                end = bias + radius - below + errors[neuron]
+                programme.add_row([*columns, *inputs], values, at_most=end)
     for column, pull in zip(activations[-len(pulls) :], pulls, strict=True):
         programme.costs[column] = float(pull)
-    programme.offset = float(flat.parameters[-1]) - radius
-    return programme, activations
+    programme.offset = float(flat.parameters[-1]) - radius - errors[-1]
+    return programme, activations, switches
 
 
 def _directions(box: ParameterBox, row: Floats, wanted: Floats) -> Floats:

@@ -14,7 +14,7 @@ class Architecture(ReplicatedFamily):
     """Retrain a network of another width or depth, or another kind of model."""
 
     name = "architecture"
-    summary = "another width or depth of the network, or another model, on the same data"
+    summary = "another model on the same data; of our networks, another width or depth"
     source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:

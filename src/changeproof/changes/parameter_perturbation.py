@@ -18,10 +18,10 @@ class ParameterPerturbation(ReplicatedFamily):
     trains = False
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that a model has no parameters to move."""
+        """Say that the parameters of a model cannot be moved from here."""
         if learner.has_parameters:
             return None
-        return f"{learner.name} has no parameters to perturb"
+        return f"moves parameters of networks and PyTorch modules only; this is {learner.name}"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Return random directions at each of five radii."""

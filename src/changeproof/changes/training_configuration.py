@@ -14,7 +14,7 @@ class TrainingConfiguration(ReplicatedFamily):
     """Retrain with another optimiser, learning rate or weight decay."""
 
     name = "training-configuration"
-    summary = "other optimiser, learning rate or weight decay on the same data"
+    summary = "another training configuration on the same data; of our networks, the optimiser's"
     source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:

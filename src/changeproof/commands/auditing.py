@@ -157,7 +157,7 @@ def audit(
     )
     with (
         on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
-        ConsoleObserver() as observer,
+        ConsoleObserver(beginning=f"reading {data.name}") as observer,
         failures_told(out),
     ):
         results = run_audit(

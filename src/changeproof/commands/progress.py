@@ -28,6 +28,9 @@ from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
 
 SECONDS_BETWEEN_LINES = 10.0
+# Without a terminal: after how long a silence it is said what is being done, and how often again.
+SILENCE, STILL = 2.0, 30.0
+REPORTING = "tables and report"
 
 
 @contextmanager
@@ -44,10 +47,19 @@ def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
 
 
 class ConsoleObserver(Observer):
-    """Shows a run on standard error."""
+    """Shows a run on standard error, from reading the data to writing the report.
 
-    def __init__(self, console: Console | None = None) -> None:
+    Parameters
+    ----------
+    console
+        Where to; standard error by default.
+    beginning
+        What is done before there is a plan.
+    """
+
+    def __init__(self, console: Console | None = None, beginning: str = "reading the data") -> None:
         self.console = console if console is not None else Console(stderr=True)
+        self._doing, self._ended = beginning, threading.Event()
         self._bar = Progress(
             TextColumn("{task.description:<28}"),
             BarColumn(),
@@ -66,6 +78,10 @@ class ConsoleObserver(Observer):
 
     def __enter__(self) -> Self:
         self._bar.start()
+        # How much there is to do is not known yet: a bar that only moves.
+        self._task = self._bar.add_task(self._doing, total=None)
+        if not self.console.is_terminal:
+            threading.Thread(target=self._break_silence, daemon=True).start()
         return self
 
     def __exit__(
@@ -74,7 +90,23 @@ class ConsoleObserver(Observer):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ended.set()
+        if self._task is not None and not self._total:
+            self._bar.remove_task(self._task)
         self._bar.stop()
+
+    def _break_silence(self) -> None:
+        """Say what is being done when nothing has been said for some time."""
+        seen = said = ""
+        since = time.monotonic()
+        while not self._ended.wait(SILENCE / 10):
+            now, doing = time.monotonic(), self._doing
+            if doing != seen:
+                seen, since = doing, now
+            if now - self._spoke > (STILL if doing == said else SILENCE):
+                waited = f" ({now - since:.0f} s)" if doing == said else ""
+                self._say(f"{doing} …{waited}")
+                said = doing
 
     def planned(self, inventory: Inventory) -> None:
         """Show how much is done already, and set up the bar for the rest."""
@@ -82,8 +114,9 @@ class ConsoleObserver(Observer):
         if inventory.done:
             self._say(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
         self._total = sum(piece.cost for piece in left)
-        if left:
-            self._task = self._bar.add_task("starting", total=self._total)
+        self._describe("starting" if left else REPORTING)
+        if left and self._task is not None:
+            self._bar.reset(self._task, total=self._total)
 
     def told(self, text: str) -> None:
         """Print a note on what was given."""
@@ -131,8 +164,9 @@ class ConsoleObserver(Observer):
         """Show a text, or else the kind of pieces that is to be done first."""
         left = [NAMES[kind] for kind in Kind if self._left[kind] > 0]
         hands = f", {self._workers} workers" if (self._workers or 0) > 1 else ""
+        self._doing = text or (f"{left[0]}{hands}" if left else REPORTING)
         if self._task is not None:
-            self._bar.update(self._task, description=text or f"{left[0] if left else ''}{hands}")
+            self._bar.update(self._task, description=self._doing)
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -56,7 +58,7 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
     name, dtype = str(values.name), values.dtype
     categories = isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype)
     if listed or categories:
-        return _categorical(name, _stripped(values))
+        return _spread(Distinct.of(values), partial(_categorical, name), values)
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         return _numeric(name, values)
     if not (pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)):
@@ -64,6 +66,9 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
             f"column {name!r} is of type {dtype}; expected numbers, text or booleans: "
             "convert it to a number, or drop it"
         )
+    distinct = Distinct.of(values)
+    if distinct is not None and distinct.mostly_text:
+        return _spread(distinct, partial(_categorical, name), values)
     return _from_text(name, _stripped(values))
 
 
@@ -103,7 +108,7 @@ def _from_text(name: str, known: pd.Series[Any]) -> Column:
     n_text = int(text.sum())
     if n_text == 0:
         return _numeric(name, known)
-    if n_text <= (1 - NEARLY_NUMERIC) * len(present):
+    if not _mostly_text(n_text, len(present)):
         position = int(text.argmax())
         raise InputError(
             f"column {name!r} holds the text {known.iloc[position]!r} at row "
@@ -133,6 +138,66 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
             f"{MOST_CATEGORIES} are allowed: drop it, make it the id column, or group the values"
         )
     return Column(name, "binary" if len(categories) == 2 else "categorical", plain, categories)
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The different values of a column, stripped, and where each of them is.
+
+    Of a million cells with seven categories, seven are then looked at.
+
+    Parameters
+    ----------
+    each
+        One of each, in the order of their first rows, which they are named after.
+    codes
+        Which of them every cell is; -1 where there is nothing.
+    """
+
+    each: pd.Series[Any]
+    codes: Integers
+
+    @classmethod
+    def of(cls, values: pd.Series[Any]) -> Self | None:
+        """Return the different values of a column; None where equal ones may not be the same.
+
+        In a column of Python objects, 1 and True are equal.
+        """
+        if pd.api.types.is_object_dtype(values.dtype):
+            return None
+        codes, _ = pd.factorize(values)
+        cells, firsts = np.unique(codes, return_index=True)
+        firsts = firsts[cells >= 0]
+        return cls(_stripped(values.iloc[firsts]), codes.astype(np.int64))
+
+    @property
+    def mostly_text(self) -> bool:
+        """Whether so many cells are text that is no number that the column holds categories."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.each))
+        _, text = as_numbers(self.each)
+        present = counts[self.each.notna().to_numpy()].sum()
+        return _mostly_text(int(counts[text].sum()), int(present))
+
+    def spread(self, column: Column, index: pd.Index[Any]) -> Column:
+        """Return the column of all cells, where that of the different values is known."""
+        places = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(column.cells))
+        codes = np.append(places, -1)[self.codes]
+        cells: Any = pd.Categorical.from_codes(codes, pd.Index(list(column.categories)))
+        return replace(column, cells=pd.Series(cells, index=index))
+
+
+def _spread(
+    distinct: Distinct | None,
+    understood: Callable[[pd.Series[Any]], Column],
+    values: pd.Series[Any],
+) -> Column:
+    if distinct is None:
+        return understood(_stripped(values))
+    return distinct.spread(understood(distinct.each), values.index)
+
+
+def _mostly_text(n_text: int, present: int) -> bool:
+    return n_text > (1 - NEARLY_NUMERIC) * present
 
 
 def _stripped(values: pd.Series[Any]) -> pd.Series[Any]:

@@ -90,7 +90,8 @@ def own_task(
         raise unknown("way to treat missing values", missing, get_args(Missing))
     chosen = checked_name(name) if name is not None else default_name(data)
     reserved = [target, *(c for c in (id_column, split, time) if isinstance(c, str))]
-    table = read_table(data, text_columns=_listed("categorical", categorical))
+    unread = {*_listed("drop", drop)} - {*_listed("beside", beside), *reserved}
+    table = read_table(data, text_columns=_listed("categorical", categorical), unread=unread)
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()
     _check_columns(table, reserved, categorical, drop)
@@ -202,8 +203,10 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
             f"the target {name!r} has {int(absent.sum())} missing values "
             f"(first at row {first!r}); expected none"
         )
-    unusable = np.array([not isinstance(value, Hashable) for value in values])
-    refuse_first(f"the target {name!r}", values, unusable, "text")
+    objects = pd.api.types.is_object_dtype(values.dtype)
+    if objects:
+        unusable = np.array([not isinstance(value, Hashable) for value in values])
+        refuse_first(f"the target {name!r}", values, unusable, "text")
     wanted = _several(favourable)
     found = tuple(_plain(value) for value in pd.unique(values))
     outcome = Feature(name, "categorical", tuple(range(len(found))), found)
@@ -218,7 +221,10 @@ def _labels(values: pd.Series[Any], favourable: Any) -> npt.NDArray[np.int8]:
         raise InputError(
             f"the target {name!r} has one class only: every row is favourable ({shown})"
         )
-    return np.array([outcome.code_of(value) in codes for value in values], dtype=np.int8)
+    # Of Python objects, 1 and True are equal and need not be the same outcome.
+    cells, different = (range(len(values)), values) if objects else pd.factorize(values)
+    labels = np.array([outcome.code_of(value) in codes for value in different], dtype=np.int8)
+    return labels.take(cells)
 
 
 def _several(favourable: Any) -> list[Any]:
@@ -259,9 +265,11 @@ def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two encoded columns would be called {name!r}; rename one column")
-    pairs = zip(features, columns, strict=True)
-    blocks = [feature.encode(column.cells) for feature, column in pairs]
-    return features, pd.DataFrame(np.hstack(blocks), columns=names)
+    # Column by column, as a frame keeps them, so that nothing is there twice.
+    encoded = np.empty((len(names), len(columns[0].cells)))
+    for feature, column in zip(features, columns, strict=True):
+        encoded[list(feature.columns)] = feature.encode(column.cells).T
+    return features, pd.DataFrame(encoded.T, columns=names, copy=False)
 
 
 def _plain(value: Any) -> Any:

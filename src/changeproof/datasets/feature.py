@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from changeproof.errors import InputError
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Integers
 
 FeatureKind = Literal["numeric", "integer", "binary", "categorical"]
 
@@ -66,7 +66,7 @@ class Feature:
             return numbers[:, None]
         expected = "one of: " + ", ".join(str(category) for category in self.categories)
         refuse_some(what, values, values.isna().to_numpy(), "missing", expected)
-        codes = np.array([self.code_of(value) for value in values], dtype=np.int64)
+        codes = self._codes(values)
         refuse_first(what, values, codes < 0, expected)
         if self.kind == "binary":
             return codes[:, None].astype(np.float64)
@@ -82,6 +82,13 @@ class Feature:
         pairs = zip(codes.astype(int), known, strict=True)
         values = [self.categories[code] if there else None for code, there in pairs]
         return pd.Series(values, name=self.name, dtype=object).infer_objects()
+
+    def _codes(self, values: pd.Series[Any]) -> Integers:
+        """Return the category of every value; of a column of categories, each is found once."""
+        if not isinstance(values.dtype, pd.CategoricalDtype):
+            return np.array([self.code_of(value) for value in values], dtype=np.int64)
+        known = [self.code_of(value) for value in values.cat.categories]
+        return np.array(known, dtype=np.int64)[values.cat.codes]
 
     def code_of(self, value: object) -> int:
         """Return the position of the category that a value stands for, -1 where there is none.

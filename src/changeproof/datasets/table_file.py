@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from changeproof.errors import InputError
 
@@ -17,7 +18,11 @@ DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 LAYOUT: dict[str, Any] = {"skipinitialspace": True, "encoding": "utf-8-sig"}
 
 
-def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = ()) -> pd.DataFrame:
+def read_table(
+    source: pd.DataFrame | str | Path,
+    text_columns: Iterable[str] = (),
+    unread: Iterable[str] = (),
+) -> pd.DataFrame:
     """Return a table with column names that are unique texts.
 
     Parameters
@@ -26,11 +31,15 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
         A DataFrame, or the path of a CSV file (commas, a header) or a Parquet file.
     text_columns
         Columns of a CSV file to be kept as text, so that a code like 007 stays one.
+    unread
+        Columns of a Parquet file that nobody needs: they are there, and empty. (All of a CSV file
+        is read, to see that it is whole.)
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
     elif isinstance(source, str | Path):
-        table, where = _read_file(Path(source), tuple(text_columns)), str(Path(source))
+        left = frozenset(unread)
+        table, where = _read_file(Path(source), tuple(text_columns), left), str(Path(source))
     else:
         raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
@@ -42,7 +51,7 @@ def read_table(source: pd.DataFrame | str | Path, text_columns: Iterable[str] = 
     return table
 
 
-def _read_file(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
+def _read_file(path: Path, text_columns: tuple[str, ...], unread: frozenset[str]) -> pd.DataFrame:
     kind = path.suffix[1:].lower()
     if kind not in ("csv", "parquet"):
         raise InputError(f"cannot read {path}: expected a file that ends in .csv or .parquet")
@@ -51,10 +60,29 @@ def _read_file(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     if not os.access(path, os.R_OK):
         raise InputError(f"cannot read {path}: permission denied")
     try:
-        return pd.read_parquet(path) if kind == "parquet" else _read_csv(path, text_columns)
+        if kind == "csv":
+            return _read_csv(path, text_columns)
+        return _read_parquet(path, unread)
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pa.ArrowException) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"cannot read {path} as {kind}: {reason}") from None
+
+
+def _read_parquet(path: Path, unread: frozenset[str]) -> pd.DataFrame:
+    schema = pq.read_schema(path)
+    left = [name for name in schema.names if name.strip() in unread and name not in _index(schema)]
+    if not left:
+        return pd.read_parquet(path)
+    read = [name for name in schema.names if name not in left]
+    table = pd.read_parquet(path, columns=read)
+    shown = [name for name in schema.names if name in table.columns or name in left]
+    return table.reindex(columns=shown)
+
+
+def _index(schema: pa.Schema) -> list[str]:
+    """Return the columns of a Parquet file that pandas wrote its index to."""
+    described: dict[str, Any] = schema.pandas_metadata or {}
+    return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
 def _read_csv(path: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:

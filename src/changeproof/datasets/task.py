@@ -95,6 +95,10 @@ class Task:
         scales = Scales(self.mean, self.scale, self.distance_scale)
         return Actions(self.features, self._raw, scales, self.declared, self.most_changes)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the frame says already: in another process it is made again."""
+        return {name: value for name, value in vars(self).items() if name != "_raw"}
+
     def __repr__(self) -> str:
         rows, features = self.frame.shape
         return f"Task({self.name!r}, {rows} rows, {features} features)"
@@ -206,17 +210,13 @@ class Task:
                 frame[feature.name] = exact.astype(np.int64) if whole else exact
         return frame
 
-    @cached_property
-    def _standardised(self) -> Floats:
-        return self.standardise(self._raw)
-
     def _positions(self, part: Part) -> Integers:
         positions: Integers = getattr(self.split, part)
         return positions
 
     def rows(self, part: Part) -> Floats:
         """Return the standardised rows of one part."""
-        return self._standardised[self._positions(part)]
+        return self.standardise(self._raw[self._positions(part)])
 
     def labels_of(self, part: Part) -> npt.NDArray[np.int8]:
         """Return the labels of one part."""
@@ -240,7 +240,8 @@ class Task:
         one where both do. A stated cost replaces it.
         """
         train = self.rows("train")
-        mad = np.median(np.abs(train - np.median(train, axis=0)), axis=0)
+        # Column by column, for little memory; the numbers are the same.
+        mad = np.array([np.median(np.abs(column - np.median(column))) for column in train.T])
         scale = np.where(mad < SMALLEST_SCALE, _deviation(train), mad)
         for feature in self.features:
             action = self.declared.get(feature.name)
@@ -254,7 +255,7 @@ class Task:
     @cached_property
     def _varying(self) -> Booleans | slice:
         """The columns that distances are about: those with more than one value."""
-        varying = np.asarray((self._raw != self._raw[0]).any(axis=0))
+        varying = np.array([(column != column[0]).any() for column in self._raw.T])
         return slice(None) if varying.all() or not varying.any() else varying
 
     def distances(self, rows: Floats, others: Floats) -> Floats:

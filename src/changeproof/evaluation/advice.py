@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from changeproof.datasets.breaches import WAYS
 from changeproof.datasets.task import Task
 from changeproof.methods.answers import Counterfactuals
+from changeproof.methods.search.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats
 
 NEIGHBOURS = 5
-ROWS_AT_ONCE = 256
+# Of how many rows it is measured how far others usually are: all, unless there are more.
+MOST_MEASURED = 4_000
 # How far outside the range of the training rows counts as rounding.
 SLACK = 1e-9
 QUALITIES = (
@@ -72,7 +73,8 @@ class Plausibility:
     """How near rows are to the favourable training rows of a task.
 
     The mean distance to the five nearest rows that really had the favourable outcome, over the
-    median of the same among those rows themselves.
+    median of the same among those rows themselves. Where these are more than 4,000, the median is
+    that of 4,000 of them, evenly spread over the table; their neighbours are looked for among all.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class Plausibility:
         favourable = task.rows("train")[task.labels_of("train") == 1]
         self._rows = favourable / task.distance_scale
         self._nearest = min(NEIGHBOURS, max(1, len(favourable) - 1))
-        among = self._distances(self._rows, skipped=1)
+        among = self._distances(_evenly_spread(self._rows, MOST_MEASURED), skipped=1)
         self.usual = float(np.median(among)) if len(among) else np.nan
 
     def of(self, rows: Floats) -> Floats:
@@ -97,14 +99,8 @@ class Plausibility:
         """Return the mean distance to the nearest rows, without the first ones of them."""
         if len(self._rows) <= skipped:
             return np.full(len(rows), np.nan)
-        result = np.empty(len(rows))
-        wanted = slice(skipped, skipped + self._nearest)
-        for first in range(0, len(rows), ROWS_AT_ONCE):
-            some = cdist(rows[first : first + ROWS_AT_ONCE], self._rows, "cityblock")
-            last = min(wanted.stop, some.shape[1]) - 1
-            nearest = np.sort(np.partition(some, last, axis=1)[:, : last + 1], axis=1)
-            result[first : first + ROWS_AT_ONCE] = nearest[:, wanted].mean(axis=1)
-        return result
+        nearest = nearest_rows(rows, self._rows, skipped + self._nearest).distances
+        return np.asarray(nearest[:, skipped:].mean(axis=1))
 
 
 def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibility) -> Advice:
@@ -160,6 +156,10 @@ def _own(task: Task, answers: Counterfactuals) -> tuple[Booleans, Booleans, Bool
     people, rows = answers.factuals[found], answers.rows[found]
     broken[found] = task.actions.breaches(people, rows).any
     return found, broken, answers.base_valid, task.distances(answers.factuals, answers.rows)
+
+
+def _evenly_spread(rows: Floats, most: int) -> Floats:
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)] if len(rows) > most else rows
 
 
 def _mean(values: object) -> float:

@@ -45,10 +45,10 @@ def measure(
     """Measure a method's answers under the models that `survived` [requests, models] spans.
 
     Where `families` says of which family each model is, every family counts the same, however
-    many models it has.
+    many models it has. Whoever the base model favours already is no request.
     """
-    requests, found, valid = len(answers), answers.found, answers.base_valid
-    coverage = found.mean() if requests else np.nan
+    requests, found, valid = answers.asking, answers.found, answers.base_valid
+    coverage = found[requests].mean() if requests.any() else np.nan
     validity = valid[found].mean() if found.any() else np.nan
     robustness = _mean(survived[valid], families) if survived[valid].size else np.nan
     end_to_end = coverage * validity * robustness if valid.any() else 0.0 * coverage

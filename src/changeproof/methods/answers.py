@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
 NOTHING_LEFT = "nothing realisable is left of the candidate"
 # Columns of what became of a method's own answers.
 REALISED = "realised:"
+PER_PERSON = ("row_ids", "factuals", "rows", "outcomes", "base_valid", "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +84,27 @@ class Counterfactuals:
         return len(self.rows)
 
     @property
+    def asking(self) -> Booleans:
+        """Who needs advice at all: not those whom the base model favours as they are."""
+        return np.asarray(self.outcomes != ALREADY_FAVOURABLE)
+
+    @property
     def found(self) -> Booleans:
         """Which requests were answered with a finite, changed candidate."""
         return np.asarray(self.outcomes == FOUND)
+
+    def first(self, count: int) -> Self:
+        """Return the answers to those who asked first."""
+        some = slice(0, count)
+        how = self.realisation
+        return replace(
+            self,
+            **{name: getattr(self, name)[some] for name in PER_PERSON},
+            diagnostics={name: values[some] for name, values in self.diagnostics.items()},
+            realisation=None
+            if how is None
+            else Realisation(**{name: values[some] for name, values in vars(how).items()}),
+        )
 
     def to_frame(self, feature_names: Sequence[str]) -> pd.DataFrame:
         """Return a tidy table: row id, outcome, validity, diagnostics, features.

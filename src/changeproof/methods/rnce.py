@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import MAX_NODES, certify
+from changeproof.certificates.exact import MAX_NODES, proven_rows
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.realisable_rows import nearest_accepted
@@ -58,7 +58,7 @@ class RNCE(Method):
         assert isinstance(network, Network)
         rows = self.context.task.rows("train")
         self._box = ParameterBox(network, self.radius)
-        self._candidates = rows[certify(self._box, rows, max_nodes=self.max_nodes).certified]
+        self._candidates = rows[proven_rows(self._box, rows, max_nodes=self.max_nodes)]
         self._tree = SpatialTree(self._candidates) if len(self._candidates) else None
 
     def _search(self, factuals: Factuals) -> Candidates:
@@ -104,5 +104,5 @@ class RNCE(Method):
     def _stays(self, rows: Floats) -> Booleans:
         """Return which rows are certified; what is not even favourable is told quickly."""
         stays = self.context.model.favourable(rows)
-        stays[stays] = certify(self._box, rows[stays], max_nodes=self.max_nodes).certified
+        stays[stays] = proven_rows(self._box, rows[stays], max_nodes=self.max_nodes)
         return stays

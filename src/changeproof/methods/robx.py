@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.methods.search.nearest_rows import nearest_rows
 from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.realisable_spheres import search_spheres
 from changeproof.methods.search.undoing import shortened, shortest
@@ -175,8 +175,7 @@ class RobXBalanced(Method):
 
     def _approach(self, starts: Floats) -> tuple[Floats, Integers]:
         """Move copies of every start to its anchors; return the first stable one and its step."""
-        order = np.argsort(cdist(starts, self._anchors, "cityblock"), axis=1, kind="stable")
-        anchors = self._anchors[order[:, : self.anchors]]
+        anchors = self._anchors[nearest_rows(starts, self._anchors, self.anchors).places]
         results = np.full(starts.shape, np.nan)
         steps = np.full(len(starts), self.max_steps, dtype=np.int64)
         moving = np.arange(len(starts))

@@ -37,6 +37,7 @@ from changeproof.arithmetic.lanes import (
     tree_sum,
     where_positive,
 )
+from changeproof.networks.batches import next_batch
 
 ADAM_BETA1 = 0.9
 ADAM_BETA2 = 0.999
@@ -396,6 +397,7 @@ def train_network(
     parameters: Any,
     sizes: Any,
     training: Any,
+    supply: Any,
     validation: Any,
     adam: bool,
     learning_rate: float,
@@ -406,8 +408,9 @@ def train_network(
 ) -> tuple[int, int, float]:
     """Train one network in place; return best epoch, epochs run and best validation loss.
 
-    Training and validation are `Tiles`. The parameters end as those of the best epoch; a best
-    epoch of 0 means that none ever had a finite loss.
+    Training and validation are `Tiles`. Where the `Supply` has an order, each epoch is a step over
+    the next batch of it. The parameters end as those of the best epoch; a best epoch of 0 means
+    that none ever had a finite loss.
     """
     n_rows = validation.labels.shape[1]
     longest = max(n_rows, training.labels.shape[1])
@@ -421,6 +424,9 @@ def train_network(
     validation_total = validation.weights.astype(np.float64).sum()
     best_loss, best_epoch, epoch = np.inf, 0, 0
     for epoch in range(1, max_epochs + 1):
+        if supply.order.size > 0:
+            next_batch(training, supply, epoch)
+            per_weight = parameters.dtype.type(1.0 / training.weights.astype(np.float64).sum())
         for tile in range(len(training.labels)):
             add_gradient(parameters, sizes, training, tile, per_weight, space, sums)
         add_lanes(sums, gradient)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 EVALUATION_TILE = 256
+# Rows that are laid out at once; how many changes no result.
+EVALUATED_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +130,10 @@ class Network:
 def evaluate(parameters: Floats, sizes: Integers, rows: Floats, n_features: int) -> Floats:
     """Return the logits [models, rows] of packed networks of one shape."""
     rows = checked_rows(rows, n_features)
+    if len(rows) > EVALUATED_AT_ONCE:
+        starts = range(0, len(rows), EVALUATED_AT_ONCE)
+        parts = [rows[start : start + EVALUATED_AT_ONCE] for start in starts]
+        return np.concatenate([evaluate(parameters, sizes, p, n_features) for p in parts], axis=1)
     length = tile_length(len(rows), EVALUATION_TILE)
     tiles = tile_rows(rows, length, np.float64)
     logits = np.empty((len(parameters), len(tiles), length))

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.datasets.task import Task
+from changeproof.datasets.task import Part, Task
 from changeproof.errors import InputError, described
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels
-from changeproof.networks.layout import tile_length, training_tiles
+from changeproof.networks.batches import Supply
+from changeproof.networks.layout import Tiles, tile_length, training_tiles
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
+from changeproof.randomness import stream
 
 IMPROVEMENT = 1e-6
 # Rows of the largest tile: activations then stay in a core's cache.
 LARGEST_TILE = 320
+# Rows that one step learns from, and that validation looks at, at most.
+LARGEST_BATCH = 20_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,7 +41,9 @@ class TrainingRecipe:
     hidden
         Widths of the hidden layers.
     optimiser, learning_rate, weight_decay
-        Full-batch Adam, or gradient descent with momentum 0.9; decay is coupled L2.
+        Full-batch Adam, or gradient descent with momentum 0.9; decay is coupled L2. A step learns
+        from 20,000 rows at most: a longer table is gone through batch by batch, in an order that
+        is drawn once and is the same for all networks.
     row_weights
         How often each training row, then each row of the update pool, counts. By default the
         training rows count once and the pool does not.
@@ -43,8 +51,9 @@ class TrainingRecipe:
         Labels in the same order; by default the task's own. A label between 0 and 1 is the share
         of such people that are favourable.
     max_epochs, patience, keep
-        The best epoch on validation is kept; training ends `patience` epochs after it. With `keep`
-        at "last", all epochs are run and the last one is kept.
+        An epoch is a pass over the rows: one step, or one per batch of a longer table. After every
+        step the loss on validation (20,000 rows at most) is taken. The best step is kept; training
+        ends `patience` steps after it. With `keep` at "last", all are run and the last is kept.
     start
         The model whose parameters training begins with, of its own widths; by default a new
         initialisation.
@@ -101,19 +110,50 @@ class TrainingData:
     @classmethod
     def of(cls, task: Task) -> Self:
         """Return the training data of a task."""
-        rows = np.concatenate([task.rows("train"), task.rows("update")])
-        labels = np.concatenate([task.labels_of("train"), task.labels_of("update")])
+        parts: tuple[Part, ...] = ("train", "update")
+        rows = np.concatenate([task.rows(part).astype(np.float32) for part in parts])
+        labels = np.concatenate([task.labels_of(part) for part in parts])
         return cls(
-            rows.astype(np.float32),
+            rows,
             labels.astype(np.float32),
             len(task.split.train),
             task.rows("validation").astype(np.float32),
             task.labels_of("validation").astype(np.float32),
         )
 
+    @cached_property
+    def order(self) -> Integers:
+        """The order in which batches go through the rows, where these are many.
+
+        It is the same for all networks, so that it tells none of them from another.
+        """
+        return _mixed("training", len(self.rows))
+
+    @cached_property
+    def mixed_rows(self) -> Singles:
+        """The rows in that order: gathered from all over a long table, a batch takes longer."""
+        return self.rows[self.order]
+
+    @cached_property
+    def validation_tiles(self) -> Tiles:
+        """Validation rows, laid out; where there are many, some of them."""
+        rows, labels = self.validation_rows, self.validation_labels
+        if len(rows) > LARGEST_BATCH:
+            some = _mixed("validation", len(rows))[:LARGEST_BATCH]
+            rows, labels = rows[some], labels[some]
+        length = tile_length(len(rows), LARGEST_TILE)
+        return training_tiles(rows, labels, np.ones(len(rows)), length)
+
+
+def _mixed(part: str, rows: int) -> Integers:
+    return stream("batches", part, rows).permutation(rows)
+
 
 class Trained(NamedTuple):
-    """Networks in the order of their recipes, with the history of their training."""
+    """Networks in the order of their recipes, with the history of their training.
+
+    Epochs are counted in steps; see `TrainingRecipe`.
+    """
 
     stack: NetworkStack
     best_epochs: Integers
@@ -149,20 +189,17 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int
     """Return the network, its best epoch, the number of epochs and its validation loss."""
     start = _start(recipe, data.rows.shape[1])
     parameters, sizes = start.packed(np.float32)
-    weights = _row_weights(recipe, data)
-    counted = weights > 0
-    labels = data.labels if recipe.labels is None else recipe.labels
-    length = tile_length(int(counted.sum()), LARGEST_TILE)
-    validation = data.validation_rows, data.validation_labels, np.ones(len(data.validation_rows))
+    training, supply = _batches(recipe, data)
     best_epoch, epochs, loss = kernels.train_network(
         parameters[0],
         sizes,
-        training_tiles(data.rows[counted], labels[counted], weights[counted], length),
-        training_tiles(*validation, tile_length(len(data.validation_rows), LARGEST_TILE)),
+        training,
+        supply,
+        data.validation_tiles,
         recipe.optimiser == "adam",
         float(recipe.learning_rate),
         float(recipe.weight_decay),
-        recipe.max_epochs,
+        steps_of(recipe, supply.order.size),
         recipe.patience,
         # Then every epoch counts as an improvement on the one before.
         IMPROVEMENT if recipe.keep == "best" else -np.inf,
@@ -170,6 +207,29 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int
     if best_epoch == 0:
         raise InputError(f"training diverged: no epoch had a finite validation loss ({recipe})")
     return start.with_packed(parameters), best_epoch, epochs, loss
+
+
+def steps_of(recipe: TrainingRecipe, n_rows: int) -> int:
+    """Return how many steps the epochs of a recipe are: one each, or one per batch of many rows."""
+    return max(recipe.max_epochs, math.ceil(recipe.max_epochs * n_rows / LARGEST_BATCH))
+
+
+def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, Supply]:
+    """Return all rows that count, laid out; or, where these are many, room for a batch of them."""
+    labels = data.labels if recipe.labels is None else recipe.labels
+    weights = _row_weights(recipe, data)
+    rows, counted = data.rows, np.flatnonzero(weights > 0)
+    size, order = min(len(counted), LARGEST_BATCH), np.zeros(0, dtype=np.int64)
+    if size < len(counted):
+        rows, labels, weights = data.mixed_rows, labels[data.order], weights[data.order]
+        order = np.flatnonzero(weights > 0)
+        counted = order[:size]
+    length = tile_length(size, LARGEST_TILE)
+    tiles = training_tiles(rows[counted], labels[counted], weights[counted], length)
+    rows, labels, weights = (
+        np.ascontiguousarray(each, dtype=np.float32) for each in (rows, labels, weights)
+    )
+    return tiles, Supply(rows, labels, weights, order, size)
 
 
 def _start(recipe: TrainingRecipe, n_features: int) -> Network:

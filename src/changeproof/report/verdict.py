@@ -6,27 +6,20 @@ Page and terminal write the same words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from changeproof.changes import builtin_family_names, family_names, published_family_names
-from changeproof.report.names import dataset_name, family_name, method_name, without_settings
+from changeproof.report.names import dataset_name, method_name
 from changeproof.report.numbers import number, of_hundred
 from changeproof.report.recommendation import LEAST_PERCENT
 from changeproof.report.scores import Score, ranked, scores
-from changeproof.report.words import listed
+from changeproof.report.simulated import in_sentence, not_simulated_words, simulated_words
+from changeproof.report.who_asked import who_asked
 from changeproof.runs.people_tables import NAME as PEOPLE
-from changeproof.runs.plan import DEFAULT_MODEL, Plan
+from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
-
-# So many levels or names are told one by one; of more only the number.
-FEW = 5
-# What is real, by the family that stands for it where a run has it.
-SUCCESSOR = "successor"
-REAL = {SUCCESSOR: "a real successor of the model", "later-data": "data that came later"}
-NO_PROMISE = "This is no promise about changes that are not listed."
 
 
 class Finding(NamedTuple):
@@ -66,16 +59,21 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What there is to say of a run: a finding per dataset, and what they rest on."""
+    """What there is to say of a run: a finding per dataset, and what they rest on.
+
+    `notes` come first: what of it is not as somebody may think.
+    """
 
     findings: list[Finding]
     simulated: str
     not_simulated: str
+    notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
         """Every sentence, for the terminal."""
-        return [*(each.sentence for each in self.findings), self.simulated, self.not_simulated]
+        found = [each.sentence for each in self.findings]
+        return [*self.notes, *found, self.simulated, self.not_simulated]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -102,9 +100,11 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
         words = ", ".join((*state, *place, found.sentence))
         findings.append(found._replace(sentence=words[0].upper() + words[1:]))
-    averaged = results.run.averaged
-    simulated = _simulated(plan, tables["variants"], results.run.learner.name, averaged)
-    return Verdict(findings, simulated, _not_simulated(plan))
+    simulated = simulated_words(
+        plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
+    )
+    notes = tuple(who_asked(results))
+    return Verdict(findings, simulated, not_simulated_words(plan), notes)
 
 
 def _finding(
@@ -223,72 +223,7 @@ def _sentence(found: Finding, plan: Plan, methods: int) -> str:
     )
     if found.weakest is not None and found.weakest_holds is not None:
         weak = of_hundred(found.weakest_holds)
-        return words + f"The weakest kind of change is {_lower(found.weakest)}: {weak}."
+        return words + f"The weakest kind of change is {in_sentence(found.weakest)}: {weak}."
     if len(plan.families) == 1:
-        return words + f"The only kind of change is {_lower(plan.families[0])}."
+        return words + f"The only kind of change is {in_sentence(plan.families[0])}."
     return words + "It holds equally often under every kind of change."
-
-
-def _lower(family: str) -> str:
-    """Return a family's name within a sentence."""
-    name = family_name(family)
-    known = without_settings(family) in builtin_family_names()
-    return f"{name[0].lower()}{name[1:]}" if known else name
-
-
-def _simulated(
-    plan: Plan, variants: pd.DataFrame, model: str, averaged: Sequence[str] | None = None
-) -> str:
-    """Say which kinds of change there were, how many models of each, and what is not averaged."""
-    real = variants["family"] == SUCCESSOR
-    beside = " Beside them stands the real successor." if real.any() else ""
-    variants = variants[~real]
-    if variants.empty:
-        only = "nothing; only the real successor was tested" if beside else "no changed models yet"
-        return f"Simulated: {only}."
-    sizes = variants.groupby(["dataset", "base_seed", "family"]).size()
-    kinds = []
-    for family in (name for name in plan.families if name != SUCCESSOR):
-        mine = variants[variants["family"] == family]
-        levels = list(dict.fromkeys(mine["level"].astype(str)))
-        told = f"; {', '.join(levels)}" if 1 < len(levels) <= FEW else ""
-        kinds.append(f"{_lower(family)} ({_span(sizes.xs(family, level='family'))}{told})")
-    total = sizes.groupby(["dataset", "base_seed"]).sum()
-    seeds = variants["base_seed"].nunique()
-    each = f" for each of {seeds} base models" if seeds > 1 else ""
-    model = f"a neural network ({model})" if model.startswith(DEFAULT_MODEL) else model
-    one = "one kind" if len(kinds) == 1 else f"{len(kinds)} kinds"
-    models = f"{_span(total)} changed models of {model}"
-    apart = [_lower(name) for name in plan.families if averaged and name not in averaged]
-    without = f" The average leaves out {listed(apart)}." if apart else ""
-    return f"Simulated: {models} in {one}{each}: {listed(kinds)}.{without}{beside}"
-
-
-def _span(numbers: pd.Series[int]) -> str:
-    low, high = numbers.min(), numbers.max()
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _not_simulated(plan: Plan) -> str:
-    """Say which kinds of change there were not, and why."""
-    reasons = [f"{_lower(name)} ({reason})" for name, reason in _left_out(plan)]
-    there = {without_settings(name) for name in plan.families}
-    named = there | {without_settings(name) for name in plan.left_out}
-    others = [name for name in builtin_family_names() if name not in named]
-    absent = [_lower(name) for name in others if name in published_family_names()]
-    beyond = [_lower(name) for name in others if name not in published_family_names()]
-    if len(beyond) > FEW:
-        beyond = [f"{len(beyond)} kinds that the paper does not have"]
-    if absent or beyond:
-        reasons.append(f"{listed(absent + beyond)} (not asked for)")
-    reasons += [what for name, what in REAL.items() if name not in there]
-    reasons.append("data of other people")
-    return f"Not simulated: {'; '.join(reasons)}. {NO_PROMISE}"
-
-
-def _left_out(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield the families among what the model cannot support."""
-    known = family_names()
-    for name, reason in plan.left_out.items():
-        if without_settings(name) in known:
-            yield name, reason

@@ -67,8 +67,9 @@ def _measured(results: StoredResults) -> Iterator[tuple[str, str, str, Groups]]:
 def _asked(results: StoredResults, key: Answered, group_of: pd.Series[str]) -> Asked:
     answers = results.counterfactuals(*key)
     family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
-    judged = np.isin(family_of, results.run.averaged)
+    judged = np.isin(family_of, results.averaged)
     survived = results.survived(*key)[:, judged]
     people = People.of(results.task(key.dataset), answers, survived, family_of[judged].tolist())
     groups = group_of.loc[answers.row_ids.tolist()].to_numpy(dtype=object)
-    return Asked(answers.row_ids, groups, people)
+    asking = answers.asking
+    return Asked(answers.row_ids[asking], groups[asking], people.of_some(asking))

@@ -62,6 +62,7 @@ class Orders:
             tuple(mark for mark in needs if mark not in makes),
             makes,
             sum(piece.cost for piece in ordered),
+            f"{ordered[0].kind}-{ordered[0].dataset}-{ordered[0].whose}",
         )
 
     def _ingredients(self, piece: Piece) -> Ingredients:

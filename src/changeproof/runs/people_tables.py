@@ -48,13 +48,14 @@ def _people(results: StoredResults, dataset: str, seed: int, method: str) -> lis
     family_of = results.variants(dataset, seed)["family"].to_numpy()
     families = tuple(results.run.families)
     # Tables average over single changes, where a run has any; updates in sequence are told apart.
-    together = (results.run.averaged, *([name] for name in families))
+    together = (results.averaged, *([name] for name in families))
     chosen = [np.isin(family_of, names) for names in together]
     overall = People.of(
         results.task(dataset), answers, survived[:, chosen[0]], family_of[chosen[0]].tolist()
     )
     held = (survived[:, mine] @ family_weights(family_of[mine].tolist()) for mine in chosen)
-    return [overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held]
+    under = (overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held)
+    return [people.of_some(answers.asking) for people in under]
 
 
 def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:

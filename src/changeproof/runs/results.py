@@ -121,6 +121,38 @@ class StoredResults:
         methods = sorted({method for _, method in done})
         return [(d, m) for d in self.run.tasks for m in methods if (d, m) in done]
 
+    @cached_property
+    def unchanged(self) -> tuple[str, ...]:
+        """The families whose changed models all decide and score just as their base models do.
+
+        As a new seed does where training does not depend on it. They test nothing.
+        """
+        names = set(self.run.families)
+        for key in self.banks:
+            variants = self.variants(*key)
+            same = (variants[["hard_disagreement", "probability_mae"]] == 0.0).all(axis=1)
+            names &= set(variants["family"]) - set(variants["family"][~same])
+        for who in self.answered if names else ():
+            valid = self.counterfactuals(*who).base_valid
+            broken = np.flatnonzero(~self.survived(*who)[valid].all(axis=0))
+            names -= set(self.variants(who.dataset, who.base_seed)["family"].to_numpy()[broken])
+        return tuple(name for name in self.run.families if name in names) if self.banks else ()
+
+    @cached_property
+    def averaged(self) -> tuple[str, ...]:
+        """The families that averages are about: of those of the run the ones that change a model.
+
+        All of those of the run, if none does.
+        """
+        changing = [name for name in self.run.averaged if name not in self.unchanged]
+        return tuple(changing) or self.run.averaged
+
+    def one_base(self, dataset: str) -> bool:
+        """Say whether the base models of a dataset, of several seeds, are all the same."""
+        bases = [key for key in self.banks if key[0] == dataset]
+        scored = [self._models(Kind.BASE, *key).arrays["probabilities"] for key in bases]
+        return len(scored) > 1 and all(np.array_equal(scored[0], each) for each in scored[1:])
+
     def task(self, dataset: str) -> Task:
         """Return a task."""
         if dataset not in self.run.tasks:

@@ -16,6 +16,7 @@ from changeproof.files import write_whole
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import read_plan
+from changeproof.runs.everyone_tables import everyone_tables
 from changeproof.runs.group_tables import group_tables, read_table
 from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.life_tables import life_tables
@@ -59,6 +60,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         **limit_tables(results),
         **life_tables(results),
         **people_tables(results),
+        **everyone_tables(results),
         **letter_tables(results),
         **group_tables(results),
         "diagnostics": _diagnostics(results),
@@ -105,7 +107,7 @@ def _seed_results(results: StoredResults) -> pd.DataFrame:
         survived = results.survived(*key)
         family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
         for family in families:
-            averaged = results.run.averaged if family == ALL_FAMILIES else (family,)
+            averaged = results.averaged if family == ALL_FAMILIES else (family,)
             chosen = np.isin(family_of, averaged)
             metrics = measure(task, answers, survived[:, chosen], family_of[chosen].tolist())
             rows.append({**key._asdict(), "family": family, **metrics.as_dict()})

@@ -30,7 +30,10 @@ Work = Callable[[Any, Mapping[str, bytes]], Result]
 
 @dataclass(frozen=True)
 class Job:
-    """Something to do, with the marks of the bytes that it needs and of those that it makes."""
+    """Something to do, with the marks of the bytes that it needs and of those that it makes.
+
+    Jobs that are `like` each other take about the same time.
+    """
 
     name: str
     work: Work
@@ -38,6 +41,7 @@ class Job:
     needs: tuple[str, ...]
     makes: tuple[str, ...]
     cost: float
+    like: str = "job"
 
 
 class Done(NamedTuple):

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import get_reusable_executor, process_executor
 
 from changeproof.workers.jobs import Done, Engine, Job, Result, Supply, Work, awaited
 from changeproof.workers.jobs import most_urgent_first as in_order
@@ -189,7 +189,11 @@ def _executor(workers: int) -> Any:
 
 
 def _follow(parent: int) -> None:
-    """Have a worker end when the process that started it is gone, however that ended."""
+    """Have a worker end when the process that started it is gone, however that ended.
+
+    And have it stay as long: loky would replace one that has come to hold more memory.
+    """
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from changeproof.methods.search import realisable_rows
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.realisable_spheres import RealisableSpheres
@@ -104,3 +105,26 @@ def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() ->
     few = nearest_accepted(ACTIONS, person, rows, lambda tried, _: tried[:, 0] > 99, most_asked=20)
     assert few.asked.tolist() == [20]
     assert np.isnan(few.rows).all()
+
+
+def test_with_many_rows_fewer_people_are_looked_at_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = TASK.rows("train")
+
+    def found() -> tuple[bytes, list[int]]:
+        nearest = nearest_accepted(
+            ACTIONS, PEOPLE, rows, lambda tried, _: fewer_debts(tried), wanted=3, at_once=7
+        )
+        return nearest.rows.tobytes(), nearest.asked.tolist()
+
+    together = found()
+    sizes = []
+    fill = realisable_rows.fill_distances
+
+    def counted(lengths: np.ndarray, *more: np.ndarray) -> None:
+        sizes.append(lengths.size)
+        fill(lengths, *more)
+
+    monkeypatch.setattr(realisable_rows, "fill_distances", counted)
+    monkeypatch.setattr(realisable_rows, "DISTANCES_AT_ONCE", 5 * len(rows))
+    assert found() == together
+    assert max(sizes) == 5 * len(rows)

@@ -22,6 +22,9 @@ from changeproof.networks.flat import preactivations
 from changeproof.networks.network import Network
 
 TARGET_SLACK = 1e-7
+# HiGHS keeps to rows up to a tolerance; where its answer misses the target by no more than that,
+# it is asked for this much more.
+SOLVER_SLACK = 1e-5
 
 Engine = Literal["fast", "exact"]
 
@@ -44,7 +47,8 @@ class MinimalSearch:
         Linear programmes per start.
     engine
         "fast", or "exact": the fast answer is then proven shortest within 0.1 %, or replaced by
-        the one that is (seconds per factual, and as far as the budget of nodes goes).
+        the one that is (seconds per factual, and as far as the budget of nodes goes). Where the
+        fast engine finds nothing, the whole range is searched.
     """
 
     network: Network
@@ -117,9 +121,10 @@ class MinimalSearch:
         return walk_regions(self.network.flat, origin, *room, point, target, self.max_regions)
 
     def _proven(self, factual: Floats, target: float, known: Floats) -> Floats:
-        if np.isnan(known).any():
-            return known
+        """Return the known answer, or the shorter one that the exact engine has."""
         origin = np.clip(factual, self.low, self.high)
+        if np.isnan(known).any():
+            return self._found_anywhere(origin, target)
         length = float(np.abs(known - origin).sum())
         move = prove(self.network, origin, self.low, self.high, target, length).move
         if move is None or np.abs(move).sum() >= length - SLACK:
@@ -128,3 +133,17 @@ class MinimalSearch:
         better = origin + self._walk(origin, origin + move, target)[1]
         reached = self.network.logits(better[None])[0] >= target - TARGET_SLACK
         return better if reached and np.abs(better - origin).sum() < length else known
+
+    def _found_anywhere(self, origin: Floats, target: float) -> Floats:
+        """Return the answer that the exact engine has in the whole range, or NaN."""
+        length = float(np.maximum(self.high - origin, origin - self.low).sum())
+        for asked in (target, target - 0.5 * TARGET_SLACK, target + SOLVER_SLACK):
+            move = prove(self.network, origin, self.low, self.high, asked, length).move
+            if move is None:
+                continue
+            shortest, better = self._walk(origin, origin + move, target)
+            moves = [better, move] if np.isfinite(shortest) else [move]
+            for answer in np.clip(origin + np.array(moves), self.low, self.high):
+                if self.network.logits(answer[None])[0] >= target - TARGET_SLACK:
+                    return np.asarray(answer)
+        return np.full_like(origin, np.nan)

@@ -28,7 +28,8 @@ class Proof(NamedTuple):
     """What the exact engine found.
 
     `move` is the shortest change found inside the ball (None where the known answer stands),
-    `lower_bound` a proven bound on its length, `proven` whether the two are within the gap.
+    `lower_bound` a bound on its length, `proven` whether the two are within the gap. Both are
+    what HiGHS has proven, up to its tolerances.
     """
 
     move: Floats | None

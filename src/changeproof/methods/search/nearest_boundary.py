@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from changeproof.arithmetic.compiling import compiled
+from changeproof.methods.search.nearest_rows import nearest_rows
 from changeproof.model import Floats, Model
 
 SHELL_POINTS = 512
@@ -63,9 +63,7 @@ def nearest_boundary(
 def _search_some(
     model: Model, factuals: Floats, rows: Floats, n_rows: int, fractions: Floats, found: Boundary
 ) -> None:
-    lengths = cdist(factuals, rows, "cityblock")
-    ends = np.argsort(lengths, axis=1, kind="stable")[:, :n_rows]
-    lengths = np.take_along_axis(lengths, ends, axis=1)
+    ends, lengths = nearest_rows(factuals, rows, n_rows)
     # The next step to judge on each segment; step 0 is the factual.
     steps = np.ones(ends.shape, dtype=np.int64)
     reached = np.zeros(len(factuals))

@@ -13,16 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from changeproof.datasets.actions import Actions
-from changeproof.methods.search.minimal import Engine, MinimalSearch
+from changeproof.methods.search.minimal import SOLVER_SLACK, Engine, MinimalSearch
 from changeproof.methods.search.minimal_proof import prove
 from changeproof.methods.search.repair import WORTHWHILE, Goal
 from changeproof.methods.search.shortest import shortest
 from changeproof.model import Floats
 from changeproof.networks.network import Network
-
-# HiGHS keeps to rows up to a tolerance; where its answer misses the target by no more than that,
-# it is asked for this much more.
-SOLVER_SLACK = 1e-5
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ from changeproof.datasets.realising import project_row
 from changeproof.datasets.task import Task
 from changeproof.model import Booleans, Floats, Integers
 
-PEOPLE_AT_ONCE = 64
+# Of how many people distances to all rows are held at once; fewer where that many are too many.
+PEOPLE_AT_ONCE, DISTANCES_AT_ONCE = 64, 4_000_000
 
 Accept = Callable[[Floats, Integers], Booleans]
 
@@ -64,8 +65,9 @@ def nearest_accepted(
     centres = factuals if centres is None else centres
     weights = 1.0 / actions.scales.distance if weights is None else weights
     limit = len(rows) if most_asked is None else most_asked
-    for first in range(0, len(factuals), PEOPLE_AT_ONCE):
-        some = np.arange(first, min(first + PEOPLE_AT_ONCE, len(factuals)))
+    people = max(1, min(PEOPLE_AT_ONCE, DISTANCES_AT_ONCE // max(1, len(rows))))
+    for first in range(0, len(factuals), people):
+        some = np.arange(first, min(first + people, len(factuals)))
         lengths = np.empty((len(some), len(rows)))
         own = np.ascontiguousarray(factuals[some])
         fill_distances(lengths, own, rows, centres[some], weights, actions.rules)

@@ -15,6 +15,7 @@ from changeproof.report.words import after, listed
 from changeproof.runs.life_tables import SHARES, SUMMARISED
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun
+from changeproof.runs.results import StoredResults
 
 
 def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | None:
@@ -46,10 +47,10 @@ def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | Non
     }
 
 
-def over_all(run: ResolvedRun) -> str:
+def over_all(results: StoredResults) -> str:
     """Return how a sentence about averages begins."""
-    sequences = all(run.families[name].sequence for name in run.averaged)
-    return after(None, len(run.averaged), sequences=sequences)
+    sequences = all(results.run.families[name].sequence for name in results.averaged)
+    return after(None, len(results.averaged), sequences=sequences)
 
 
 def about_sequences(run: ResolvedRun) -> list[str]:

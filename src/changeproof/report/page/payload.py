@@ -43,16 +43,23 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "shown": {
             "datasets": names.different_names(plan.datasets, names.dataset_name),
             "methods": names.different_names(plan.methods, names.method_name),
-            "families": names.different_names(plan.families, names.family_name),
+            "families": [
+                f"{shown} (no change)" if name in results.unchanged else shown
+                for name, shown in zip(
+                    plan.families,
+                    names.different_names(plan.families, names.family_name),
+                    strict=True,
+                )
+            ],
         },
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
         "state": state(results, tables),
         "verdict": verdict(results, tables).as_dict(),
         "scores": table,
-        "answers": answers(table, plan, over_all(results.run)),
+        "answers": answers(table, plan, over_all(results)),
         # The families that averages are about, by position.
-        "averaged": [plan.families.index(family) for family in results.run.averaged],
+        "averaged": [plan.families.index(family) for family in results.averaged],
         # How many base models stand behind each dataset and method.
         "finished": [[int(behind.get((d, m), 0)) for m in plan.methods] for d in plan.datasets],
         "price": [frontier_of(families[0], "empirical_robustness") for families in table],
@@ -68,7 +75,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "guarantees": guarantees(tables, plan, results),
         "groups": groups(tables, plan),
         "advice": advice(tables, plan),
-        "rankings": rankings(tables["family_results"], plan),
+        "rankings": rankings(tables["family_results"], plan, results.unchanged),
         "recourse": templates(),
         "generation": generation(tables["generation_seconds"]),
         "stages": stages(tables),

@@ -13,6 +13,7 @@ from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report.recommendation import Option, Recommendation, choose, different
 from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, TEMPLATES, Change, Wording
+from changeproof.runs.everyone_tables import MOST_LISTED
 from changeproof.runs.results import Answered, StoredResults
 
 SENTENCES = tuple(TEMPLATES)
@@ -40,7 +41,7 @@ def templates() -> dict[str, Any]:
 
 
 def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
-    """Return everybody who asked on a dataset; None where nothing is finished."""
+    """Return those who asked on a dataset, as many as a page lists; None if nothing is finished."""
     seeds = dict.fromkeys(key.base_seed for key in results.answered if key.dataset == dataset)
     if not seeds:
         return None
@@ -58,12 +59,14 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
     plan = results.shown
     finished = set(results.answered)
     keys = [Answered(dataset, seed, method) for method in plan.methods]
-    first = results.counterfactuals(*next(key for key in keys if key in finished))
+    everybody = results.counterfactuals(*next(key for key in keys if key in finished))
+    first = everybody.first(MOST_LISTED)
     shown = wording.values(first.factuals)
     family_of = results.variants(dataset, seed)["family"]
     told = {key.method: _answers(results, wording, key, shown) for key in keys if key in finished}
     return {
         "seed": seed,
+        "asked": len(everybody),
         "ids": wording.task.ids.loc[first.row_ids.tolist()].tolist(),
         "factuals": shown,
         "models": [int((family_of == family).sum()) for family in plan.families],
@@ -82,7 +85,8 @@ def _answers(
     with, before. Where an answer as published breaks a constraint or has categories in part,
     words for the one and the features of the other follow.
     """
-    answers, survived = results.counterfactuals(*key), results.survived(*key)
+    answers = results.counterfactuals(*key).first(MOST_LISTED)
+    survived = results.survived(*key)[:MOST_LISTED]
     task, found, how = wording.task, np.flatnonzero(answers.found), answers.realisation
     family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
     families = results.shown.families
@@ -108,7 +112,7 @@ def _answers(
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
             said[i] += [breaches[n], [place[name] for name in parts]]
-    judged = survived[:, np.isin(family_of, results.run.averaged)]
+    judged = survived[:, np.isin(family_of, results.averaged)]
     held, models = judged.sum(axis=1).tolist(), judged.shape[1]
     options = [
         Option(key.method, bool(usable[i]), distances[i], held[i], models) for i in range(len(said))

@@ -85,4 +85,6 @@ def _dataset(task: Task) -> dict[str, str]:
     told = {"name": task.name, "fingerprint": task.fingerprint[:20]}
     if record := dataset_records().get(task.name):
         told |= {key: str(getattr(record, key)) for key in ("title", "favourable", "licence")}
+    elif task.favourable_values:
+        told["favourable"] = ", ".join(map(str, task.favourable_values))
     return told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,16 @@ METRIC = "end_to_end_robustness_mean"
 Floats = npt.NDArray[np.float64]
 
 
-def rankings(family_results: pd.DataFrame, plan: Plan) -> dict[str, Any]:
-    """Return ranks and Kendall correlations for the mean over datasets, then for each dataset."""
+def rankings(
+    family_results: pd.DataFrame, plan: Plan, unchanged: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return ranks and Kendall correlations for the mean over datasets, then for each dataset.
+
+    Families that change nothing (`unchanged`) rank nobody.
+    """
     if len(plan.methods) < 2 or len(plan.families) < 2:
         return {"nothing": "A ranking needs at least two methods and two families of change."}
+    family_results = family_results[~family_results["family"].isin(unchanged)]
     ranks = [_ranks(family_results, dataset, plan) for dataset in plan.datasets]
     whole = [(d, r) for d, r in zip(plan.datasets, ranks, strict=True) if r.notna().any(axis=None)]
     if not whole:
@@ -47,10 +54,10 @@ def _ranks(family_results: pd.DataFrame, dataset: str, plan: Plan) -> pd.DataFra
 
 def _correlations(ranks: pd.DataFrame) -> Floats:
     """Kendall's tau-b between every two families; NaN where one of them ranks nothing."""
-    whole = ranks.dropna()
-    tau = whole.corr(method="kendall").to_numpy(copy=True)
-    tau[(whole.nunique() < 2).to_numpy()] = np.nan
-    return tau
+    whole = ranks.dropna(axis="columns", how="all").dropna()
+    tau = whole.corr(method="kendall")
+    tau[whole.nunique() < 2] = np.nan
+    return tau.reindex(index=ranks.columns, columns=ranks.columns).to_numpy(copy=True)
 
 
 def _view(name: str, ranks: Floats, tau: Floats, plan: Plan) -> dict[str, Any]:
@@ -64,10 +71,11 @@ def _view(name: str, ranks: Floats, tau: Floats, plan: Plan) -> dict[str, Any]:
 
 
 def _rank_words(ranks: Floats, plan: Plan) -> str:
+    known = np.isfinite(ranks).any(axis=0)
     spans = [
         (float(row.max() - row.min()), method, float(row.min()), float(row.max()))
-        for method, row in zip(plan.methods, ranks, strict=True)
-        if np.isfinite(row).all()
+        for method, row in zip(plan.methods, ranks[:, known], strict=True)
+        if len(row) and np.isfinite(row).all()
     ]
     if not spans:
         return "No method has a rank under every family."

@@ -19,8 +19,16 @@ LOCAL = "local"
 ADDRESS = re.compile(r"[a-z]+://[^\s/]+:[0-9]+")
 # Dask's settings that are ours, with what they are by default.
 PATIENCE = ("changeproof.patience", "60s")
-# Sampling what workers do takes processor time, and their memory is nobody's to limit here.
-LOCAL_SETTINGS = {"distributed.worker.profile.enabled": False}
+# Looking at oneself takes processor time: sampling what workers do, ticking fifty times a second.
+# Handing back small bits of memory at once takes more.
+LOCAL_SETTINGS = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.nanny.pre-spawn-environ": {
+        f"{library}_NUM_THREADS": 1 for library in ("OMP", "MKL", "OPENBLAS")
+    },
+}
 
 
 class ClusterError(InputError):

@@ -138,7 +138,7 @@ class ClusterEngine(Engine):
                 {mark: given[mark] for mark in job.needs if mark in given},
                 [by_name[name] for name in earlier],
                 self.packages,
-                key=f"{job.name}-{session}",
+                key=f"{job.like}-{job.name}-{session}",  # Dask learns how long what is alike takes
                 priority=len(jobs) - place,
                 retries=RETRIES,
                 resources=ready,

@@ -15,7 +15,7 @@ page.section("answer", (body) => {
   const place = page.make("div", { id: "ranking" });
   let [dataset, family] = [0, 0];
   const some = page.data.averaged.length < page.families.length;
-  const changes = [`Don't know (all kinds${some ? " but sequences" : ""})`,
+  const changes = [`Don't know (all kinds${some ? " that averages are about" : ""})`,
     ...page.families.map((each, i) => `${each}: ${summaries[i]}`)];
   body.append(page.controls(
     page.select("Data", page.datasets, (value) => { dataset = value; show(); },

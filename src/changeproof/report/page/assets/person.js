@@ -21,6 +21,11 @@ page.section("person", (body) => {
     const network = people.networks[chosen.network];
     if (network.ids.length === 0) page.say(shown, "This base model decides against nobody.");
     else page.personView(shown, chosen, people, network);
+    if (network.asked > network.ids.length) {
+      page.say(shown, `The page lists ${network.ids.length} of the ${network.asked} people of ` +
+        "this base model, in the order in which they were drawn. All of them are in " +
+        "tables/people.csv of the run directory.");
+    }
   };
   // Unpacked when the reader comes near, not when the page opens.
   page.whenNear(body, show);
