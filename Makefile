@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test browser style types kernels docs links bench clean
+.PHONY: run test quick browser style types kernels docs links bench clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -35,6 +35,13 @@ test:  ## style, types and all tests
 	@$(MAKE) --no-print-directory -j2 $(INSTALLED_DEV) browser
 	@$(MAKE) --no-print-directory -j2 style types kernels
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Rooms whose tests compile nothing and share no run, so that they are over in a minute.
+QUICK := $(addprefix tests/,fingerprints datasets test_references.py test_registry.py test_rooms.py)
+
+quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
+	@$(MAKE) --no-print-directory -j2 style types
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(QUICK)
 
 browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
 	@command -v chromium >/dev/null || { \
