@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test browser style types kernels bench torture clean
+.PHONY: run test quick browser style types kernels docs links bench torture clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -36,6 +36,13 @@ test:  ## style, types and all tests
 	@$(MAKE) --no-print-directory -j2 style types kernels
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
+# Rooms whose tests compile nothing and share no run, so that they are over in a minute.
+QUICK := $(addprefix tests/,fingerprints datasets test_references.py test_registry.py test_rooms.py)
+
+quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
+	@$(MAKE) --no-print-directory -j2 style types
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(QUICK)
+
 browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
 	@command -v chromium >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
@@ -52,6 +59,12 @@ types: $(INSTALLED_DEV)
 kernels: $(INSTALLED_DEV)  ## compiled once, before every test worker would
 	@$(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(COMPILED_METHODS); [warm_up(Kernels(every, told, told), jobs=$(JOBS)) for told in (False, True)]'
 
+docs: $(INSTALLED_DEV)  ## the documentation site, in site/index.html; `make test` builds it too
+	$(BIN)/python tools/build_docs.py --out site
+
+links: $(INSTALLED_DEV)  ## whether the site's links to other sites still lead somewhere
+	$(BIN)/python tools/build_docs.py --links --out site-links
+
 bench: $(INSTALLED_DEV)  ## speed as ratios, all measured in one run, and benchmarks/results/README.md
 	$(BIN)/python -m benchmarks.all
 
@@ -59,4 +72,4 @@ torture: $(INSTALLED_DEV)  ## kills, faults, tampering and odd calls; counts in 
 	$(BIN)/python -m benchmarks.reliability
 
 clean:
-	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) runs site site-links dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -120,6 +120,21 @@ def test_lists_name_everything(subject: str) -> None:
     }[subject]
     listed = CliRunner().invoke(app, ["list", subject]).stdout
     assert all(name in listed for name in names)
+    assert "where the" not in listed
+
+
+@pytest.mark.parametrize("subject", ["families", "methods"])
+def test_lists_say_where_things_are_from(subject: str) -> None:
+    told = CliRunner().invoke(app, ["list", subject, "-v"], env={"COLUMNS": "250"}).stdout
+    sources = told.partition(f"where the {subject} are from")[2]
+    builtin = {
+        "families": {n: changeproof.get_family(n) for n in changeproof.builtin_family_names()},
+        "methods": {n: changeproof.get_method(n) for n in changeproof.builtin_method_names()},
+    }[subject]
+    for name, found in builtin.items():
+        line = next(line for line in sources.splitlines() if line.split()[:1] == [name])
+        assert found.source and found.source in line
+    assert "https://github.com/genwro-ai/robust-counterfactual-methods-audit" in sources
 
 
 OWN = """

@@ -9,13 +9,18 @@ import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from changeproof.errors import InputError, one_line
 from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
 
 # What a value has to be if the default is one; whatever else a default is says nothing.
 KINDS = (bool, Integral, Real, str)
+# The paper whose protocol this is; see CITATION.cff.
+PAPER = (
+    "Kostrzewa and Zięba, Robust to Which Model Change?, "
+    "https://github.com/genwro-ai/robust-counterfactual-methods-audit"
+)
 # The key of the name where a plan gives a reference as a table.
 NAME = "name"
 
@@ -23,10 +28,12 @@ NAME = "name"
 class Configurable:
     """Something whose settings are the keyword arguments that made it.
 
-    Subclasses keep every argument under an attribute of the same name.
+    Subclasses keep every argument under an attribute of the same name. `source` says where it is
+    from: a publication, with a link where there is one, or a page.
     """
 
     name: str
+    source: ClassVar[str] = ""
     _given: Mapping[str, Any] | None = None
 
     @classmethod

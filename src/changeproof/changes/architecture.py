@@ -7,6 +7,7 @@ from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import HIDDEN_LAYERS
 from changeproof.networks.training import TrainingRecipe
+from changeproof.references import PAPER
 
 
 class Architecture(ReplicatedFamily):
@@ -14,6 +15,7 @@ class Architecture(ReplicatedFamily):
 
     name = "architecture"
     summary = "another model on the same data; of our networks, another width or depth"
+    source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that nothing is known that could take a model's place."""

@@ -6,6 +6,7 @@ from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import resampled
+from changeproof.references import PAPER
 
 
 class Bootstrap(ReplicatedFamily):
@@ -13,6 +14,7 @@ class Bootstrap(ReplicatedFamily):
 
     name = "bootstrap"
     summary = "retraining on a bootstrap sample of the training rows"
+    source = PAPER
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe bootstrap samples."""

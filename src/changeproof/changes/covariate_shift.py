@@ -49,6 +49,7 @@ class CovariateShift(ReplicatedFamily):
 
     name = "covariate-shift"
     summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(self, *, replicates: int = REPLICATES, shifts: Sequence[float] = SHIFTS) -> None:
         super().__init__(replicates=replicates)

@@ -6,6 +6,7 @@ from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, per
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import ADDED_SHARES, extended
+from changeproof.references import PAPER
 
 # There is one way to add the whole pool.
 WHOLE = (1.00, 0)
@@ -16,6 +17,7 @@ class DataAddition(ReplicatedFamily):
 
     name = "data-addition"
     summary = "retraining with 25, 50, 75 or 100 % of the update pool added"
+    source = PAPER
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe additions."""

@@ -6,6 +6,7 @@ from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, per
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import DELETED_SHARES, shortened
+from changeproof.references import PAPER
 
 
 class DataDeletion(ReplicatedFamily):
@@ -13,6 +14,7 @@ class DataDeletion(ReplicatedFamily):
 
     name = "data-deletion"
     summary = "retraining after 1, 5 or 10 % of the training rows were deleted"
+    source = PAPER
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe deletions."""

@@ -36,6 +36,7 @@ class DecisionThreshold(Family):
 
     name = "decision-threshold"
     summary = _summary(POINTS)
+    source = "changeproof, docs/beyond.md"
     trains = False
 
     def __init__(self, *, points: tuple[float, ...] = POINTS) -> None:

@@ -47,6 +47,7 @@ class Distillation(ReplicatedFamily):
 
     name = "distillation"
     summary = "another model trained on the base model's probabilities, or on its decisions"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(
         self, *, replicates: int = REPLICATES, students: Sequence[Sequence[int]] = STUDENTS

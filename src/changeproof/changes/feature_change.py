@@ -52,6 +52,7 @@ class FeatureChange(ReplicatedFamily):
 
     name = "feature-change"
     summary = "retraining without one feature, or with a product or square of features added"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(self, *, replicates: int = REPLICATES, kinds: Sequence[str] = KINDS) -> None:
         super().__init__(replicates=replicates)

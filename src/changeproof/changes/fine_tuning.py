@@ -44,6 +44,7 @@ class FineTuning(ReplicatedFamily):
 
     name = "fine-tuning"
     summary = "training goes on from today's parameters, on old and new rows or new ones"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(
         self,

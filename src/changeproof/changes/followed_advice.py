@@ -45,6 +45,7 @@ class FollowedAdvice(ReplicatedFamily):
 
     name = "followed-advice"
     summary = "retraining with people who followed simple advice as favourable, three times over"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(self, *, replicates: int = FUTURES, updates: int = UPDATES) -> None:
         super().__init__(replicates=replicates)

@@ -41,6 +41,7 @@ class GroupReweighting(ReplicatedFamily):
 
     name = "group-reweighting"
     summary = "retraining with row weights under which groups are favourable equally often"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(self, *, replicates: int = REPLICATES, by: str = "") -> None:
         super().__init__(replicates=replicates)

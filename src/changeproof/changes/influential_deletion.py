@@ -57,6 +57,7 @@ class InfluentialDeletion(ReplicatedFamily):
 
     name = "influential-deletion"
     summary = "retraining after the 1, 5 or 10 % most influential training rows were deleted"
+    source = "changeproof, docs/beyond.md"
 
     def __init__(
         self, *, replicates: int = REPLICATES, shares: Sequence[float] = DELETED_SHARES

@@ -6,6 +6,7 @@ from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, per
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import FLIPPED_SHARES, relabelled
+from changeproof.references import PAPER
 
 
 class LabelUpdate(ReplicatedFamily):
@@ -13,6 +14,7 @@ class LabelUpdate(ReplicatedFamily):
 
     name = "label-update"
     summary = "retraining after 1, 5 or 10 % of the training labels were flipped"
+    source = PAPER
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe label updates."""

@@ -39,6 +39,7 @@ class LaterData(Family):
 
     name = "later-data"
     summary = "retraining at later times, on the real rows known by then"
+    source = "changeproof, docs/how-long.md"
     sequence = True
 
     def __init__(

@@ -33,6 +33,7 @@ class MagnitudePruning(WeightFamily):
 
     name = "magnitude-pruning"
     summary = _summary(SHARES)
+    source = "changeproof, docs/beyond.md"
     done = "prune"
 
     def __init__(self, *, shares: tuple[float, ...] = SHARES) -> None:

@@ -41,6 +41,7 @@ class MeasurementError(ReplicatedFamily):
 
     name = "measurement-error"
     summary = _summary(SHARES)
+    source = "changeproof, docs/beyond.md"
     trains = False
 
     def __init__(self, *, replicates: int = REPLICATES, shares: tuple[float, ...] = SHARES) -> None:

@@ -6,6 +6,7 @@ from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
+from changeproof.references import PAPER
 
 
 class NewInitialization(ReplicatedFamily):
@@ -13,6 +14,7 @@ class NewInitialization(ReplicatedFamily):
 
     name = "new-initialization"
     summary = "the same data and training from another initialisation seed"
+    source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that a model without a seed comes out the same."""

@@ -6,6 +6,7 @@ from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import RADII
+from changeproof.references import PAPER
 
 
 class ParameterPerturbation(ReplicatedFamily):
@@ -13,6 +14,7 @@ class ParameterPerturbation(ReplicatedFamily):
 
     name = "parameter-perturbation"
     summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
+    source = PAPER
     trains = False
 
     def reason_against(self, learner: Learner) -> str | None:

@@ -32,6 +32,7 @@ class Recalibration(ReplicatedFamily):
 
     name = "recalibration"
     summary = "the same model calibrated again on validation rows, by Platt or isotonic scaling"
+    source = "changeproof, docs/beyond.md"
     trains = False
 
     def reason_against(self, learner: Learner) -> str | None:

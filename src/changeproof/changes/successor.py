@@ -33,6 +33,7 @@ class Successors(Family):
 
     name = SUCCESSOR
     summary = "the models that came after today's, as they are"
+    source = "changeproof, docs/successor.md"
     trains = False
     real = True
 

@@ -7,6 +7,7 @@ from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import reconfigured
 from changeproof.networks.training import TrainingRecipe
+from changeproof.references import PAPER
 
 
 class TrainingConfiguration(ReplicatedFamily):
@@ -14,6 +15,7 @@ class TrainingConfiguration(ReplicatedFamily):
 
     name = "training-configuration"
     summary = "another training configuration on the same data; of our networks, the optimiser's"
+    source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that nothing is known that could be set otherwise."""

@@ -78,6 +78,7 @@ class Updates(Family):
 
     name = "updates"
     summary = "retraining update after update, each from the last, with rows that come and go"
+    source = "changeproof, docs/how-long.md"
     sequence = True
 
     def __init__(

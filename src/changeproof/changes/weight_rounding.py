@@ -32,6 +32,7 @@ class WeightRounding(WeightFamily):
 
     name = "weight-rounding"
     summary = _summary(BITS)
+    source = "changeproof, docs/beyond.md"
     done = "round"
 
     def __init__(self, *, bits: tuple[int, ...] = BITS) -> None:

@@ -18,7 +18,12 @@ class Listed(StrEnum):
     methods = "methods"
 
 
-def list_names(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> None:
+def list_names(
+    what: Annotated[Listed, typer.Argument(help="What to list.")],
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also say where each of them is from.")
+    ] = False,
+) -> None:
     """List the datasets, the families of change or the methods.
 
     The list includes methods and families of installed packages (entry points
@@ -26,10 +31,12 @@ def list_names(what: Annotated[Listed, typer.Argument(help="What to list.")]) ->
     listed with the reason.
 
     changeproof list methods
+
+    changeproof list families -v
     """
     from changeproof.report.terminal import print_names
 
-    print_names(what.value)
+    print_names(what.value, sources=verbose)
 
 
 def check(

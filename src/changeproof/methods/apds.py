@@ -18,6 +18,7 @@ from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.updating import update
 from changeproof.randomness import stream
+from changeproof.references import PAPER
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
@@ -64,6 +65,7 @@ class APDS(Method):
 
     name = "apds"
     summary = "the closest counterfactual that holds under sampled parameter changes"
+    source = f"Marzari et al. 2024, as in {PAPER}"
     needs = Access.RELU_PARAMETERS
 
     radius: float | None = None

@@ -19,6 +19,7 @@ from changeproof.methods.search.undoing import shortened
 from changeproof.model import Booleans, Integers
 from changeproof.models.retraining import resampled
 from changeproof.networks.training import TrainingRecipe
+from changeproof.references import PAPER
 
 ENSEMBLE_OFFSET = 100_000
 # How many members have been asked about a point before it is given up.
@@ -59,6 +60,7 @@ class BetaRCE(Method):
 
     name = "betarce"
     summary = "the closest point that an ensemble of bootstrap models agrees on"
+    source = f"Stepka et al. 2025, as in {PAPER}"
     trains = True
 
     def __init__(

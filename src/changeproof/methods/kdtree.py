@@ -10,6 +10,7 @@ from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.realising import realised
 from changeproof.methods.search.realisable_rows import nearest_accepted, no_farther
 from changeproof.model import Booleans, Floats, Integers
+from changeproof.references import PAPER
 
 NONE_FAVOURABLE = "no training row is predicted favourable"
 NONE_LEFT = "no favourable training row stays favourable with only what may change"
@@ -25,6 +26,7 @@ class KDTree(Method):
 
     name = "kdtree"
     summary = "nearest training row that the base model calls favourable"
+    source = f"the nearest-neighbour baseline of {PAPER}"
 
     def _prepare(self) -> None:
         rows = self.context.task.rows("train")

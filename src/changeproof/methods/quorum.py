@@ -75,6 +75,7 @@ class Quorum(Method):
 
     name = "quorum"
     summary = "the nearest point that a pool of possible models accepts, with a calibrated margin"
+    source = "changeproof, docs/quorum.md"
     trains = True
 
     target: float = 0.99

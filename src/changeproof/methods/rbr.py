@@ -26,6 +26,7 @@ from changeproof.methods.search.shortest import mended
 from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.randomness import stream
+from changeproof.references import PAPER
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
@@ -91,6 +92,7 @@ class RBR(Method):
 
     name = "rbr"
     summary = "descent on the worst-case odds of Gaussian mixtures around the nearest boundary"
+    source = f"Nguyen et al. 2022, as in {PAPER}"
 
     n_rows: int = 1_000
     n_steps: int = 100

@@ -17,6 +17,7 @@ from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
+from changeproof.references import PAPER
 
 NONE_LEFT = "no certified training row stays favourable with only what may change"
 # Where not everything may change: how many of a person's nearest rows are certified again before
@@ -46,6 +47,7 @@ class RNCE(Method):
 
     name = "rnce"
     summary = "nearest training row certified favourable for every small parameter change"
+    source = f"Jiang et al. 2024, as in {PAPER}"
     needs = Access.RELU_PARAMETERS
 
     radius: float = 0.005

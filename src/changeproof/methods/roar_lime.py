@@ -20,13 +20,14 @@ from changeproof.methods.search.repair import Goal, acceptance
 from changeproof.methods.search.shortest import mended
 from changeproof.model import Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
+from changeproof.references import PAPER
 
 NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RoarLime(Method):
-    """Walk down the worst-case loss of a LIME surrogate plus penalty x |x' - x|.
+    """Walk down the worst-case loss of a LIME surrogate plus `penalty x |x' - x|`.
 
     The worst case is over all changes of the surrogate's coefficients and intercept by at most
     `radius`.
@@ -57,6 +58,7 @@ class RoarLime(Method):
 
     name = "roar-lime"
     summary = "gradient descent on the worst case of a local linear surrogate"
+    source = f"Upadhyay et al. 2021 (ROAR), on Ribeiro et al. 2016 (LIME), as in {PAPER}"
 
     penalty: float = 0.01
     radius: float = 0.1

@@ -19,6 +19,7 @@ from changeproof.methods.search.undoing import shortened, shortest
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
+from changeproof.references import PAPER
 
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
@@ -60,6 +61,7 @@ class RobXBalanced(Method):
 
     name = "robx-balanced"
     summary = "moved towards stable training rows until as stable as half of them"
+    source = f"Dutta et al. 2022, as in {PAPER}"
 
     quantile: float = 0.5
     samples: int = 1_000

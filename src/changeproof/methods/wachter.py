@@ -16,11 +16,12 @@ from changeproof.methods.search.shortest import shortest
 from changeproof.methods.search.straight_through import walk
 from changeproof.model import Access, DifferentiableModel, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
+from changeproof.references import PAPER
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Wachter(Method):
-    """Walk down features x BCE(f(x'), 1) + penalty x |x' - x|, until f(x') is favourable.
+    """Walk down `features x BCE(f(x'), 1) + penalty x |x' - x|`, until f(x') is favourable.
 
     Where not everything may change, the published answer is made realisable, and then as short as
     it can be without losing in f. For whom that fails, the walk is repeated: the point that walks
@@ -40,6 +41,7 @@ class Wachter(Method):
 
     name = "wachter"
     summary = "gradient descent on prediction loss plus absolute change"
+    source = f"Wachter et al. 2018, as in {PAPER}"
     needs = Access.GRADIENTS
 
     penalty: float = 1.0

@@ -204,6 +204,9 @@ def test_the_plan_can_be_run_again(quick_run: Results, payload: dict[str, Any]) 
     assert command(other) == "changeproof run --plan plan.toml"
     assert Plan.checked(tomllib.loads(plan_toml(other))) == other
     assert all(state == "finished" for *_, state in payload["run"]["pieces"])
+    sources = {name: source for name, _, source in payload["run"]["sources"]}
+    assert "docs/quorum.md" in sources["Quorum"]
+    assert "Kostrzewa and Zięba" in sources["Bootstrap"]
 
 
 def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:

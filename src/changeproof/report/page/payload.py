@@ -44,14 +44,10 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "shown": {
             "datasets": names.different_names(plan.datasets, names.dataset_name),
             "methods": names.different_names(plan.methods, names.method_name),
-            "families": [
-                f"{shown} (no change)" if name in results.unchanged else shown
-                for name, shown in zip(
-                    plan.families,
-                    names.different_names(plan.families, names.family_name),
-                    strict=True,
-                )
-            ],
+            "families": {
+                name: f"{shown} (no change)" if name in results.unchanged else shown
+                for name, shown in names.different_names(plan.families, names.family_name).items()
+            },
         },
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),

@@ -11,9 +11,12 @@ from typing import Any
 import tomli_w
 
 from changeproof import __version__
+from changeproof.changes.family import Family
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
+from changeproof.methods.method import Method
+from changeproof.report import names
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
 from changeproof.workers.processor import processor_name
@@ -34,12 +37,22 @@ def provenance(results: StoredResults) -> dict[str, Any]:
         "machine": machine(),
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fingerprint": hashlib.sha256("".join(marks).encode()).hexdigest()[:20],
+        "sources": sources(results),
         "datasets": [_dataset(results.task(name)) for name in results.shown.datasets],
         "pieces": [
             [piece.label, piece.fingerprint, "finished" if piece in done else "missing"]
             for piece in pieces
         ],
     }
+
+
+def sources(results: StoredResults) -> list[tuple[str, str, str]]:
+    """Return, for every method and family, its name, what it does, and where it is from."""
+    run, shown = results.run, results.shown
+    found: list[tuple[str, Method | Family]] = []
+    found += [(names.method_name(name), run.methods[name]) for name in shown.methods]
+    found += [(names.family_name(name), run.families[name]) for name in shown.families]
+    return [(name, each.summary, each.source) for name, each in found]
 
 
 def plan_toml(plan: Plan) -> str:

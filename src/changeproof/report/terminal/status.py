@@ -88,8 +88,8 @@ def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
     say(console, f"Peak memory of a process: {largest_memory(folder):.0f} MiB")
 
 
-def print_names(kind: str) -> None:
-    """Print what plans can name: datasets, families or methods."""
+def print_names(kind: str, sources: bool = False) -> None:
+    """Print what plans can name: datasets, families or methods; also where these are from."""
     column, told = NAMED[kind]
     usable: Mapping[str, Any] = dataset_records()
     broken: dict[str, str] = {}
@@ -99,5 +99,9 @@ def print_names(kind: str) -> None:
         usable = {name: registry.get(name) for name in registry.names if name not in broken}
     rows = [{column: name, **told(found)} for name, found in usable.items()]
     print_table(kind, pd.DataFrame(rows))
+    if sources:
+        origin = "origin" if kind == "datasets" else "source"
+        known = [{column: name, "from": getattr(usable[name], origin)} for name in usable]
+        print_table(f"where the {kind} are from", pd.DataFrame(known))
     for name, reason in broken.items():
         say(Console(), f"broken: {name}: {reason}")

@@ -95,6 +95,9 @@ page.section("run", (body) => {
     page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
       run.datasets.map((each) => [each.name, each.title, each.favourable, each.licence,
         each.fingerprint]), { texts: 5 }),
+    page.make("h3", {}, "Methods and families of change"),
+    page.table("Methods and families", ["name", "what it does", "where it is from"], run.sources,
+      { texts: 3, tall: true }),
     ...(fragile.length ? [page.make("h3", {}, "What tuning hung on"),
       page.make("p", {}, "Settings are chosen on validation rows of the first base model: the " +
         "highest base validity wins, and of equals the lower distance. These picks hang on one " +
