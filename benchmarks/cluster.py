@@ -130,7 +130,7 @@ def in_dask(naps: Simulated, workers: int) -> float:
             threads_per_worker=1,
             processes=False,
             memory_limit=0,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

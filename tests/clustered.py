@@ -59,7 +59,9 @@ class ClusterProcesses:
             kill_all(process)
 
     def scheduler(self, *more: str, **environment: str) -> subprocess.Popen[bytes]:
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard", *more]
+        options = ["--host", "127.0.0.1", "--port", str(self.port), *more]
+        # Any port that is free: several tests may run at a time.
+        options += ["--dashboard-address", "127.0.0.1:0"]
         process = self._start("scheduler", *options, environment=environment)
         until(self._listens, "the scheduler")
         return process

@@ -55,7 +55,7 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Client]:
     """Workers that are threads of this process: as many as asked for, or one."""
     given = {"n_workers": 1, "threads_per_worker": 1, **getattr(request, "param", {})}
     with (
-        LocalCluster(processes=False, dashboard_address=None, **given) as here,
+        LocalCluster(processes=False, dashboard_address="127.0.0.1:0", **given) as here,
         Client(here, set_as_default=False) as client,
     ):
         yield client

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,12 +98,8 @@ def connected(
 
 def require_dask() -> None:
     """Refuse to go on without Dask."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "clusters need Dask, an extra: pip install 'changeproof[cluster]'"
-        ) from None
+    if find_spec("distributed") is None:
+        raise InputError("clusters need Dask, an extra: pip install 'changeproof[cluster]'")
 
 
 def address_of(cluster: str) -> str:

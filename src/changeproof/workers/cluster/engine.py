@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -59,7 +58,7 @@ class ClusterEngine(Engine):
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[Done]:
         """Hand over all jobs, and what is left of them again if the cluster has lost it."""
         left = {job.name: job for job in in_order(jobs)}
-        vain = count()
+        vain = 0
         while left:
             before = len(left)
             try:
@@ -69,8 +68,9 @@ class ClusterEngine(Engine):
             except GoneError:
                 self.cluster.come_back()
             except StuckError:
-                continue
-            if len(left) == before and next(vain) == ROUNDS:
+                pass  # what is left is handed over again
+            vain = vain + 1 if len(left) == before else 0
+            if vain > ROUNDS:
                 raise ClusterError(
                     f"the cluster at {self.cluster.address} loses all that it is given; what is "
                     "finished is kept"

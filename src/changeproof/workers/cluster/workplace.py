@@ -129,12 +129,11 @@ class Cluster(Workplace):
         from changeproof.workers.cluster.preparing import Preparing
 
         self._wait_for_workers()
+        for worker in sorted(self._workers(ready=False)):
+            if differs := self._differs(worker):
+                raise ClusterError(f"worker {worker} {differs}")
+        plugin = Preparing(self._facts, self._packages, self._needs.kernels.parts)
         try:
-            for worker in sorted(self._workers(ready=False)):
-                if differs := self._differs(worker):
-                    raise ClusterError(f"worker {worker} {differs}")
-            kernels = self._needs.kernels.parts
-            plugin = Preparing(self._facts, self._packages, kernels)
             self.client.register_plugin(plugin, name=plugin.name)
         except (OSError, TimeoutError) as error:
             raise GoneError from error
@@ -152,12 +151,16 @@ class Cluster(Workplace):
 
     def _differs(self, worker: str) -> str:
         """Say why a worker cannot be used; "" if it can."""
-        if (threads := self.client.nthreads([worker]).get(worker, 1)) != 1:
+        try:
+            threads = self.client.nthreads([worker]).get(worker, 1)
+            facts = self.client.run(facts_of, self._packages, workers=[worker], on_error="return")
+        except (OSError, TimeoutError) as error:
+            raise GoneError from error
+        if threads != 1:
             return (
                 f"has {threads} threads; results need workers of one thread: "
                 f"dask worker {self.address} --nworkers {threads} --nthreads 1"
             )
-        facts = self.client.run(facts_of, self._packages, workers=[worker], on_error="return")
         found = facts.get(worker)
         if isinstance(found, ModuleNotFoundError):
             wanted = f"changeproof[cluster]=={self._facts.versions['changeproof']}"
