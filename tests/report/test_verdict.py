@@ -83,7 +83,10 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     results = audited(["kdtree", "wachter"], families, tmp_path)
     said = verdict(results, build_tables(results))
     assert "7 changed models of LogisticRegression in 2 kinds" in said.simulated
-    assert "parameter perturbation (LogisticRegression has no parameters" in said.not_simulated
+    assert (
+        "parameter perturbation (moves parameters of networks and PyTorch modules only; "
+        "this is LogisticRegression" in said.not_simulated
+    )
     assert "wachter" not in said.not_simulated.lower()
     assert "new initialization, data deletion" in said.not_simulated
     assert "architecture and 14 kinds that the paper does not have (not asked" in said.not_simulated
