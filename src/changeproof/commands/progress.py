@@ -15,14 +15,17 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from changeproof.runs.execution import Finished
 from changeproof.runs.observer import Observer
+from changeproof.runs.pace import Pace
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import NAMES
@@ -47,6 +50,25 @@ def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
         timer.cancel()
 
 
+class _TimeLeft(ProgressColumn):
+    """The time left, as the pace of the run has it."""
+
+    max_refresh = 0.5
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__()
+        self.pace = pace
+
+    def render(self, task: Task) -> Text:
+        """Return the time left; nothing is known before there is a plan."""
+        if task.total is None:
+            return Text("-:--:--", style="progress.remaining")
+        minutes, seconds = divmod(round(self.pace.left), 60)
+        left = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+        late = " (longer than expected)" if self.pace.is_late else ""
+        return Text(left + late, style="progress.remaining")
+
+
 class ConsoleObserver(Observer):
     """Shows a run on standard error, from reading the data to writing the report.
 
@@ -61,21 +83,22 @@ class ConsoleObserver(Observer):
     def __init__(self, console: Console | None = None, beginning: str = "reading the data") -> None:
         self.console = console if console is not None else Console(stderr=True)
         self._doing, self._ended = visible(beginning), threading.Event()
+        self._pace = Pace()
         self._bar = Progress(
             TextColumn("{task.description:<28}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
             TextColumn("left:"),
-            TimeRemainingColumn(),
+            _TimeLeft(self._pace),
             console=self.console,
             disable=not self.console.is_terminal,
         )
         self._task: TaskID | None = None
-        self._total = self._done = 0.0
+        self._planned = False
         self._left: Counter[Kind] = Counter()
         self._workers: int | None = None
-        self._began = self._spoke = time.monotonic()
+        self._spoke = time.monotonic()
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -92,7 +115,7 @@ class ConsoleObserver(Observer):
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        if self._task is not None and not self._total:
+        if self._task is not None and not self._planned:
             self._bar.remove_task(self._task)
         self._bar.stop()
 
@@ -105,7 +128,7 @@ class ConsoleObserver(Observer):
             if doing != seen:
                 seen, since = doing, now
             if now - self._spoke > (STILL if doing == said else SILENCE):
-                waited = f" ({now - since:.0f} s)" if doing == said else ""
+                waited = f" ({now - since:.0f} s){self._time_left()}" if doing == said else ""
                 self._say(f"{doing} …{waited}")
                 said = doing
 
@@ -114,10 +137,11 @@ class ConsoleObserver(Observer):
         left = [*inventory.damaged, *inventory.missing]
         if inventory.done:
             self._say(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
-        self._total = sum(piece.cost for piece in left)
+        self._planned = bool(left)
+        self._pace.planned(left)
         self._describe("starting" if left else REPORTING)
         if left and self._task is not None:
-            self._bar.reset(self._task, total=self._total)
+            self._bar.reset(self._task, total=1.0)
 
     def told(self, text: str) -> None:
         """Print a note on what was given."""
@@ -130,36 +154,48 @@ class ConsoleObserver(Observer):
     def compiling(self) -> None:
         """Say why the first seconds pass."""
         self._describe("compiling (first time only)")
-        self._began = time.monotonic()
 
     def workers(self, count: int) -> None:
         """Show how many workers there are."""
         if self._workers is not None:
             self._say(f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before")
-        self._workers = count
+        self._workers = self._pace.workers = count
 
     def started(self, pieces: list[Piece]) -> None:
         """Show what is going to be computed."""
         self._left = Counter(piece.kind for piece in pieces)
+        self._pace.resumed()
         present = [NAMES[kind] for kind in Kind if self._left[kind]]
         self._describe()
         if not self.console.is_terminal:
             hands = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
             self._say(f"{', '.join(present)}: {len(pieces)} pieces{hands}")
 
+    def begun(self, pieces: list[Piece]) -> None:
+        """Look at the clock."""
+        self._pace.begun(pieces)
+
     def finished(self, item: Finished) -> None:
         """Move the bar."""
-        self._done += item.piece.cost
+        self._pace.finished(item.piece, item.effort.seconds)
         self._left[item.piece.kind] -= 1
         self._describe()
         if self._task is not None:
-            self._bar.update(self._task, completed=self._done)
+            self._bar.update(self._task, completed=self._pace.share)
         if item.failure is not None:
             self._say(f"failed: {item.piece.label}: {item.error}")
         now = time.monotonic()
         if not self.console.is_terminal and now - self._spoke > SECONDS_BETWEEN_LINES:
-            left = (now - self._began) * (self._total - self._done) / self._done
-            self._say(f"{self._done / self._total:.0%} done, about {left:.0f} s left")
+            self._say(self._time_left().removeprefix(", "))
+
+    def _time_left(self) -> str:
+        """Return how much is done and how long the rest takes, where that is known."""
+        if not self._planned or self._doing == REPORTING:
+            return ""
+        late = [f"{NAMES[piece.kind]} of {piece.whose}" for piece in self._pace.late if piece.whose]
+        longer = f": {', '.join(late[:2])}" if late else ""
+        longer = f" (longer than expected{longer})" if self._pace.is_late else ""
+        return f", {self._pace.share:.0%} done, about {self._pace.left:.0f} s left{longer}"
 
     def _describe(self, text: str = "") -> None:
         """Show a text, or else the kind of pieces that is to be done first."""

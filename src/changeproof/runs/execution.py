@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -53,12 +53,18 @@ class Said(NamedTuple):
 
 
 def compute_pieces(
-    pieces: Sequence[Piece], run: ResolvedRun, store: Store, engine: Engine
+    pieces: Sequence[Piece],
+    run: ResolvedRun,
+    store: Store,
+    engine: Engine,
+    begun: Callable[[list[Piece]], None] = lambda pieces: None,
 ) -> Iterator[Finished]:
     """Compute pieces; yield each as it is done. Only this process uses the store.
 
-    What is yielded has to be in the store before the next one is asked for.
+    What is yielded has to be in the store before the next one is asked for. `begun` is told of
+    pieces that are made together when work on them begins, by engines that know.
     """
+    engine.begun = lambda job: begun([piece for piece, _ in job.told.pieces])
     orders = Orders(run, work_on, packing=engine.packs, far=engine.far)
     jobs = orders.jobs(pieces)
     by_mark = {part.fingerprint: part for piece in pieces for part in (piece, *piece.needed)}

@@ -30,5 +30,8 @@ class Observer:
     def started(self, pieces: list[Piece]) -> None:
         """Say that work on pieces begins."""
 
+    def begun(self, pieces: list[Piece]) -> None:
+        """Say that a worker begins to make pieces, one after the other, where that is known."""
+
     def finished(self, item: Finished) -> None:
         """Say that a piece was computed or failed."""

@@ -54,7 +54,7 @@ def compute_left(
             workers = workplace.workers
         with closing(engine):
             observer.started(stage)
-            for item in compute_pieces(stage, run, store, engine):
+            for item in compute_pieces(stage, run, store, engine, observer.begun):
                 _keep(item, store, folder, computed)
                 observer.finished(item)
     computed.session = Session(

@@ -17,6 +17,7 @@ class Here(Engine):
         for job in most_urgent_first(jobs):
             found = {mark: supply(mark) for mark in job.needs}
             there = {mark: content for mark, content in found.items() if content is not None}
+            self.begun(job)
             yield Done(job, job.work(job.told, there))
 
     def close(self) -> None:

@@ -65,6 +65,8 @@ class Engine(ABC):
 
     packs: ClassVar[bool] = True  # whether jobs leave this process
     far: ClassVar[bool] = False  # whether they may leave this machine
+    # Told of a job when work on it begins, by engines that know.
+    begun: Callable[[Job], None] = staticmethod(lambda job: None)
 
     @abstractmethod
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[Done]:

@@ -55,11 +55,16 @@ class Processes(Engine):
         self, turns: _Turns, flying: dict[Future[Result], Job], supply: Supply
     ) -> Iterator[Done]:
         deaths: dict[str, int] = {}
+        begun: set[str] = set()
         while turns.left or turns.suspects or flying:
             # One more than there are workers, so that none has to wait for this process.
             room = 1 if turns.suspects else self.workers + 1
             while len(flying) < room and (job := turns.next()) is not None:
                 flying[self._submit(job, supply)] = job
+            for job in list(flying.values())[: self.workers]:  # the others wait for a worker
+                if job.name not in begun:
+                    begun.add(job.name)
+                    self.begun(job)
             alone = len(flying) == 1
             ended, _ = wait(flying, return_when=FIRST_COMPLETED)
             for future in ended:

@@ -1,0 +1,148 @@
+"""How long the rest of a run takes: guesses that learn from what has been seen of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from changeproof.runs.piece import Kind, Piece
+
+# What runs is late when it has taken so many times what was expected of it, and seconds more.
+LATE, LATE_SECONDS = 2.0, 5.0
+
+
+@dataclass
+class _Seen:
+    """What finished pieces took together, and what had been guessed."""
+
+    seconds: float = 0.0
+    guessed: float = 0.0
+
+    def add(self, seconds: float, guessed: float) -> None:
+        self.seconds += seconds
+        self.guessed += guessed
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the guess it was; None where nothing was seen."""
+        return self.seconds / self.guessed if self.guessed > 0.0 else None
+
+
+@dataclass
+class Pace:
+    """The seconds that are left, from the guesses of pieces and what the finished ones took.
+
+    A guess is multiplied by what finished pieces of its kind and method (or family) took per
+    guessed second; where there are none, by that of its kind, or of all. What runs longer than
+    expected is expected to run on for as long as it is late. May be asked by other threads.
+
+    Parameters
+    ----------
+    clock
+        Tells the time in seconds.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    workers: int = 1
+    spent: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Piece] = {}
+        # What runs: since when, and which pieces, by what they share; empty where nobody tells.
+        self._running: dict[str, tuple[float, list[Piece]]] = {}
+        self._seen: dict[tuple[Kind | None, str], _Seen] = {}
+        self._heard = self.clock()
+
+    def planned(self, pieces: Iterable[Piece]) -> None:
+        """Take note of what is to be done."""
+        with self._lock:
+            self._waiting = {piece.fingerprint: piece for piece in pieces}
+            self._heard = self.clock()
+
+    def resumed(self) -> None:
+        """Do not count what has passed since the last news as work."""
+        self._heard = self.clock()
+
+    def begun(self, pieces: Sequence[Piece]) -> None:
+        """Take note of what runs from now on: pieces that one worker makes together."""
+        with self._lock:
+            self._running[pieces[0].together] = (self.clock(), list(pieces))
+
+    def finished(self, piece: Piece, seconds: float) -> None:
+        """Learn from a finished piece; without seconds, only that it is not to be waited for."""
+        with self._lock:
+            self._waiting.pop(piece.fingerprint, None)
+            self._running.pop(piece.together, None)
+            self._heard = self.clock()
+            self.spent += seconds
+            if seconds > 0.0:
+                for key in _keys(piece):
+                    self._seen.setdefault(key, _Seen()).add(seconds, piece.cost)
+
+    def expected(self, piece: Piece) -> float:
+        """Return the seconds that a piece is expected to take, as far as is known by now."""
+        seen = (self._seen.get(key) for key in _keys(piece))
+        ratios = [found.ratio for found in seen if found is not None and found.ratio is not None]
+        return piece.cost * (ratios[0] if ratios else 1.0)
+
+    @property
+    def left(self) -> float:
+        """The seconds until all is done."""
+        with self._lock:
+            running = [rest for rest, _, _ in self._rests()]
+            together = sum(running) + self._waits()
+            return max([together / max(self.workers, 1), *running])
+
+    @property
+    def share(self) -> float:
+        """The share of the work that is done, from 0 to 1."""
+        with self._lock:
+            left = sum(rest for rest, _, _ in self._rests()) + self._waits()
+            return self.spent / (self.spent + left) if self.spent + left > 0.0 else 0.0
+
+    @property
+    def late(self) -> list[Piece]:
+        """Of what takes much longer than expected, the first piece each."""
+        with self._lock:
+            return [piece for _, late, piece in self._rests() if late and piece is not None]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether something takes much longer than expected, known or not which."""
+        with self._lock:
+            return any(late for _, late, _ in self._rests())
+
+    def _rests(self) -> list[tuple[float, bool, Piece | None]]:
+        """Return of all that runs how long it goes on, whether it is late, and its first piece."""
+        now = self.clock()
+        running = [
+            (now - since, sum(map(self.expected, pieces)), pieces[0])
+            for since, pieces in self._running.values()
+        ]
+        if not running and self._waiting:
+            # Nobody tells what runs. Something does, and it is late when all should be done.
+            expected = self._waits() / max(self.workers, 1)
+            silence = now - self._heard
+            return [(max(silence - expected, 0.0), _late(silence, expected), None)]
+        return [
+            (abs(expected - elapsed), _late(elapsed, expected), piece)
+            for elapsed, expected, piece in running
+        ]
+
+    def _waits(self) -> float:
+        """Return what is expected of all that does not run yet."""
+        running = {piece.fingerprint for _, pieces in self._running.values() for piece in pieces}
+        waiting = (piece for mark, piece in self._waiting.items() if mark not in running)
+        return sum(map(self.expected, waiting))
+
+
+def _keys(piece: Piece) -> list[tuple[Kind | None, str]]:
+    """Return what pieces are alike in, the closest likeness first."""
+    return [*dict.fromkeys([(piece.kind, piece.whose), (piece.kind, ""), (None, "")])]
+
+
+def _late(elapsed: float, expected: float) -> bool:
+    return elapsed > LATE * expected + LATE_SECONDS

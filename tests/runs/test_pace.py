@@ -1,0 +1,113 @@
+"""What is said of the time left learns from what has been seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from changeproof.runs.pace import Pace
+from changeproof.runs.piece import Kind, Piece
+
+
+class Clock:
+    """A clock that people wind."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def piece(kind: Kind, method: str, cost: float, seed: int = 1) -> Piece:
+    return Piece(kind, "loans", seed, f"{kind}{method}{seed}", method, cost=cost)
+
+
+TUNING = [piece(Kind.TUNING, method, 1.0) for method in ("apds", "rbr", "wachter")]
+ANSWERS = [piece(Kind.COUNTERFACTUALS, "rbr", 2.0, seed) for seed in (1, 2)]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def pace(clock: Clock) -> Pace:
+    pace = Pace(clock)
+    pace.planned([*TUNING, *ANSWERS])
+    return pace
+
+
+def test_guesses_are_what_there_is_at_first(pace: Pace) -> None:
+    assert (pace.left, pace.share, pace.is_late) == (7.0, 0.0, False)
+    pace.workers = 2
+    assert pace.left == 3.5
+
+
+def test_guesses_are_scaled_by_what_the_likes_took(pace: Pace) -> None:
+    pace.finished(TUNING[0], 10.0)
+    # One of its kind took ten times its guess; of nothing else is more known.
+    assert pace.left == 2 * 10.0 + 2 * 20.0
+    pace.finished(ANSWERS[0], 1.0)
+    # Answers of the same method count more than others.
+    assert pace.left == 2 * 10.0 + 1.0
+    assert pace.share == pytest.approx(11.0 / 32.0)
+
+
+def test_a_method_is_known_by_its_own_pieces(pace: Pace) -> None:
+    others = [piece(Kind.COUNTERFACTUALS, "wachter", 2.0, seed) for seed in (1, 2)]
+    pace.planned([*ANSWERS, *others])
+    pace.finished(ANSWERS[0], 2.0)
+    pace.finished(others[0], 200.0)
+    assert pace.expected(ANSWERS[1]) == 2.0
+    assert pace.expected(others[1]) == 200.0
+
+
+def test_what_runs_is_counted_down_and_then_up(pace: Pace, clock: Clock) -> None:
+    pace.planned(TUNING[:1])
+    pace.begun(TUNING[:1])
+    clock.now += 0.75
+    assert (pace.left, pace.is_late) == (0.25, False)
+    clock.now += 600.0
+    # Never a small remainder: as long again as it is late.
+    assert pace.left == pytest.approx(599.75)
+    assert pace.late == [TUNING[0]]
+    assert pace.share == 0.0
+
+
+def test_the_longest_that_runs_is_waited_for_however_many_workers(pace: Pace, clock: Clock) -> None:
+    pace.workers = 8
+    pace.begun(TUNING[:1])
+    clock.now += 81.0
+    assert pace.left == 80.0
+    pace.finished(TUNING[0], 81.0)
+    assert (pace.late, pace.left) == ([], 6 * 81.0 / 8)
+
+
+def test_silence_is_noticed_where_nobody_tells_what_runs(pace: Pace, clock: Clock) -> None:
+    clock.now += 5.0
+    assert (pace.left, pace.is_late) == (7.0, False)
+    clock.now += 95.0
+    assert (pace.left, pace.is_late, pace.late) == (93.0 + 7.0, True, [])
+    pace.resumed()
+    assert (pace.left, pace.is_late) == (7.0, False)
+
+
+def test_what_failed_is_not_waited_for_and_teaches_nothing(pace: Pace) -> None:
+    pace.finished(TUNING[0], 0.0)
+    assert pace.left == 6.0
+
+
+def test_nothing_left_takes_no_time(clock: Clock) -> None:
+    pace = Pace(clock)
+    pace.planned([])
+    assert (pace.left, pace.share, pace.is_late) == (0.0, 0.0, False)
+
+
+def test_pieces_made_together_are_one_wait(clock: Clock) -> None:
+    bank = Piece(Kind.BANK, "loans", 1, "b", family="bootstrap", cost=3.0)
+    judged = Piece(Kind.SURVIVAL, "loans", 1, "s", "rbr", "bootstrap", cost=1.0)
+    pace = Pace(clock)
+    pace.planned([bank, judged])
+    pace.begun([bank, judged])
+    clock.now += 1.0
+    assert pace.left == 3.0
