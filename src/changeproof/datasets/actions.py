@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -62,6 +63,8 @@ class Actions:
         self.most_changes = most_changes
         self.scales = scales
         self.of = [self.declared.get(feature.name, Action()) for feature in features]
+        # Which features are changed one at a time; all, where nobody says (see `looking_at`).
+        self.looked_at: Integers | None = None
         self.data_range = raw.min(axis=0), raw.max(axis=0)
         self.decimals = written_decimals(features, raw, scales.scale)
 
@@ -81,6 +84,12 @@ class Actions:
     def rules(self) -> Rules:
         """The same as arrays, for kernels."""
         return as_rules(self)
+
+    def looking_at(self, places: Integers) -> Actions:
+        """Return the same, for searches that change one feature at a time: only these."""
+        result = copy(self)
+        result.looked_at = places
+        return result
 
     def refusals(self, factuals: Floats) -> list[str]:
         """Return for every person why no row is allowed: who is outside a stated range now."""

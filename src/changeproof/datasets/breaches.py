@@ -64,9 +64,10 @@ def find_breaches(actions: Actions, factuals: Floats, rows: Floats) -> Breaches:
     """Return what is not realisable about rows, one per person."""
     record = _Record(len(rows))
     changed = actions.changed(factuals, rows)
+    before, after = actions.raw(factuals), actions.raw(rows)
     for place, feature in enumerate(actions.features):
         find = _number if not feature.categories else _category
-        find(record, actions, place, factuals, rows, changed[:, place])
+        find(record, actions, place, before, after, changed[:, place])
     most = actions.most_changes
     if most is not None:
         record.note(MOST, changed.sum(axis=1) > most, f"more than {most} features change")
@@ -77,14 +78,14 @@ def _number(
     record: _Record,
     actions: Actions,
     place: int,
-    factuals: Floats,
-    rows: Floats,
+    before: Floats,
+    after: Floats,
     changed: Booleans,
 ) -> None:
     feature, action, rules = actions.features[place], actions.of[place], actions.rules
     column = feature.columns[0]
-    old, new = actions.raw(factuals)[:, column], actions.raw(rows)[:, column]
-    slack = actions.slack(actions.raw(rows), column)
+    old, new = before[:, column], after[:, column]
+    slack = actions.slack(after, column)
     low, high = rules.low[column], rules.high[column]
     outside = changed & ((new < low - slack) | (new > high + slack))
     _direction(record, action.change, feature.name, changed, np.sign(new - old))
@@ -110,13 +111,13 @@ def _category(
     record: _Record,
     actions: Actions,
     place: int,
-    factuals: Floats,
-    rows: Floats,
+    before: Floats,
+    after: Floats,
     changed: Booleans,
 ) -> None:
     feature, action = actions.features[place], actions.of[place]
     columns = list(feature.columns)
-    before, after = actions.raw(factuals)[:, columns], actions.raw(rows)[:, columns]
+    before, after = before[:, columns], after[:, columns]
     whole = np.rint(after)
     partly = (np.abs(after - whole) > PART).any(axis=1) | ((whole != 0) & (whole != 1)).any(axis=1)
     if feature.kind == "categorical":

@@ -18,11 +18,11 @@ def other_sides(actions: Actions, factuals: Floats, raw: Floats, told: Floats) -
     """
     low, high = actions.bounds(factuals)
     other = told.copy()
-    rules = actions.rules
+    rules, raws, tolds = actions.rules, actions.raw(raw), actions.raw(told)
     for feature in actions.features:
         columns = list(feature.columns)
         if feature.kind == "categorical":
-            own, here = actions.raw(raw)[:, columns], actions.raw(told)[:, columns]
+            own, here = raws[:, columns], tolds[:, columns]
             extra = rules.weight[columns] * (np.abs(1.0 - own) - np.abs(own))
             extra[(here >= 0.5) | ~actions.categories(factuals, feature)] = np.inf
             differs = (np.abs(own - here) > PART).any(axis=1)
@@ -32,8 +32,8 @@ def other_sides(actions: Actions, factuals: Floats, raw: Floats, told: Floats) -
             other[np.ix_(there, columns)] = scaled[there]
             continue
         column = columns[0]
-        gap = actions.raw(raw)[:, column] - actions.raw(told)[:, column]
-        side = np.where(np.abs(gap) > actions.slack(actions.raw(raw), column), np.sign(gap), 0.0)
+        gap = raws[:, column] - tolds[:, column]
+        side = np.where(np.abs(gap) > actions.slack(raws, column), np.sign(gap), 0.0)
         moved = told[:, column] + side * rules.step[column] / actions.scales.scale[column]
         other[:, column] = np.clip(moved, low[:, column], high[:, column])
     # Features are independent of each other, but for how many may change.

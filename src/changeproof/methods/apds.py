@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from changeproof.certificates.sampled import ParameterSample, favourable_under_d
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
+from changeproof.methods.search.few_features import fewer
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers
@@ -92,6 +93,8 @@ class APDS(Method):
         low, high = task.training_range
         rows, actions = task.rows("train"), self.context.actions
         self._published = MinimalSearch(network, low, high, rows, engine=self.engine)
+        regions = fewer(self._published.max_regions, task.n_features)
+        self._published = replace(self._published, max_regions=regions)
         self._minimal: MinimalSearch | RealisableSearch = self._published
         if actions is not None:
             self._minimal = RealisableSearch(network, actions, rows, engine=self.engine)

@@ -27,6 +27,7 @@ from changeproof.methods.answers import NOT_FOUND as NOT_FOUND
 from changeproof.methods.answers import UNCHANGED as UNCHANGED
 from changeproof.methods.answers import Counterfactuals as Counterfactuals
 from changeproof.methods.realising import realised
+from changeproof.methods.search.few_features import focused
 from changeproof.model import Access, Booleans, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
@@ -39,7 +40,8 @@ class Context:
 
     `learner` trains models of the method's own. In a run it refuses the recipes of the changed
     models that the method is evaluated on. `actions` says what people may be told; it is None
-    where answers are tested as published, whatever they are.
+    where answers are tested as published, whatever they are. On a wide table they say which
+    features searches look at (see `focused`).
     """
 
     task: Task
@@ -47,6 +49,11 @@ class Context:
     base_seed: int
     learner: PrivateLearner = field(default_factory=lambda: PrivateLearner(NetworkLearner()))
     actions: Actions | None = None
+
+    def __post_init__(self) -> None:
+        if self.actions is not None:
+            actions = focused(self.actions, self.model, self.task)
+            object.__setattr__(self, "actions", actions)
 
 
 @dataclass(frozen=True, eq=False)

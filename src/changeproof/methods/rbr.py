@@ -17,11 +17,12 @@ from changeproof.methods.realising import realised
 from changeproof.methods.search.alternatives import lengths
 from changeproof.methods.search.ball_projection import project, single_length
 from changeproof.methods.search.descent import lowest
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.methods.search.mixture_bounds import pessimistic_table
 from changeproof.methods.search.nearest_boundary import largest_distance, nearest_boundary
 from changeproof.methods.search.no_worse import no_worse
 from changeproof.methods.search.odds_within import odds_within
-from changeproof.methods.search.repair import acceptance, lifted
+from changeproof.methods.search.repair import ROUNDS, acceptance, lifted
 from changeproof.methods.search.shortest import mended
 from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Booleans, Floats, Integers, Singles
@@ -32,6 +33,8 @@ NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
 NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 FACTUALS_AT_ONCE = 256
+# Of the descent among realisable rows, where only few features are looked at.
+FEW_ROUNDS = 20
 INNER = ("published", "exact")
 # 1 / sqrt(1000), as single precision has it after two roundings.
 STEP_SIZE = float(np.float32(1.0) / np.sqrt(np.float32(1_000.0)))
@@ -153,11 +156,14 @@ class RBR(Method):
     def _realisable(self, actions: Actions, factuals: Factuals, published: Floats) -> Floats:
         """Return realisable rows of low odds that the model accepts; NaN where none is known."""
         model, people = self.context.model, factuals.rows
-        goal = acceptance(model, actions)
         told = np.where(np.isnan(published), people, published)
         told = as_published = realised(actions, model, people, told).rows
         kept = model.favourable(told)
-        told, reached = mended(actions, people, told.copy(), goal)
+        told, reached, lost = told.copy(), kept.copy(), np.flatnonzero(~kept)
+        few = FewFeatures(actions, model, people[lost])
+        goal = acceptance(few.model, few.actions)
+        found, reached[lost] = mended(few.actions, few.people, few.rows(told[lost]), goal)
+        told[lost] = few.back(found)
         told[~reached] = np.nan
         centres, absolute = told.copy(), np.ones(people.shape[1])
         for i in range(len(people)):
@@ -174,14 +180,21 @@ class RBR(Method):
         for first in range(0, len(places), FACTUALS_AT_ONCE):
             some = places[first : first + FACTUALS_AT_ONCE]
             own = people[some]
-            begin, accepted = lifted(actions, own, actions.project(own, centres[some]), goal)
+            few = FewFeatures(actions, model, own)
+            goal = acceptance(few.model, few.actions)
+            begin = few.rows(actions.project(own, centres[some]))
+            begin, accepted = lifted(few.actions, few.people, begin, goal)
+            begin = few.back(begin)
             begin[~accepted] = told[some][~accepted]
             samples, labels = self._samples(factuals.row_ids[some], centres[some], own)
             reach = lengths(own, begin[:, None], absolute)[:, 0] + self.extra_distance
             as_told = lengths(own, told[some][:, None], absolute)[:, 0]
             reach = np.where(kept[some], np.maximum(reach, as_told), reach)
-            odds = odds_within(model, own, reach, samples, labels, self._mixtures(own.shape[1]))
-            found[some] = lowest(actions, own, [begin, told[some]], odds)
+            odds = odds_within(few, own, reach, samples, labels, self._mixtures(own.shape[1]))
+            starts = [few.rows(begin), few.rows(told[some])]
+            rounds = FEW_ROUNDS if few.few else ROUNDS
+            best = lowest(few.actions, few.people, starts, odds, rounds)
+            found[some] = few.back(best)
         return no_worse(self.context.task, model, people, found, as_published)
 
     def _diagnostics(self, n: int) -> dict[str, Floats]:

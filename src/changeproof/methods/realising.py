@@ -14,6 +14,7 @@ import numpy as np
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.breaches import Breaches
 from changeproof.datasets.rounding import other_sides
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.model import Booleans, Floats, Model
 
 
@@ -39,27 +40,31 @@ def round_to_valid(
     actions: Actions, model: Model, factuals: Floats, raw: Floats, told: Floats
 ) -> Floats:
     """Round features of adverse rows to the other side until the model accepts, if it does."""
-    best, other = told.copy(), other_sides(actions, factuals, raw, told)
-    if not len(best):
-        return best
-    likes = model.probabilities(best)
-    waiting = np.arange(len(best))
-    for _ in actions.features:
-        tried = np.repeat(best[waiting][:, None], len(actions.features), axis=1)
-        for place, feature in enumerate(actions.features):
+    if not len(told):
+        return told.copy()
+    # Of many features, those are rounded that are looked at; the others stay as told.
+    few = FewFeatures(actions, model, told)
+    best, other = few.people.copy(), few.rows(other_sides(actions, factuals, raw, told))
+    likes = few.model.probabilities(best)
+    waiting, features = np.arange(len(best)), few.actions.features
+    for _ in features:
+        tried = np.repeat(best[waiting][:, None], len(features), axis=1)
+        for place, feature in enumerate(features):
             columns = list(feature.columns)
             tried[:, place, columns] = other[waiting][:, columns]
         flat = tried.reshape(-1, tried.shape[2])
-        repeated = np.repeat(factuals[waiting], len(actions.features), axis=0)
-        scores = model.probabilities(flat)
-        scores[actions.changed(repeated, flat).sum(axis=1) > actions.rules.most] = -np.inf
+        scores = few.model.probabilities(flat)
+        if actions.rules.most < len(actions.features):
+            repeated = np.repeat(factuals[waiting], len(features), axis=0)
+            changes = actions.changed(repeated, few.back(flat)).sum(axis=1)
+            scores[changes > actions.rules.most] = -np.inf
         scores = scores.reshape(len(waiting), -1)
         choice = scores.argmax(axis=1)
         better = scores[np.arange(len(waiting)), choice] > likes[waiting]
         moved, choice = waiting[better], choice[better]
         best[moved] = tried[better, choice]
         likes[moved] = scores[better, choice]
-        waiting = moved[~model.favourable(best[moved])]
+        waiting = moved[~few.model.favourable(best[moved])]
         if not len(waiting):
             break
-    return best
+    return few.back(best)

@@ -15,6 +15,7 @@ from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.descent import lowest
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.methods.search.lime import LocalSurrogates, Surrogate
 from changeproof.methods.search.repair import Goal, acceptance
 from changeproof.methods.search.shortest import mended
@@ -135,30 +136,48 @@ class RoarLime(Method):
 
         Those that are not accepted are mended; NaN where the model accepts none that is found.
         """
-        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
-        intercepts = np.array([surrogate.intercept for surrogate in surrogates])
+        few = FewFeatures(actions, self.context.model, factuals)
+        own, (coefficients, intercepts) = few.people, self._seen(few, factuals, surrogates)
 
         def worst(rows: Floats, people: Integers) -> Floats:
             return np.asarray(worst_logits(rows, people, coefficients, intercepts, self.radius))
 
         def loss(rows: Floats, people: Integers) -> Floats:
-            return np.asarray(losses(rows, people, factuals, worst(rows, people), self.penalty))
+            return np.asarray(losses(rows, people, own, worst(rows, people), self.penalty))
 
-        starts = [actions.project(factuals, rows), factuals]
-        found = lowest(actions, factuals, starts, loss)
-        easy = acceptance(self.context.model, actions)
+        starts = [few.rows(actions.project(factuals, rows)), own]
+        found = lowest(few.actions, own, starts, loss)
+        easy = acceptance(few.model, few.actions)
 
         def shortfall(rows: Floats, people: Integers) -> Floats:
             spare = easy.score(rows, people) - easy.enough
             return np.minimum(worst(rows, people), 0.0) + np.minimum(spare, 0.0)
 
-        found, _ = mended(actions, factuals, found, Goal(shortfall, 0.0, easy.weights))
-        found, reached = mended(actions, factuals, found, easy)
+        found, _ = mended(few.actions, own, found, Goal(shortfall, 0.0, easy.weights))
+        found, reached = mended(few.actions, own, found, easy)
         found[~reached] = np.nan
+        found = few.back(found)
         if self.farther:
             return found
         task, model = self.context.task, self.context.model
         return as_near(actions, task, model, factuals, found, rows)
+
+    def _seen(
+        self, few: FewFeatures, factuals: Floats, surrogates: Sequence[Surrogate]
+    ) -> tuple[Floats, Floats]:
+        """Return coefficients and intercepts for rows as a search sees them.
+
+        What is not looked at adds to the intercept what it adds to the worst logit.
+        """
+        coefficients = np.array([surrogate.coefficients for surrogate in surrogates])
+        intercepts = np.array([surrogate.intercept for surrogate in surrogates])
+        if not few.few:
+            return coefficients, intercepts
+        people, nothing = np.arange(len(factuals)), np.zeros(len(factuals))
+        whole = worst_logits(factuals, people, coefficients, intercepts, self.radius)
+        coefficients = few.only(coefficients)
+        part = worst_logits(few.people, people, coefficients, nothing, self.radius)
+        return coefficients, whole - part
 
 
 @compiled

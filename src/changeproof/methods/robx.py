@@ -11,10 +11,12 @@ from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.estimates import Estimates, tiled_moves
+from changeproof.methods.search.few_features import WIDE, fewer
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.nearest_rows import nearest_rows
 from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.realisable_spheres import search_spheres
+from changeproof.methods.search.shaken import Shaken
 from changeproof.methods.search.undoing import shortened, shortest
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
@@ -82,14 +84,18 @@ class RobXBalanced(Method):
         generator = np.random.default_rng(self.context.base_seed + THRESHOLD_OFFSET)
         scores = self._stability(favourable, lambda n: self._draw(generator, n))
         self._noise = self._draw(stream(task.name, self.context.base_seed, "robx stability"), 1)
-        self._moves = tiled_moves(list(self._noise))
-        self._estimates = Estimates(model) if isinstance(model, Network) else None
+        self._estimates, self._shaken = None, None
+        if isinstance(model, Network) and task.n_features > WIDE:
+            self._shaken = Shaken(model, self._noise[0])
+        elif isinstance(model, Network):
+            self._estimates = Estimates(model)
+            self._moves = tiled_moves(list(self._noise))
         quantile = np.quantile(scores, self.quantile) if len(scores) else LEAST_THRESHOLD
         self.threshold = max(LEAST_THRESHOLD, float(quantile))
         self._anchors = favourable[scores > self.threshold]
         low, high = task.training_range
         self._spheres = GrowingSpheres(
-            samples=self.shell_samples,
+            samples=fewer(self.shell_samples, task.n_features),
             norm=1,
             step=self.shell_step,
             max_shells=self.max_shells,
@@ -99,7 +105,13 @@ class RobXBalanced(Method):
 
     def stability(self, points: Floats) -> Floats:
         """Return mean minus standard deviation of the probability around every point."""
-        return self._stability(points, lambda _: self._noise)
+        if self._shaken is None:
+            return self._stability(points, lambda _: self._noise)
+        result, group = np.empty(len(points)), max(1, ROWS_AT_ONCE // self.samples)
+        for first in range(0, len(points), group):
+            likely = self._shaken.probabilities(points[first : first + group])
+            result[first : first + group] = likely.mean(axis=1) - likely.std(axis=1)
+        return result
 
     def _stability(self, points: Floats, noise: Callable[[int], Floats]) -> Floats:
         result = np.empty(len(points))

@@ -11,9 +11,11 @@ from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.realising import realised
+from changeproof.methods.search.few_features import FewFeatures, logits_or_probabilities
 from changeproof.methods.search.repair import Goal
-from changeproof.methods.search.shortest import shortest
+from changeproof.methods.search.shortest import EXCHANGES, shortest
 from changeproof.methods.search.straight_through import walk
+from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, DifferentiableModel, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 from changeproof.references import PAPER
@@ -26,6 +28,7 @@ class Wachter(Method):
     Where not everything may change, the published answer is made realisable, and then as short as
     it can be without losing in f. For whom that fails, the walk is repeated: the point that walks
     is free inside of its range, and f is asked about the nearest row that the person may be told.
+    On tables with very many features that search is among few of them; see docs/wide-tables.md.
 
     Parameters
     ----------
@@ -116,7 +119,9 @@ class Wachter(Method):
         rows = realised(actions, model, own, self._published(model, factuals)[0]).rows
         there = model.favourable(rows) & (rows != own).any(axis=1)
         targets = np.where(there, model.logits_and_gradients(rows)[0], target_logit)
-        left = np.flatnonzero(~there)
+        # Where few features are looked at, that search finds what a walk would.
+        all_features = actions.looked_at is None
+        left = np.flatnonzero(~there & all_features)
         ended = walk(
             actions,
             own[left],
@@ -128,12 +133,27 @@ class Wachter(Method):
         rows[left], there[left] = ended.rows, ended.arrived
         steps = np.zeros(len(own), dtype=np.int64)
         steps[left] = ended.steps
-        who = np.flatnonzero(there)
+        who = np.flatnonzero(there | (not all_features))
+        few = FewFeatures(actions, model, own[who])
 
         def spare(tried: Floats, places: Integers) -> Floats:
-            return np.asarray(model.logits_and_gradients(tried)[0] - targets[who[places]])
+            return np.asarray(few.sure(tried) - targets[who[places]])
 
-        goal = Goal(spare, 0.0, 1.0 / actions.scales.distance)
-        rows[who] = shortest(actions, own[who], rows[who], np.arange(len(who)), goal)
+        goal = Goal(spare, 0.0, 1.0 / few.actions.scales.distance)
+        starts, people = few.rows(rows[who]), np.arange(len(who))
+        found = shortest(few.actions, few.people, starts, people, goal, few.exchanges(EXCHANGES))
+        rows[who] = self._or_else(actions, own[who], few.back(found), rows[who], targets[who])
         rows[(rows == own).all(axis=1)] = np.nan
         return Candidates(rows, reasons=[BUDGET] * len(rows), diagnostics={"steps": steps})
+
+    def _or_else(
+        self, actions: Actions, own: Floats, found: Floats, rows: Floats, targets: Floats
+    ) -> Floats:
+        """Return what was found or, where few features do not suffice, rows with fewer changes."""
+        sure = logits_or_probabilities(self.context.model)
+        lost = np.flatnonzero(np.isnan(found[:, 0]))
+        lost = lost[sure(rows[lost]) >= targets[lost]]
+        found[lost] = undone(
+            actions, own[lost], rows[lost], lambda tried, at: sure(tried) >= targets[lost[at]]
+        )
+        return found

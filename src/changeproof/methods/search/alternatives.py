@@ -82,6 +82,7 @@ def _slots(actions: Actions, per_number: int) -> Integers:
     """Return the first slot of every feature and, last, how many there are."""
     kinds = actions.rules.features
     sizes = np.where(kinds[:, 2] == NUMBER, per_number, kinds[:, 1])
+    sizes[kinds[:, 3] == NONE] = 0
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
@@ -194,8 +195,8 @@ def _back(
     for i in range(len(rows)):
         row, factual = rows[i], factuals[i]
         for f in range(len(rules.features)):
-            first, width, kind, _ = rules.features[f]
-            if not _differs(row, factual, rules, f):
+            first, width, kind, change = rules.features[f]
+            if change == NONE or not _differs(row, factual, rules, f):
                 continue
             if kind != NUMBER:
                 for k in range(width):

@@ -8,6 +8,7 @@ from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
 from changeproof.methods.realising import realised
 from changeproof.methods.search.alternatives import back, further
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.methods.search.repair import ROUNDS, WORTHWHILE, Goal, acceptance, parts, scored
 from changeproof.model import Floats, Integers, Model
 
@@ -38,14 +39,18 @@ def as_near(
     who = np.flatnonzero(works & nearer)
     result = rows.copy()
     own, short = factuals[who], mended[who]
-    goal = acceptance(model, actions)
-    limits = goal.lengths(own, short)
-    starts = np.where(np.isfinite(rows[who]), rows[who], short)
+    whole, few = acceptance(model, actions), FewFeatures(actions, model, own)
+    goal = acceptance(few.model, few.actions)
+    limits = whole.lengths(own, short)
+    starts = few.rows(np.where(np.isfinite(rows[who]), rows[who], short))
     tried = [short] + [
-        climbed(actions, own, start, goal, limits)
-        for start in (short, pulled_back(actions, own, starts, goal, limits))
+        few.back(climbed(few.actions, few.people, start, goal, limits))
+        for start in (
+            few.rows(short),
+            pulled_back(few.actions, few.people, starts, goal, limits),
+        )
     ]
-    scores = [goal.score(some, np.arange(len(who))) for some in tried]
+    scores = [whole.score(some, np.arange(len(who))) for some in tried]
     best = np.argmax(scores, axis=0) if len(who) else np.zeros(0, dtype=np.int64)
     result[who] = np.array(tried)[best, np.arange(len(who))]
     return result

@@ -13,7 +13,11 @@ from changeproof.model import Floats
 
 
 def lowest(
-    actions: Actions, factuals: Floats, starts: Sequence[Floats], objective: Score
+    actions: Actions,
+    factuals: Floats,
+    starts: Sequence[Floats],
+    objective: Score,
+    rounds: int = ROUNDS,
 ) -> Floats:
     """Return the lowest of what is reached from several rows per person; NaN where all is inf.
 
@@ -27,24 +31,28 @@ def lowest(
         Realisable rows, one per person in each array.
     objective
         What is to be low. It is told by place which person a row is for.
+    rounds
+        The most changes per start.
     """
     people = np.arange(len(factuals))
     best, least = np.full_like(factuals, np.nan), np.full(len(factuals), np.inf)
     for start in starts:
-        rows = lowered(actions, factuals, start, objective)
+        rows = lowered(actions, factuals, start, objective, rounds)
         values = objective(rows, people)
         better = values < least
         best[better], least[better] = rows[better], values[better]
     return best
 
 
-def lowered(actions: Actions, factuals: Floats, rows: Floats, objective: Score) -> Floats:
+def lowered(
+    actions: Actions, factuals: Floats, rows: Floats, objective: Score, rounds: int = ROUNDS
+) -> Floats:
     """Take the alternative of the least objective, as long as it is less than before."""
     people = np.arange(len(rows))
     rows, values = rows.copy(), objective(rows, people)
     fixed = np.zeros((len(rows), len(actions.features)), np.bool_)
     waiting = people
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         moved_on = []
         for some in parts(waiting):
             ways = further(actions, factuals[some], rows[some], fixed[some])

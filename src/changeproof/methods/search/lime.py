@@ -7,6 +7,7 @@ so LIME's scale is the one that rows are in already, and its samples are standar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,11 +28,14 @@ from changeproof.arithmetic.lanes import (
     tree_sum,
 )
 from changeproof.methods.method import Context, Factuals
+from changeproof.methods.search.few_features import WIDE, fewer
+from changeproof.methods.search.wide_logistic import loss_and_gradient, newton_step
 from changeproof.model import Booleans, Floats
 from changeproof.networks.kernels import add_lanes, add_outer_product
 from changeproof.networks.layout import tile_length, tile_rows, tile_values
 from changeproof.randomness import stream
 
+Measured = tuple[float, float, Floats, Callable[[Floats, Floats], Floats]]
 ONE_CLASS = "the model predicts one class for all of LIME's samples"
 NOT_CONVERGED = "LIME's logistic regression did not converge"
 
@@ -77,7 +81,8 @@ class LocalSurrogates:
     Parameters
     ----------
     n_samples
-        Samples per factual; the first is the factual itself.
+        Samples per factual; the first is the factual itself. On wide tables fewer: as many
+        numbers as with 200 features.
     kernel_width
         Width of the kernel that weighs samples, in units of the root of the number of features.
     inverse_penalty
@@ -107,7 +112,8 @@ class LocalSurrogates:
 
     def _fit(self, context: Context, row_id: int, row: Floats) -> Surrogate:
         address = (context.task.name, context.base_seed, "lime", row_id)
-        samples = stream(*address).standard_normal((self.n_samples, len(row)))
+        n_samples = fewer(self.n_samples, len(row))
+        samples = stream(*address).standard_normal((n_samples, len(row)))
         samples[0] = row
         favourable = context.model.favourable(samples)
         if favourable.all() or not favourable.any():
@@ -156,18 +162,19 @@ def _newton(
     tiles: Floats, labels: Floats, weights: Floats, penalties: Floats, start: Floats
 ) -> Fit:
     total = weights.sum()
+    measured = _measured if len(start) <= WIDE + 1 else _measured_wide
     best, step, least = start, np.zeros_like(start), np.inf
     accuracy = 0.0
     for _ in range(MAX_EVALUATIONS):
         parameters = best + step
-        loss, agreement, gradient, curvature = _evaluate(tiles, labels, weights, parameters)
+        loss, agreement, gradient, step_from = measured(tiles, labels, weights, parameters)
         loss += 0.5 * (penalties * parameters**2).sum()
         if not loss <= least * (1.0 + ROUNDING):
             step = 0.5 * step
             continue
         best, least, accuracy = parameters, loss, agreement / total
         gradient += penalties * parameters
-        step = solve_positive(curvature + np.diag(penalties), -gradient)
+        step = step_from(penalties, gradient)
         if np.isnan(step).any():  # a factual so far away that all else is lost in rounding
             break
         if np.abs(gradient).max() <= GRADIENT_TOLERANCE * total:
@@ -175,14 +182,33 @@ def _newton(
     return Fit(best, accuracy, converged=False)
 
 
-def _evaluate(
-    tiles: Floats, labels: Floats, weights: Floats, parameters: Floats
-) -> tuple[float, float, Floats, Floats]:
-    """Return the loss, the agreement, the gradient and the Hessian, without the penalty."""
+def _measured_wide(tiles: Floats, labels: Floats, weights: Floats, parameters: Floats) -> Measured:
+    """Return the same for very many features; its steps are not as exact."""
+    found = loss_and_gradient(tiles, labels, weights, parameters)
+    loss, agreement, gradient, bends = found
+    return (
+        loss,
+        agreement,
+        gradient,
+        lambda penalties, slope: newton_step(tiles, bends, penalties, slope),
+    )
+
+
+def _measured(tiles: Floats, labels: Floats, weights: Floats, parameters: Floats) -> Measured:
+    """Return the loss, the agreement, the gradient, and what gives Newton's step.
+
+    Without the penalty; the step is asked for with the penalties and the gradient with them.
+    """
     size, wide = len(parameters), tiles.shape[1]
     gradient, curvature = np.zeros(wide), np.zeros((wide, wide))
     loss, agreement = _logistic(tiles, labels, weights, parameters, gradient, curvature)
-    return loss, agreement, gradient[:size], curvature[:size, :size]
+    hessian = curvature[:size, :size]
+    return (
+        loss,
+        agreement,
+        gradient[:size],
+        lambda penalties, slope: solve_positive(hessian + np.diag(penalties), -slope),
+    )
 
 
 @compiled

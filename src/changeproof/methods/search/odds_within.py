@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from changeproof.methods.search.alternatives import lengths
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.methods.search.repair import Score
-from changeproof.methods.search.worst_case_odds import Mixtures, by_class, log_odds
-from changeproof.model import Booleans, Floats, Integers, Model
+from changeproof.methods.search.worst_case_odds import Mixtures, by_class, log_odds_beyond
+from changeproof.model import Booleans, Floats, Integers
 
 
 def odds_within(
-    model: Model,
+    few: FewFeatures,
     factuals: Floats,
     reach: Floats,
     samples: Floats,
@@ -25,8 +26,8 @@ def odds_within(
 
     Parameters
     ----------
-    model
-        Judges the rows.
+    few
+        The search whose rows are scored, and who judges them.
     factuals, reach
         People [people, columns], and how far each may go.
     samples, labels
@@ -34,17 +35,21 @@ def odds_within(
     mixtures
         How the samples are smoothed.
     """
-    classes = [by_class(*both) for both in zip(samples, labels, strict=True)]
-    weights, gradient = np.ones(factuals.shape[1]), np.empty(factuals.shape[1])
+    classes = []
+    for own, *both in zip(factuals, samples, labels, strict=True):
+        _, features, n_adverse = by_class(*both)
+        part, others = few.split(features), few.split(own[:, None])
+        beyond = np.square(others.rest - part.rest).sum(axis=0)
+        classes.append((np.ascontiguousarray(part.seen), n_adverse, beyond))
+    weights, n_features = np.ones(few.people.shape[1]), factuals.shape[1]
 
     def odds(rows: Floats, people: Integers) -> Floats:
         result = np.full(len(rows), np.inf)
-        far = lengths(factuals[people], rows[:, None], weights)[:, 0]
+        far = lengths(few.people[people], rows[:, None], weights)[:, 0]
         inside = np.flatnonzero(far <= reach[people])
-        for i in inside[model.favourable(rows[inside])]:
-            sorted_samples, features, n_adverse = classes[people[i]]
-            here = rows[i], sorted_samples, features, n_adverse
-            result[i] = log_odds(*here, mixtures, gradient)
+        for i in inside[few.model.favourable(rows[inside])]:
+            features, n_adverse, beyond = classes[people[i]]
+            result[i] = log_odds_beyond(rows[i], features, n_adverse, mixtures, n_features, beyond)
         return result
 
     return odds

@@ -7,16 +7,17 @@ and the answer of a smaller margin. The exact engine is that of `minimal_proof.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from changeproof.datasets.actions import Actions
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.methods.search.minimal import SOLVER_SLACK, Engine, MinimalSearch
 from changeproof.methods.search.minimal_proof import prove
 from changeproof.methods.search.repair import WORTHWHILE, Goal
-from changeproof.methods.search.shortest import shortest
+from changeproof.methods.search.shortest import EXCHANGES, shortest
 from changeproof.model import Floats
 from changeproof.networks.network import Network
 
@@ -38,6 +39,8 @@ class RealisableSearch:
     engine
         "fast", or "exact": the fast answer is then proven shortest within 0.1 %, or replaced by
         the one that is (as far as the budget of nodes goes).
+    exchanges
+        See `shortest`.
     """
 
     network: Network
@@ -45,6 +48,7 @@ class RealisableSearch:
     rows: Floats
     starts: int = 6
     engine: Engine = "fast"
+    exchanges: int = EXCHANGES
 
     def search(self, factuals: Floats, target: float, previous: Floats | None = None) -> Floats:
         """Return for every factual the shortest change found; NaN where there is none.
@@ -57,6 +61,18 @@ class RealisableSearch:
             Answers for a smaller target (NaN rows are ignored). Where they reach this one too,
             they are the answers.
         """
+        few = FewFeatures(self.actions, self.network, factuals)
+        if isinstance(few.model, Network) and few.few:
+            rows = few.seen(self.rows, np.arange(len(self.rows)), self.rows)
+            search = replace(
+                self,
+                network=few.model,
+                actions=few.actions,
+                rows=rows,
+                exchanges=few.exchanges(self.exchanges),
+            )
+            before = None if previous is None else few.rows(previous)
+            return few.back(search.search(few.people, target, before))
         answers = np.full_like(factuals, np.nan)
         if previous is not None:
             known = np.flatnonzero(np.isfinite(previous).all(axis=1))
@@ -72,7 +88,9 @@ class RealisableSearch:
         owners = np.repeat(np.arange(len(waiting)), [len(some) for some in starts])
         rows = np.array([row for some in starts for row in some])
         goal = self._goal(target)
-        answers[waiting] = shortest(self.actions, factuals[waiting], rows, owners, goal)
+        answers[waiting] = shortest(
+            self.actions, factuals[waiting], rows, owners, goal, self.exchanges
+        )
         if self.engine == "exact":
             for i in waiting:
                 answers[i] = self._proven(factuals[i], target, answers[i])

@@ -8,9 +8,10 @@ import numpy as np
 
 from changeproof.certificates.reach import adverse_radii
 from changeproof.datasets.actions import Actions
+from changeproof.methods.search.few_features import FewFeatures
 from changeproof.methods.search.growing_spheres import Accept, GrowingSpheres, Spheres
 from changeproof.methods.search.undoing import shortest
-from changeproof.model import Floats, Integers, Model
+from changeproof.model import Booleans, Floats, Integers, Model
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -28,11 +29,24 @@ def search_spheres(
     *address: str | int,
     model: Model,
 ) -> Spheres:
-    """Search for what people may be told, or for any point at all where there are no actions."""
+    """Search for what people may be told, or for any point at all where there are no actions.
+
+    What `model` calls adverse must not be accepted.
+    """
     if actions is None:
         return spheres.search(centres, accept, *address, model=model)
-    realisable = RealisableSpheres(like=spheres, actions=actions)
-    return realisable.search(factuals, centres, accept, *address, model=model)
+    few = FewFeatures(actions, model, factuals)
+    realisable = RealisableSpheres(like=spheres, actions=few.actions)
+    if not few.few:
+        return realisable.search(factuals, centres, accept, *address, model=model)
+
+    def accepted(rows: Floats) -> Booleans:
+        found = few.model.favourable(rows)
+        found[found] = accept(few.back(rows[found]))
+        return found
+
+    found = realisable.search(few.people, few.rows(centres), accepted, *address, model=few.model)
+    return found._replace(points=few.back(found.points))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,12 @@ EXCHANGES = 10
 
 
 def shortest(
-    actions: Actions, factuals: Floats, starts: Floats, owners: Integers, goal: Goal
+    actions: Actions,
+    factuals: Floats,
+    starts: Floats,
+    owners: Integers,
+    goal: Goal,
+    exchanges: int = EXCHANGES,
 ) -> Floats:
     """Return for every person the shortest row found that reaches the goal; NaN where none does.
 
@@ -31,12 +36,14 @@ def shortest(
         Realisable rows [starts, columns] to start from, and the place of the person of each.
     goal
         What is to be reached. Its score is told by place which person a row is for.
+    exchanges
+        How many times all changes are given up in turn, at most.
     """
     best = np.full_like(factuals, np.nan)
     lengths = np.full(len(factuals), np.inf)
     _keep_shorter(best, lengths, owners, *_reached(actions, factuals, starts, owners, goal))
     waiting = np.flatnonzero(np.isfinite(lengths))
-    for _ in range(EXCHANGES):
+    for _ in range(exchanges):
         without, differed = undone(actions, factuals[waiting], best[waiting])
         owners, given_up = waiting[np.nonzero(differed)[0]], np.nonzero(differed)[1]
         fixed = np.arange(len(actions.features)) == given_up[:, None]

@@ -85,7 +85,7 @@ def walk(
     rows, arrived = factuals.copy(), np.zeros(len(factuals), dtype=np.bool_)
     steps = np.zeros(len(factuals), dtype=np.int64)
     decay1 = decay2 = 1.0
-    for step in range(1, max_steps + 1):
+    for step in range(1, max_steps + 1 if len(factuals) else 1):
         told = actions.project(state.start, state.here)
         logits, gradient = judge(told, state.here, state.start)
         better = logits > state.best

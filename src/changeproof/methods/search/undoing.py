@@ -11,9 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from changeproof.datasets.actions import Actions
+from changeproof.methods.search.few_features import WIDE
 from changeproof.model import Booleans, Floats, Integers
 
 HALVINGS = 6
+# Where more features than `WIDE` change, how many times some of them are put back, and how many
+# are changed less.
+TRIES = 40
 
 # Judges rows [n, columns] of people, who are given by their places.
 Accept = Callable[[Floats, Integers], Booleans]
@@ -23,7 +27,7 @@ def undone(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) -> 
     """Return rows with as many features as possible put back to what people have.
 
     Features are tried once each, the largest change first; one stays put back where the row is
-    still accepted. A row that is realisable stays so.
+    still accepted. Of very many, several are tried at a time. A row that is realisable stays so.
 
     Parameters
     ----------
@@ -37,15 +41,14 @@ def undone(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) -> 
     result = rows.copy()
     lengths = changes(actions, factuals, rows)
     # The k-th place of a person is the k-th largest change.
-    order = np.argsort(-lengths, axis=1, kind="stable")
+    ranks = np.argsort(np.argsort(-lengths, axis=1, kind="stable"), axis=1, kind="stable")
     counts = (lengths > 0.0).sum(axis=1)
-    for k in range(int(counts.max(initial=0))):
-        who = np.flatnonzero(k < counts)
-        tried = result[who]
-        for place, feature in enumerate(actions.features):
-            here = order[who, k] == place
-            columns = list(feature.columns)
-            tried[np.ix_(here, columns)] = factuals[np.ix_(who[here], columns)]
+    at_once = np.where(counts > WIDE, -(-counts // TRIES), 1)
+    of_column = _features_of_columns(actions)
+    for k in range(int(np.ceil(counts / at_once).max(initial=0.0))):
+        who = np.flatnonzero(k * at_once < counts)
+        turns = ranks[who] // at_once[who][:, None] == k
+        tried = np.where(turns[:, of_column], factuals[who], result[who])
         # Nobody is put back as a whole.
         left = (tried != factuals[who]).any(axis=1)
         who, tried = who[left], tried[left]
@@ -59,7 +62,8 @@ def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) 
     """Return rows whose unneeded changes are undone, and whose other numbers change less.
 
     Feature by feature, the largest change first, halving looks for the smallest change of a
-    number with which the row is still accepted. Rows must be realisable, and stay so.
+    number with which the row is still accepted; of very many, the largest only. Rows must be
+    realisable, and stay so.
     """
     result = undone(actions, factuals, rows, accept)
     lengths = changes(actions, factuals, result)
@@ -67,8 +71,10 @@ def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) 
     lengths[:, ~numbers] = 0.0
     order = np.argsort(-lengths, axis=1, kind="stable")
     first = np.array([feature.columns[0] for feature in actions.features])
-    for k in range(int((lengths > 0.0).sum(axis=1).max(initial=0))):
-        who = np.flatnonzero(lengths[np.arange(len(rows)), order[:, k]] > 0.0)
+    counts = (lengths > 0.0).sum(axis=1)
+    counts = np.where(counts > WIDE, TRIES, counts)
+    for k in range(int(counts.max(initial=0))):
+        who = np.flatnonzero(k < counts)
         column = first[order[who, k]]
         own, far = factuals[who, column], result[who, column]
         too_little, enough = np.zeros(len(who)), np.ones(len(who))
@@ -91,18 +97,29 @@ def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) 
 def shortest(actions: Actions, factuals: Floats, several: Floats, accept: Accept) -> Floats:
     """Shorten several rows of everybody [people, rows, columns] and return the shortest.
 
-    Rows are NaN where a person has fewer; ties go to the first.
+    Rows are NaN where a person has fewer; ties go to the first. Of very many features, changes
+    are put back in all of them, and made smaller in the one that is the shortest then.
     """
     result = np.full(factuals.shape, np.nan)
     who, which = np.nonzero(np.isfinite(several).all(axis=2))
-    short = shortened(
+    wide = len(actions.features) > WIDE
+    shorten = undone if wide else shortened
+    short = shorten(
         actions, factuals[who], several[who, which], lambda rows, place: accept(rows, who[place])
     )
     lengths = np.full(several.shape[:2], np.inf)
     lengths[who, which] = changes(actions, factuals[who], short).sum(axis=1)
     nearest = which == lengths.argmin(axis=1)[who]
     result[who[nearest]] = short[nearest]
-    return result
+    return shortened(actions, factuals, result, accept) if wide else result
+
+
+def _features_of_columns(actions: Actions) -> Integers:
+    """Return by column which feature it belongs to."""
+    places = np.zeros(len(actions.scales.scale), dtype=np.int64)
+    for place, feature in enumerate(actions.features):
+        places[list(feature.columns)] = place
+    return places
 
 
 def changes(actions: Actions, factuals: Floats, rows: Floats) -> Floats:

@@ -59,15 +59,53 @@ def log_odds(
     Samples come as `by_class` gives them; the part of a class without samples is left out.
     Favourable samples are in the corner if there is no table.
     """
-    sigma, optimistic_radius, pessimistic_radius, table = mixtures
     n_samples, n_features = samples.shape
-    distances = np.zeros(n_samples)
-    for k in range(n_features):
+    distances, logs, slopes = np.zeros(n_samples), np.empty(n_samples), np.empty(n_samples)
+    value = odds_at(here, features, n_adverse, mixtures, n_features, distances, logs, slopes)
+    gradient[:] = 0.0
+    for n in range(n_samples):
+        # After `log_sum` a log is the sample's share in its class.
+        weight = logs[n] * slopes[n] / distances[n] if distances[n] > 0.0 else 0.0
+        weight = weight if n < n_adverse else -weight
+        for k in range(n_features):
+            gradient[k] += weight * (here[k] - samples[n, k])
+    return value
+
+
+@compiled
+def log_odds_beyond(
+    here: Any, features: Any, n_adverse: int, mixtures: Any, n_features: int, beyond: Any
+) -> float:
+    """Return the same, without a gradient, of what few of the features are.
+
+    `beyond` is what the others add to the squared distances from the samples.
+    """
+    distances, logs, slopes = beyond.copy(), np.empty(len(beyond)), np.empty(len(beyond))
+    return odds_at(here, features, n_adverse, mixtures, n_features, distances, logs, slopes)
+
+
+@compiled
+def odds_at(
+    here: Any,
+    features: Any,
+    n_adverse: int,
+    mixtures: Any,
+    n_features: int,
+    distances: Any,
+    logs: Any,
+    slopes: Any,
+) -> float:
+    """Return the log-odds; fill in how far samples are, their shares, and how these change.
+
+    Squared distances are added to what `distances` hold.
+    """
+    sigma, optimistic_radius, pessimistic_radius, table = mixtures
+    n_samples = len(distances)
+    for k in range(len(features)):
         x = float(here[k])
         for n in range(n_samples):
             gap = x - features[k, n]
             distances[n] = fma(gap, gap, distances[n])
-    logs, slopes = np.empty(n_samples), np.empty(n_samples)
     for n in range(n_samples):
         distances[n] = math.sqrt(distances[n])
     for n in range(n_adverse):
@@ -85,13 +123,6 @@ def log_odds(
         value += log_sum(logs[:n_adverse])
     if n_adverse < n_samples:
         value -= log_sum(logs[n_adverse:])
-    gradient[:] = 0.0
-    for n in range(n_samples):
-        # After `log_sum` a log is the sample's share in its class.
-        weight = logs[n] * slopes[n] / distances[n] if distances[n] > 0.0 else 0.0
-        weight = weight if n < n_adverse else -weight
-        for k in range(n_features):
-            gradient[k] += weight * (here[k] - samples[n, k])
     return value
 
 
