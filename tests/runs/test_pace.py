@@ -45,12 +45,18 @@ def test_guesses_are_what_there_is_at_first(pace: Pace) -> None:
 
 def test_guesses_are_scaled_by_what_the_likes_took(pace: Pace) -> None:
     pace.finished(TUNING[0], 10.0)
-    # One of its kind took ten times its guess; of nothing else is more known.
-    assert pace.left == 2 * 10.0 + 2 * 20.0
+    # Ten times its guess, with less doubt of its own kind than of others.
+    alike, others = 11.0 / 2.0, 20.0 / 11.0
+    assert pace.left == pytest.approx(2 * alike + 2 * 2.0 * others)
     pace.finished(ANSWERS[0], 1.0)
-    # Answers of the same method count more than others.
-    assert pace.left == 2 * 10.0 + 1.0
-    assert pace.share == pytest.approx(11.0 / 32.0)
+    # Of answers of the same method there is no doubt.
+    assert pace.left == pytest.approx(2 * alike + 1.0)
+    assert pace.share == pytest.approx(11.0 / (12.0 + 2 * alike))
+
+
+def test_what_compiles_first_does_not_teach_all_others(pace: Pace) -> None:
+    pace.finished(Piece(Kind.BASE, "loans", 1, "base", cost=0.01), 20.0)
+    assert pace.left == pytest.approx(7.0 * 30.0 / 10.01)
 
 
 def test_a_method_is_known_by_its_own_pieces(pace: Pace) -> None:
@@ -80,7 +86,8 @@ def test_the_longest_that_runs_is_waited_for_however_many_workers(pace: Pace, cl
     clock.now += 81.0
     assert pace.left == 80.0
     pace.finished(TUNING[0], 81.0)
-    assert (pace.late, pace.left) == ([], 6 * 81.0 / 8)
+    assert pace.late == []
+    assert pace.left == pytest.approx((2 * 82.0 / 2.0 + 4.0 * 91.0 / 11.0) / 8)
 
 
 def test_silence_is_noticed_where_nobody_tells_what_runs(pace: Pace, clock: Clock) -> None:

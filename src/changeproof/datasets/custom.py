@@ -15,6 +15,7 @@ from changeproof.datasets.action import Action
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
 from changeproof.datasets.feature import Feature, refuse_first
+from changeproof.datasets.few_columns import wide_notes
 from changeproof.datasets.oddities import filled_notes, notes_of, oddities_of, target_note
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
@@ -127,7 +128,7 @@ def own_task(
     ]
     adverse = target_note(target, table[target][labels == 0], task.favourable_values)
     filled_in = filled_notes(understood, nothing)
-    task.notes = (*adverse, *filled_in, *notes_of(odd))
+    task.notes = (*adverse, *filled_in, *notes_of(odd), *wide_notes(task.n_features))
     return task
 
 

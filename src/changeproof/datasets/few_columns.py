@@ -1,4 +1,4 @@
-"""What may change about a few features of many, in columns of their own."""
+"""Tables with very many columns, and what may change about a few of their features."""
 
 from __future__ import annotations
 
@@ -11,6 +11,29 @@ from changeproof.datasets.action import Action
 from changeproof.datasets.actions import Actions, Scales
 from changeproof.datasets.feature import Feature
 from changeproof.model import Integers
+
+# A table with more columns than these is wide, categories counted one by one. What takes longer
+# with every feature is bounded there. No embedded dataset has as many.
+WIDE = 200
+# How many features of a wide table searches look at that change one feature at a time, and how
+# many columns these may have together.
+LOOKED_AT, LOOKED_AT_COLUMNS = 32, 128
+
+
+def fewer(count: int, n_columns: int) -> int:
+    """Return how many of something are affordable: all, but on wide tables in proportion."""
+    return count if n_columns <= WIDE else max(1, count * WIDE // n_columns)
+
+
+def wide_notes(n_columns: int) -> tuple[str, ...]:
+    """Return what people should know of a wide table."""
+    if n_columns <= WIDE:
+        return ()
+    return (
+        f"{n_columns} columns, more than {WIDE}: searches that change one feature at a time look "
+        f"at the {LOOKED_AT} features that move the model most, and methods draw less per person "
+        "(docs/own-data.md)",
+    )
 
 
 def part_of(actions: Actions, places: Integers, constants: int) -> Actions:

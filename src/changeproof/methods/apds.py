@@ -9,10 +9,10 @@ import numpy as np
 
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
+from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
-from changeproof.methods.search.few_features import fewer
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers

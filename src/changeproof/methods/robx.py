@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from changeproof.datasets.actions import Actions
+from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.estimates import Estimates, tiled_moves
-from changeproof.methods.search.few_features import WIDE, fewer
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.nearest_rows import nearest_rows
 from changeproof.methods.search.realisable_rows import nearest_accepted

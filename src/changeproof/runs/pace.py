@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from changeproof.runs.piece import Kind, Piece
 
+# For so many guessed seconds guesses count as right, whatever was seen of other methods, and of
+# other kinds: what compiles or warms up first says little of them.
+DOUBT, MORE_DOUBT = 1.0, 10.0
 # What runs is late when it has taken so many times what was expected of it, and seconds more.
 LATE, LATE_SECONDS = 2.0, 5.0
 
@@ -24,10 +27,9 @@ class _Seen:
         self.seconds += seconds
         self.guessed += guessed
 
-    @property
-    def ratio(self) -> float | None:
-        """How many times the guess it was; None where nothing was seen."""
-        return self.seconds / self.guessed if self.guessed > 0.0 else None
+    def ratio(self, doubt: float) -> float:
+        """How many times the guess it was, held back by doubt."""
+        return (self.seconds + doubt) / (self.guessed + doubt)
 
 
 @dataclass
@@ -78,15 +80,16 @@ class Pace:
             self._running.pop(piece.together, None)
             self._heard = self.clock()
             self.spent += seconds
-            if seconds > 0.0:
+            if seconds > 0.0 and piece.cost > 0.0:
                 for key in _keys(piece):
                     self._seen.setdefault(key, _Seen()).add(seconds, piece.cost)
 
     def expected(self, piece: Piece) -> float:
         """Return the seconds that a piece is expected to take, as far as is known by now."""
-        seen = (self._seen.get(key) for key in _keys(piece))
-        ratios = [found.ratio for found in seen if found is not None and found.ratio is not None]
-        return piece.cost * (ratios[0] if ratios else 1.0)
+        for key, doubt in _keys(piece).items():
+            if (seen := self._seen.get(key)) is not None:
+                return piece.cost * seen.ratio(doubt)
+        return piece.cost
 
     @property
     def left(self) -> float:
@@ -139,9 +142,10 @@ class Pace:
         return sum(map(self.expected, waiting))
 
 
-def _keys(piece: Piece) -> list[tuple[Kind | None, str]]:
-    """Return what pieces are alike in, the closest likeness first."""
-    return [*dict.fromkeys([(piece.kind, piece.whose), (piece.kind, ""), (None, "")])]
+def _keys(piece: Piece) -> dict[tuple[Kind | None, str], float]:
+    """Return what pieces are alike in, the closest likeness first, and how much to doubt it."""
+    own, alike = (piece.kind, piece.whose), (piece.kind, "")
+    return {own: 0.0} | ({} if own == alike else {alike: DOUBT}) | {(None, ""): MORE_DOUBT}
 
 
 def _late(elapsed: float, expected: float) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.actions import Actions
-from changeproof.datasets.few_columns import part_of
+from changeproof.datasets.few_columns import LOOKED_AT, LOOKED_AT_COLUMNS, WIDE, part_of
 from changeproof.datasets.task import Task
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers, Model
 from changeproof.networks.flat import layer_sums
@@ -23,24 +23,14 @@ from changeproof.networks.network import Network
 
 Judge = Callable[[Floats], Floats]
 
-# More features than these are many; of so many then all of the work is done that is done per
-# feature. No embedded dataset has as many.
-WIDE = 200
-# How many of them searches look at that change one feature at a time.
-LOOKED_AT = 32
 # How often such a search gives up all changes in turn, at most.
 EXCHANGES = 2
 # Rows in which every feature is changed in turn, to see which move the model most.
 PROBED, PROBED_AT_ONCE = 16, 4_096
 
 
-def fewer(count: int, n_features: int, least: int = 1) -> int:
-    """Return how many of something are affordable: all, but on wide tables in proportion."""
-    return count if n_features <= WIDE else max(least, count * WIDE // n_features)
-
-
 def focused(actions: Actions, model: Model, task: Task) -> Actions:
-    """Return actions that look at few features, where there are many; else as they are.
+    """Return actions that look at few features, on a wide table; else as they are.
 
     Parameters
     ----------
@@ -52,9 +42,9 @@ def focused(actions: Actions, model: Model, task: Task) -> Actions:
         Whose training rows are looked at. In some that are adverse, every feature is given the
         value of a favourable one; those count that move the model most on average.
     """
-    if len(actions.features) <= WIDE or actions.looked_at is not None:
-        return actions
     rows = task.rows("train")
+    if rows.shape[1] <= WIDE or actions.looked_at is not None:
+        return actions
     favourable = model.favourable(rows)
     some, others = rows[~favourable][:PROBED], rows[favourable][:PROBED]
     if not len(some) or not len(others):
@@ -72,8 +62,11 @@ def focused(actions: Actions, model: Model, task: Task) -> Actions:
         after = likes(tried.reshape(-1, rows.shape[1])).reshape(len(features), -1)
         moved[first : first + at_once] = np.abs(after - before).mean(axis=1)
     moved[~np.array(actions.changeable)] = -1.0
-    most = np.argsort(-moved, kind="stable")[:LOOKED_AT]
-    return actions.looking_at(np.sort(most[moved[most] >= 0.0]))
+    most = np.argsort(-moved, kind="stable")
+    most = most[moved[most] >= 0.0][:LOOKED_AT]
+    columns = np.cumsum([len(actions.features[place].columns) for place in most])
+    fitting = max(1, int((columns <= LOOKED_AT_COLUMNS).sum()))
+    return actions.looking_at(np.sort(most[:fitting]))
 
 
 def logits_or_probabilities(model: Model) -> Judge:

@@ -67,6 +67,9 @@ class GrowingSpheres:
     _kept: dict[Address, Shells] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _last: dict[Address, Shells] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def search(
         self, centres: Floats, accept: Accept, *address: str | int, model: Model | None = None
@@ -116,13 +119,17 @@ class GrowingSpheres:
     def _draws(self, first: int, n_features: int, *address: str | int) -> Shells:
         """Return the draws of a shell and of those that follow; they are kept for later."""
         key = (int(first), n_features, *address)
-        if key in self._kept:
-            return self._kept[key]
+        for kept in (self._kept, self._last):
+            if key in kept:
+                return kept[key]
         last = min(first + SHELLS_AT_ONCE, self.max_shells)
         moves = [self._moves(shell, n_features, *address) for shell in range(first, last)]
         shells = Shells(np.array(moves), tiled_moves(moves))
         if len(self._kept) * 2 * shells.moves.nbytes < KEPT_BYTES:
             self._kept[key] = shells
+        else:  # others who are there now want them, too
+            self._last.clear()
+            self._last[key] = shells
         return shells
 
     def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:

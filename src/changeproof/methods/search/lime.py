@@ -27,8 +27,8 @@ from changeproof.arithmetic.lanes import (
     times,
     tree_sum,
 )
+from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.methods.method import Context, Factuals
-from changeproof.methods.search.few_features import WIDE, fewer
 from changeproof.methods.search.wide_logistic import loss_and_gradient, newton_step
 from changeproof.model import Booleans, Floats
 from changeproof.networks.kernels import add_lanes, add_outer_product

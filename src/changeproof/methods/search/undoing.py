@@ -11,13 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from changeproof.datasets.actions import Actions
-from changeproof.methods.search.few_features import WIDE
+from changeproof.datasets.few_columns import WIDE
 from changeproof.model import Booleans, Floats, Integers
 
 HALVINGS = 6
-# Where more features than `WIDE` change, how many times some of them are put back, and how many
-# are changed less.
-TRIES = 40
+# Where more features than `WIDE` change: how many times some of them are put back, and of how many
+# it is seen how little they need to change.
+TRIES, HALVED = 40, 8
 
 # Judges rows [n, columns] of people, who are given by their places.
 Accept = Callable[[Floats, Integers], Booleans]
@@ -72,7 +72,7 @@ def shortened(actions: Actions, factuals: Floats, rows: Floats, accept: Accept) 
     order = np.argsort(-lengths, axis=1, kind="stable")
     first = np.array([feature.columns[0] for feature in actions.features])
     counts = (lengths > 0.0).sum(axis=1)
-    counts = np.where(counts > WIDE, TRIES, counts)
+    counts = np.where(counts > WIDE, HALVED, counts)
     for k in range(int(counts.max(initial=0))):
         who = np.flatnonzero(k < counts)
         column = first[order[who, k]]
@@ -102,7 +102,7 @@ def shortest(actions: Actions, factuals: Floats, several: Floats, accept: Accept
     """
     result = np.full(factuals.shape, np.nan)
     who, which = np.nonzero(np.isfinite(several).all(axis=2))
-    wide = len(actions.features) > WIDE
+    wide = several.shape[2] > WIDE
     shorten = undone if wide else shortened
     short = shorten(
         actions, factuals[who], several[who, which], lambda rows, place: accept(rows, who[place])
