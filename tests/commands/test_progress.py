@@ -10,7 +10,10 @@ from rich.console import Console
 
 from changeproof.commands import progress
 from changeproof.commands.progress import ConsoleObserver
+from changeproof.runs.execution import Finished
+from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import Inventory
+from changeproof.runs.timings import Effort
 
 
 @pytest.fixture
@@ -52,3 +55,32 @@ def test_a_terminal_shows_a_bar_from_the_beginning() -> None:
     console = Console(file=lines, force_terminal=True, width=100)
     with ConsoleObserver(console, beginning="reading loans.csv"):
         waited_for(lines, "reading loans.csv")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_outlives_its_guess_is_named_and_raises_the_time_left() -> None:
+    lines, now = StringIO(), [0.0]
+    tuning = Piece(Kind.TUNING, "loans", 1, "t", "wachter", cost=1.0)
+    with ConsoleObserver(Console(file=lines, width=200)) as observer:
+        observer._pace.clock = lambda: now[0]
+        observer.planned(Inventory([], {}, [tuning]))
+        observer.started([tuning])
+        observer.begun([tuning])
+        now[0] = 601.0
+        late = "0% done, about 600 s left (longer than expected: tuning of wachter)\n"
+        waited_for(lines, late)
+        observer.finished(Finished(tuning, b"", Effort(601.0, 601.0, 1.0)))
+        waited_for(lines, "tables and report …\n")
+    assert lines.getvalue().count("tables and report …\n") == 1
+
+
+def test_a_terminal_shows_the_time_left_that_was_learned() -> None:
+    lines = StringIO()
+    answers = [
+        Piece(Kind.COUNTERFACTUALS, "loans", seed, f"a{seed}", "rbr", cost=1.0) for seed in (1, 2)
+    ]
+    with ConsoleObserver(Console(file=lines, force_terminal=True, width=120)) as observer:
+        observer.planned(Inventory([], {}, answers))
+        observer.started(answers)
+        observer.finished(Finished(answers[0], b"", Effort(3600.0, 3600.0, 1.0)))
+        waited_for(lines, "1:00:00")

@@ -44,11 +44,15 @@ JOBS = [job("a", "x"), job("b", "a", "y"), job("c", "a"), job("d", "b", "c", "lo
 
 @pytest.mark.parametrize("engine", [Here(), Processes(2)], ids=["here", "processes"])
 def test_each_job_finds_what_it_needs_wherever_it_is_done(engine: Engine) -> None:
+    begun: list[str] = []
+    engine.begun = lambda job: begun.append(job.name)
     ended = done_by(engine, [*reversed(JOBS)], {"x": b"1", "y": b"2"})
     made = {name: done.result.made[name] for name, done in ended.items() if done.result}
     assert made == {"a": b"1a", "b": b"1a+2b", "c": b"1ac", "d": b"1a+2b+1acd"}
     processes = {done.result.said for done in ended.values() if done.result}
     assert (os.getpid() in processes) == isinstance(engine, Here)
+    assert sorted(begun) == ["a", "b", "c", "d"]
+    assert begun[0] == "a" and begun[-1] == "d"
 
 
 def test_what_is_waited_for_longest_starts_first() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from changeproof import Factuals, Network
+from changeproof.methods.search import growing_spheres
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 
 
@@ -82,3 +83,24 @@ def test_estimates_of_a_network_change_no_answer(
     np.testing.assert_array_equal(quick.points, plain.points)
     np.testing.assert_array_equal(quick.shells, plain.shells)
     assert np.isfinite(plain.points).any()
+
+
+def test_draws_that_are_not_kept_are_drawn_once_for_all_who_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[int] = []
+    moves = GrowingSpheres._moves
+
+    def counted(self: GrowingSpheres, shell: int, *rest: str | int) -> np.ndarray:
+        drawn.append(shell)
+        return moves(self, shell, *rest)
+
+    centres = np.zeros((5, 2))
+    expected = GrowingSpheres(samples=20, norm=2, step=0.1, max_shells=30)
+    points = expected.search(centres, half_space, "kept").points
+    monkeypatch.setattr(GrowingSpheres, "_moves", counted)
+    monkeypatch.setattr(growing_spheres, "KEPT_BYTES", 0)
+    monkeypatch.setattr(growing_spheres, "ROWS_AT_ONCE", 20)
+    spheres = GrowingSpheres(samples=20, norm=2, step=0.1, max_shells=30)
+    np.testing.assert_array_equal(spheres.search(centres, half_space, "kept").points, points)
+    assert len(drawn) == len(set(drawn))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,3 +112,36 @@ def test_regression_on_one_feature_in_closed_form() -> None:
     assert fit.accuracy == pytest.approx(0.75)
     loose = fit_logistic(samples, favourable, np.ones(80), 1e12)
     assert loose.parameters[0] == pytest.approx(np.log(3), abs=1e-6)
+
+
+def test_very_many_features_are_fitted_without_their_products() -> None:
+    generator = np.random.default_rng(8)
+    samples = generator.standard_normal((600, 210))
+    favourable = samples @ generator.normal(size=210) + generator.normal(size=600) > 0.0
+    weights = generator.random(600)
+    fit = fit_logistic(samples, favourable, weights, 1.0)
+    model = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000)
+    with threadpool_limits(limits=1):
+        model.fit(samples, favourable, sample_weight=weights)
+    assert fit.converged
+    expected = np.append(model.coef_[0], model.intercept_)
+    np.testing.assert_allclose(fit.parameters, expected, atol=1e-4)
+    assert fit.accuracy == pytest.approx(model.score(samples, favourable, weights))
+
+
+def test_wide_tables_have_fewer_samples() -> None:
+    drawn = []
+
+    class Judge(Network):
+        def favourable(self, rows: np.ndarray) -> np.ndarray:
+            drawn.append(len(rows))
+            return np.zeros(len(rows), dtype=bool)
+
+    for features, expected in ((200, 500), (400, 250)):
+        frame = pd.DataFrame(np.random.default_rng(9).normal(size=(40, features)))
+        task = Task("samples", frame.rename(columns=str), np.arange(40) % 2)
+        network = Network.initialised(features, (2,), 1)
+        judge = Judge(network.weights, network.biases)
+        factuals = Factuals(task.row_ids("test")[:1], task.rows("test")[:1])
+        surrogates(500).of(Context(task, judge, 1), factuals)
+        assert drawn[-1] == expected

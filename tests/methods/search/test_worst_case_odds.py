@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from changeproof.methods.search.worst_case_odds import by_class
+from changeproof.methods.search.worst_case_odds import (
+    NO_TABLE,
+    Mixtures,
+    by_class,
+    log_odds,
+    log_odds_beyond,
+)
 from plain_searches import odds, plain_log_odds
 
 
@@ -43,3 +49,16 @@ def test_log_odds_at_a_sample_and_far_from_all() -> None:
         for here in (samples[0].copy(), samples[1].copy(), np.array([1e4, -1e4])):
             value, gradient = odds(here, samples, np.array([False, True]), inner)
             assert np.isfinite(value) and np.isfinite(gradient).all()
+
+
+def test_what_does_not_change_is_added_up_once() -> None:
+    generator = np.random.default_rng(4)
+    samples, here = generator.normal(size=(25, 6)), generator.normal(size=6)
+    rows, features, n_adverse = by_class(samples, generator.random(25) < 0.4)
+    mixtures = Mixtures(1.0, 0.5, 0.5, NO_TABLE)
+    value = log_odds(here, rows, features, n_adverse, mixtures, np.empty(6))
+    nothing = np.zeros(25)
+    assert log_odds_beyond(here, features, n_adverse, mixtures, 6, nothing) == value
+    beyond = np.square(here[2:, None] - features[2:]).sum(axis=0)
+    part = log_odds_beyond(here[:2], features[:2].copy(), n_adverse, mixtures, 6, beyond)
+    assert part == pytest.approx(value)

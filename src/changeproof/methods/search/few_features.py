@@ -64,8 +64,8 @@ def focused(actions: Actions, model: Model, task: Task) -> Actions:
     moved[~np.array(actions.changeable)] = -1.0
     most = np.argsort(-moved, kind="stable")
     most = most[moved[most] >= 0.0][:LOOKED_AT]
-    columns = np.cumsum([len(actions.features[place].columns) for place in most])
-    fitting = max(1, int((columns <= LOOKED_AT_COLUMNS).sum()))
+    widths = np.cumsum([len(actions.features[place].columns) for place in most])
+    fitting = max(1, int((widths <= LOOKED_AT_COLUMNS).sum()))
     return actions.looking_at(np.sort(most[:fitting]))
 
 
