@@ -25,6 +25,22 @@ SECONDS_PER_REQUEST = {
     "robx-robust": 0.016,
     "wachter": 0.001,
 }
+# The same where people are told only what they can do, and what tuning takes then; both grow with
+# the columns: so many double them.
+REALISABLE_SECONDS_PER_REQUEST = {
+    "apds": 0.03,
+    "betarce": 0.02,
+    "kdtree": 0.001,
+    "quorum": 0.01,
+    "rbr": 0.1,
+    "rnce": 0.2,
+    "roar-lime": 0.05,
+    "robx-balanced": 0.1,
+    "robx-robust": 0.1,
+    "wachter": 0.03,
+}
+REALISABLE_TUNING = {"roar-lime": 4.0, "wachter": 5.0}
+TWICE_AS_LONG = 200
 # The same with a model that is not ours, and what training one takes.
 OWN_SECONDS_PER_REQUEST = {
     "betarce": 0.15,
@@ -74,11 +90,26 @@ def bank_cost(task: Task, learner: Learner, family: Family, fit: float = OWN_FIT
     return training_cost(task, scale * NETWORKS_WORTH.get(name, float(REPLICATES)))
 
 
-def answering_cost(task: Task, learner: Learner, method: str, asked: int) -> float:
+def tuning_cost(task: Task, method: str, realisable: bool) -> float:
+    """Return what it takes to tune a method."""
+    if not realisable:
+        return 1.0
+    return REALISABLE_TUNING.get(parsed(method)[0], 1.0) * _longer(task)
+
+
+def _longer(task: Task) -> float:
+    return 1.0 + task.n_features / TWICE_AS_LONG
+
+
+def answering_cost(
+    task: Task, learner: Learner, method: str, asked: int, realisable: bool
+) -> float:
     """Return what it takes a method to answer requests."""
     ours, name = learner.stores_models, parsed(method)[0]
     seconds = SECONDS_PER_REQUEST if ours else OWN_SECONDS_PER_REQUEST
     cost = 0.05 + asked * seconds.get(name, 0.01)
+    if ours and realisable:
+        cost = 0.05 + asked * REALISABLE_SECONDS_PER_REQUEST.get(name, 0.01) * _longer(task)
     if members := ENSEMBLES.get(name):
         cost += training_cost(task, 0.7 * members) if ours else members * OWN_FIT
     return cost

@@ -10,7 +10,13 @@ from changeproof.changes.successor import SUCCESSOR
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.tuning import candidates
-from changeproof.runs.costs import answering_cost, bank_cost, limit_cost, training_cost
+from changeproof.runs.costs import (
+    answering_cost,
+    bank_cost,
+    limit_cost,
+    training_cost,
+    tuning_cost,
+)
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import TUNING_SEED, Plan
 
@@ -75,7 +81,7 @@ def _tuning(run: ResolvedRun, base: Piece, method: str) -> Piece:
         method=method,
         inputs=(base,),
         realisable=run.plan.realisable,
-        cost=1.0,
+        cost=tuning_cost(run.tasks[base.dataset], method, run.plan.realisable),
     )
     maker = run.methods[method].fingerprint
     return _marked(tuning, maker, "methods.tuning", "evaluation.factuals")
@@ -92,7 +98,7 @@ def _answers(run: ResolvedRun, base: Piece, method: str, tuning: Piece | None) -
         factuals=plan.factuals,
         rows=plan.rows,
         realisable=plan.realisable,
-        cost=answering_cost(task, run.learner, method, _asked(plan)),
+        cost=answering_cost(task, run.learner, method, _asked(plan), plan.realisable),
     )
     maker = run.methods[method].fingerprint
     return _marked(answers, maker, "methods.tuning", "evaluation.factuals")
@@ -154,7 +160,13 @@ def _of_letters(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> Iter
                 survival,
                 kind=Kind.RENEWALS,
                 realisable=run.plan.realisable,
-                cost=answering_cost(run.tasks[bank.dataset], run.learner, name, _asked(run.plan)),
+                cost=answering_cost(
+                    run.tasks[bank.dataset],
+                    run.learner,
+                    name,
+                    _asked(run.plan),
+                    run.plan.realisable,
+                ),
             )
             maker = f"{name} {run.renewer.fingerprint}"
             yield _marked(renewals, maker, "evaluation.renewal")
