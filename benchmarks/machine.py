@@ -73,7 +73,9 @@ def save(name: str, rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame
     table = pd.DataFrame(rows).assign(date=now["date"])
     if path.exists() and _same_machine(now, runs.get(name, now)):
         kept = pd.read_csv(path)
-        outdated = pd.MultiIndex.from_frame(kept[keys]).isin(pd.MultiIndex.from_frame(table[keys]))
+        # What is nobody's is read as NaN, which equals nothing.
+        here, there = (pd.MultiIndex.from_frame(t[keys].fillna("")) for t in (table, kept))
+        outdated = there.isin(here)
         table = table if outdated.all() else pd.concat([kept[~outdated], table])
     table = table.sort_values(keys, kind="stable")
     table.to_csv(path, index=False, float_format="%.6g")
