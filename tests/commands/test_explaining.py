@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,11 @@ def test_an_audit_is_not_written_over(advised_run: Results, tmp_path: Path) -> N
     assert isinstance(done.exception, InputError)
     assert "which this would replace" in str(done.exception)
     assert (advised_run.folder / "plan.json").read_bytes() == plan
+
+
+def test_an_unfinished_audit_is_refused(advised_run: Results, tmp_path: Path) -> None:
+    copy = shutil.copytree(advised_run.folder, tmp_path / "copy")
+    next(copy.glob("pieces/**/survival-*")).unlink()
+    done = from_a_run(copy, "--row", people(advised_run)[0])
+    assert isinstance(done.exception, InputError)
+    assert "is not finished, or was made by another version" in str(done.exception)

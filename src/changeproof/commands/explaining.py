@@ -184,6 +184,11 @@ def _finished(folder: Path, given: dict[str, Any], name: str | None) -> tuple[Re
         flags = ", ".join(ask.FLAGS.get(key, f"--{key.replace('_', '-')}") for key in names)
         raise InputError(f"--from reads {folder} as it is; leave out {flags}")
     results = Results(folder)
+    if not results.inventory.complete:
+        raise InputError(
+            f"the run in {folder} is not finished, or was made by another version of changeproof "
+            f"(see: changeproof status {folder})"
+        )
     datasets = results.shown.datasets
     if name is not None and name not in datasets:
         raise unknown("dataset", name, datasets)
