@@ -28,7 +28,7 @@ class Wachter(Method):
     Where not everything may change, the published answer is made realisable, and then as short as
     it can be without losing in f. For whom that fails, the walk is repeated: the point that walks
     is free inside of its range, and f is asked about the nearest row that the person may be told.
-    On tables with very many features that search is among few of them; see docs/wide-tables.md.
+    On tables with very many features that search is among few of them; see docs/own-data.md.
 
     Parameters
     ----------

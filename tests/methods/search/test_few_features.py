@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof import Context, Factuals, Network, Task, own_task
+from changeproof import Context, Factuals, Network, Task, load_task, own_task
+from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.few_columns import LOOKED_AT, LOOKED_AT_COLUMNS, WIDE, fewer
 from changeproof.methods import make_method
 from changeproof.methods.realising import realised
@@ -238,3 +239,7 @@ def test_few_features_that_do_not_suffice_find_nothing() -> None:
     goal = Goal(lambda rows, _: few.sure(rows), 1e9, 1.0 / few.actions.scales.distance)
     found = shortest(few.actions, few.people, few.people, np.arange(2), goal, few.exchanges(10))
     assert np.isnan(few.back(found)).all()
+
+
+def test_no_embedded_dataset_is_wide() -> None:
+    assert max(load_task(name).n_features for name in dataset_names()) <= WIDE
