@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 from changeproof.datasets.actions import Actions
+from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
 from changeproof.methods.search.as_near import as_near
@@ -91,10 +93,15 @@ class BetaRCE(Method):
         ends = [0, *(size for size in FEW_MEMBERS if size < self.ensemble_size), self.ensemble_size]
         self._parts = [self._ensemble.part(start, stop) for start, stop in pairwise(ends)]
         self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
-        self._first, self._second = (
+        self._spheres = [
             GrowingSpheres(samples=self.samples, norm=2, step=self.step, max_shells=shells)
             for shells in (self.first_shells, self.second_shells)
-        )
+        ]
+        # As published, points have all columns.
+        fitting = fewer(self.samples, task.n_features)
+        self._published = self._spheres
+        if fitting < self.samples:
+            self._published = [replace(spheres, samples=fitting) for spheres in self._spheres]
 
     @staticmethod
     def votes_bounds(ensemble_size: int, confidence: float) -> Floats:
@@ -153,8 +160,9 @@ class BetaRCE(Method):
         address = (self.context.task.name, self.context.base_seed)
         model = self.context.model
         own, favourable = factuals.rows, model.favourable
+        first_spheres, second_spheres = self._published if actions is None else self._spheres
         first = search_spheres(
-            self._first, actions, own, own, favourable, *address, "betarce first", model=model
+            first_spheres, actions, own, own, favourable, *address, "betarce first", model=model
         )
         rows = first.points.copy()
         second_shells = np.zeros(len(rows), dtype=np.int64)
@@ -162,7 +170,7 @@ class BetaRCE(Method):
         waiting = waiting[~self._robust(rows[waiting])]
         own, centres, robust = own[waiting], rows[waiting], self._robust
         second = search_spheres(
-            self._second, actions, own, centres, robust, *address, "betarce second", model=model
+            second_spheres, actions, own, centres, robust, *address, "betarce second", model=model
         )
         rows[waiting], second_shells[waiting] = second.points, second.shells
         if actions is not None:
