@@ -46,7 +46,7 @@ def test_guesses_are_what_there_is_at_first(pace: Pace) -> None:
 def test_guesses_are_scaled_by_what_the_likes_took(pace: Pace) -> None:
     pace.finished(TUNING[0], 10.0)
     # Ten times its guess, with less doubt of its own kind than of others.
-    alike, others = 11.0 / 2.0, 20.0 / 11.0
+    alike, others = (11.0 / 2.0) ** 0.5, (20.0 / 11.0) ** 0.5
     assert pace.left == pytest.approx(2 * alike + 2 * 2.0 * others)
     pace.finished(ANSWERS[0], 1.0)
     # Of answers of the same method there is no doubt.
@@ -56,7 +56,17 @@ def test_guesses_are_scaled_by_what_the_likes_took(pace: Pace) -> None:
 
 def test_what_compiles_first_does_not_teach_all_others(pace: Pace) -> None:
     pace.finished(Piece(Kind.BASE, "loans", 1, "base", cost=0.01), 20.0)
-    assert pace.left == pytest.approx(7.0 * 30.0 / 10.01)
+    assert pace.left == pytest.approx(7.0 * (30.0 / 10.01) ** 0.5)
+
+
+def test_one_that_is_much_quicker_than_its_guess_does_not_teach_all_others(pace: Pace) -> None:
+    methods = ("apds", "betarce", "rbr", "rnce")
+    answers = [piece(Kind.COUNTERFACTUALS, method, 50.0) for method in methods]
+    pace.planned(answers)
+    pace.finished(answers[3], 0.02)
+    assert pace.left > 3 * 5.0
+    pace.finished(answers[0], 50.0)
+    assert pace.left == pytest.approx(2 * 50.0)
 
 
 def test_a_method_is_known_by_its_own_pieces(pace: Pace) -> None:
@@ -64,8 +74,8 @@ def test_a_method_is_known_by_its_own_pieces(pace: Pace) -> None:
     pace.planned([*ANSWERS, *others])
     pace.finished(ANSWERS[0], 2.0)
     pace.finished(others[0], 200.0)
-    assert pace.expected(ANSWERS[1]) == 2.0
-    assert pace.expected(others[1]) == 200.0
+    assert pace.expected(ANSWERS[1]) == pytest.approx(2.0)
+    assert pace.expected(others[1]) == pytest.approx(200.0)
 
 
 def test_what_runs_is_counted_down_and_then_up(pace: Pace, clock: Clock) -> None:
@@ -87,7 +97,7 @@ def test_the_longest_that_runs_is_waited_for_however_many_workers(pace: Pace, cl
     assert pace.left == 80.0
     pace.finished(TUNING[0], 81.0)
     assert pace.late == []
-    assert pace.left == pytest.approx((2 * 82.0 / 2.0 + 4.0 * 91.0 / 11.0) / 8)
+    assert pace.left == pytest.approx((2 * 41.0**0.5 + 4.0 * (91.0 / 11.0) ** 0.5) / 8)
 
 
 def test_silence_is_noticed_where_nobody_tells_what_runs(pace: Pace, clock: Clock) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from changeproof.runs.piece import Kind, Piece
 
@@ -16,20 +18,13 @@ DOUBT, MORE_DOUBT = 1.0, 10.0
 LATE, LATE_SECONDS = 2.0, 5.0
 
 
-@dataclass
-class _Seen:
-    """What finished pieces took together, and what had been guessed."""
+def _ratio(seen: Sequence[tuple[float, float]], doubt: float) -> float:
+    """Return how many times their guesses pieces took: that of the one in the middle.
 
-    seconds: float = 0.0
-    guessed: float = 0.0
-
-    def add(self, seconds: float, guessed: float) -> None:
-        self.seconds += seconds
-        self.guessed += guessed
-
-    def ratio(self, doubt: float) -> float:
-        """How many times the guess it was, held back by doubt."""
-        return (self.seconds + doubt) / (self.guessed + doubt)
+    With doubt, the guesses count as one more piece, of which they were right.
+    """
+    ratios = [(seconds + doubt) / (guessed + doubt) for seconds, guessed in seen]
+    return math.exp(median(math.log(ratio) for ratio in [*ratios, *[1.0] * (doubt > 0.0)]))
 
 
 @dataclass
@@ -37,8 +32,9 @@ class Pace:
     """The seconds that are left, from the guesses of pieces and what the finished ones took.
 
     A guess is multiplied by what finished pieces of its kind and method (or family) took per
-    guessed second; where there are none, by that of its kind, or of all. What runs longer than
-    expected is expected to run on for as long as it is late. May be asked by other threads.
+    guessed second; where there are none, by that of its kind, or of all, held back by doubt. What
+    runs longer than expected is expected to run on for as long as it is late. May be asked by
+    other threads.
 
     Parameters
     ----------
@@ -55,7 +51,8 @@ class Pace:
         self._waiting: dict[str, Piece] = {}
         # What runs: since when, and which pieces, by what they share; empty where nobody tells.
         self._running: dict[str, tuple[float, list[Piece]]] = {}
-        self._seen: dict[tuple[Kind | None, str], _Seen] = {}
+        # Seconds and guesses of what is finished.
+        self._seen: dict[tuple[Kind | None, str], list[tuple[float, float]]] = {}
         self._heard = self.clock()
 
     def planned(self, pieces: Iterable[Piece]) -> None:
@@ -82,13 +79,13 @@ class Pace:
             self.spent += seconds
             if seconds > 0.0 and piece.cost > 0.0:
                 for key in _keys(piece):
-                    self._seen.setdefault(key, _Seen()).add(seconds, piece.cost)
+                    self._seen.setdefault(key, []).append((seconds, piece.cost))
 
     def expected(self, piece: Piece) -> float:
         """Return the seconds that a piece is expected to take, as far as is known by now."""
         for key, doubt in _keys(piece).items():
             if (seen := self._seen.get(key)) is not None:
-                return piece.cost * seen.ratio(doubt)
+                return piece.cost * _ratio(seen, doubt)
         return piece.cost
 
     @property
