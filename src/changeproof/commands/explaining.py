@@ -219,8 +219,8 @@ def _lasting(answer: Explanation) -> Iterator[str]:
 
 def _advice(answer: Explanation) -> Iterator[str]:
     """Yield sentences: what to change, or why there is nothing."""
-    from changeproof.report.outcomes import ONLY_PARTS, in_parts
-    from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, folded
+    from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, folded
+    from changeproof.methods.outcomes import ONLY_PARTS, in_parts
 
     if answer.counterfactual is None:
         yield f"No advice: {answer.why_not}."
