@@ -16,13 +16,14 @@ from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import TABLES, read_plan
 from changeproof.runs.everyone_tables import everyone_tables
-from changeproof.runs.group_tables import group_tables, read_table
+from changeproof.runs.group_tables import group_tables
 from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import publish, published
+from changeproof.runs.reading import read_table
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.spreadsheets import csv_bytes
 
