@@ -46,7 +46,7 @@ EXPECTED = {
     ],
     "how-long.md": [
         "Report: audit/report/index.html",
-        "How long advice lasts (95 % interval)",
+        "How long advice lasts (95 % interval over people and futures)",
         "simulated futures",
         "held_so_far_mean",
     ],

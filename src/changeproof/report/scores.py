@@ -16,7 +16,8 @@ from changeproof.runs.results import ALL_FAMILIES
 class Spread(NamedTuple):
     """A metric over base models: mean, standard deviation and both ends of its interval.
 
-    All are None where the metric is undefined; all but the mean with one base model.
+    All are None where the metric is undefined. With one base model there is no standard deviation,
+    and the interval is over people, if that is known.
     """
 
     mean: float | None = None
@@ -39,13 +40,29 @@ class Score(NamedTuple):
 Scores = list[list[list[Score | None]]]
 
 
-def scores(intervals: pd.DataFrame, plan: Plan) -> Scores:
-    """Return every metric with its spread, by position in the plan."""
+def scores(intervals: pd.DataFrame, plan: Plan, people: pd.DataFrame | None = None) -> Scores:
+    """Return every metric with its spread, by position in the plan.
+
+    Parameters
+    ----------
+    intervals, people
+        The tables of intervals over base models and over people. The latter count where the plan
+        has one base model per dataset.
+    plan
+        What was run.
+    """
     found: dict[tuple[str, str, str], Score] = {}
     for row in intervals.to_dict("records"):
         key = (row["dataset"], row["family"], row["method"])
         spread = Spread(*(number(row[which]) for which in ("mean", "std", "low", "high")))
         found[key] = found.get(key, Score())._replace(**{row["metric"]: spread})
+    if people is not None and len(plan.base_seeds) == 1:
+        for row in people.to_dict("records"):
+            key = (row["dataset"], row["family"], row["method"])
+            if (score := found.get(key)) is not None:
+                spread = getattr(score, row["metric"])
+                ends = {end: number(row[end]) for end in ("low", "high") if spread.mean is not None}
+                found[key] = score._replace(**{row["metric"]: spread._replace(**ends)})
     return [
         [
             [found.get((dataset, family, method)) for method in plan.methods]

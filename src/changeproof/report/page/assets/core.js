@@ -30,13 +30,18 @@ page.plain = (text) => String(text)
 
 page.fixed = (value, digits = 1) => value?.toFixed(digits) ?? "undefined";
 
-// [mean, sd, low, high] as text; sd and interval only where there are several base models.
-page.spread = ([mean, sd, low, high], digits, unit = "") => {
+// [mean, sd, low, high] as text, the interval with what it is over; sd only where there are several
+// base models.
+page.spread = ([mean, sd, low, high], digits, over, unit = "") => {
   if (mean === null) return "undefined";
   const both = sd === null ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${sd.toFixed(digits)}`;
   return `${both}${unit}` + (low === null ? ""
-    : ` (95 % interval ${low.toFixed(digits)} to ${high.toFixed(digits)})`);
+    : ` (95 % interval over ${over}: ${low.toFixed(digits)} to ${high.toFixed(digits)})`);
 };
+
+// What standard deviations and intervals are over, once for all datasets that say the same.
+page.meaning = (datasets) => [...new Set(datasets.map((dataset) => page.data.meaning[dataset]))]
+  .join(" ");
 
 // What people read; tables and CSV files keep the names of the plan.
 page.name = (kind, reference) => page.data.shown[kind][reference] ?? reference;

@@ -5,6 +5,9 @@ page.section("life", (body) => {
   const { life, methods, datasets } = page.data;
   const names = life.families.map((family) =>
     `${page.families[family]}: ${page.data.summaries[family]}`);
+  // With one base model, these intervals are over futures as well.
+  const over = (dataset) => (page.data.base_seeds.length > 1
+    ? page.data.over[dataset] : "people and futures");
   let [sequence, measure, ringed] = [0, 0, 0];
   const change = (action) => (value) => { action(value); show(); };
   const controls = page.controls(
@@ -17,7 +20,7 @@ page.section("life", (body) => {
   const figure = page.figure(body, "life", "CFEs that last (%)",
     "Of the CFEs that the base model accepts, before the first update and after each. A CFE " +
     "that holds again after an update that broke it is still broken “so far”. 95 % intervals are " +
-    "over base models where there are several, otherwise over people and futures.",
+    `over ${[...new Set(page.present.map(over))].join(" or ")}.`,
   { extra: page.make("div", {}, controls, page.legend(page.methods)) });
   const sums = page.make("div");
   body.append(sums);
@@ -42,7 +45,7 @@ page.section("life", (body) => {
         [100, ...rows.map(([mean]) => mean)], { ...page.mark(method), size: 7 },
         [[100, null, null], ...rows].map(([mean, low, high], update) =>
           `<b>${page.plain(page.methods[method])}</b><br>` + (update ? `update ${update}: ` +
-            page.spread([mean, null, low, high], 1, " %") : "before the first update")),
+            page.spread([mean, null, low, high], 1, over(dataset), " %") : "before the first update")),
         { mode: "lines+markers", cliponaxis: false,
           line: { shape: "hv", width: ringed - 1 === method ? 3 : 1.5,
             color: page.series(method) } }))],
