@@ -20,7 +20,7 @@ from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
 from changeproof.datasets.recourse import MOST_CHANGES, Wording
 from changeproof.evaluation.fragility import fragile_picks
-from changeproof.report.names import method_name
+from changeproof.report.names import mark_places, method_name
 from changeproof.report.page import people as listed_people
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
@@ -454,6 +454,7 @@ def test_settings_are_shown_with_marks_of_their_own(
     payload, _ = json.loads(content)
     methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
     payload["methods"] = methods
+    payload["marks"] = list(mark_places(methods).values())
     payload["shown"]["methods"] = {name: method_name(name) for name in methods}
     for dataset in payload["scores"]:
         dataset[:] = [[row[0]] * len(methods) for row in dataset]

@@ -74,8 +74,6 @@ def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> No
     found = table[place[0]][place[1]][plan.methods.index("rbr")]
     assert found is not None and found.distance.sd is None
     assert list(found.distance[2:]) == expected[["low", "high"]].tolist()
-    several = plan.model_copy(update={"base_seeds": (1, 2)})
-    assert scores(tables["intervals"], several, people) == scores(tables["intervals"], several)
 
 
 def test_methods_that_are_not_finished_are_left_out(quick_run: Results) -> None:

@@ -10,7 +10,14 @@ from sklearn.linear_model import LogisticRegression
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.report.page.payload import build_payload
-from changeproof.report.spreads import BASES, DRAWS, PEOPLE, covered, spread_over
+from changeproof.report.spreads import (
+    BASES,
+    ONE_BASE,
+    SAME_BASE,
+    SEVERAL_BASES,
+    covered,
+    spread_over,
+)
 from changeproof.report.tables import print_tables
 from changeproof.report.verdict import verdict
 from changeproof.runs.tables import SAME_BASES, read_tables
@@ -40,10 +47,13 @@ def test_the_spread_of_one_model_with_several_seeds_is_over_draws(without_seeds:
     assert results.name == "full_results" and words in results.title and words in results.caption
     assert all("deviation over base models" not in table.caption for table in print_tables(tables))
     payload = build_payload(without_seeds, tables)
-    assert payload["over"] == [DRAWS]
-    assert "All base models are the same." in payload["meaning"][0]
+    assert payload["repeated"] == ["draws of people and changed models"]
+    assert payload["meaning"] == [SAME_BASE.meaning]
+    # Three draws of ten people say less than the interval over three numbers would make believe.
+    people = tables["people_intervals"].set_index(["method", "family", "metric"])
+    low, high = people.loc[("rbr", "all", "empirical_robustness"), ["low", "high"]]
     said = payload["answers"][0][0]["sentences"][1]
-    assert "(95 % interval over draws of people and changed models: " in said
+    assert f"(95 % interval over people: {low:.1f} to {high:.1f})" in said
     (found,) = verdict(without_seeds, tables).findings
     assert "(95 % interval over 30 people of 3 draws: " in found.sentence
 
@@ -53,7 +63,7 @@ def test_the_spread_of_networks_is_over_base_models() -> None:
     printed = {table.name: table for table in print_tables(tables)}
     assert "mean ± standard deviation over base models." in printed["full_results"].caption
     assert "people_intervals" not in printed
-    assert covered(tables, Plan.preset("paper")) == [BASES] * 4
+    assert covered(tables, Plan.preset("paper")) == [SEVERAL_BASES] * 4
 
 
 def test_where_only_some_base_models_are_the_same_they_are_named() -> None:
@@ -68,8 +78,8 @@ def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> No
     tables = read_tables(quick_run.folder)
     assert SAME_BASES not in tables
     payload = build_payload(quick_run, tables)
-    assert set(payload["over"]) == {PEOPLE}
-    assert "They say nothing about other base models." in payload["meaning"][0]
+    assert payload["over"] == ["people"] * 2
+    assert payload["meaning"] == [ONE_BASE.meaning] * 2
     first = payload["answers"][0][0]
     assert "(95 % interval over people: " in first["sentences"][first["order"][0]]
     (table,) = (each for each in print_tables(tables) if each.name == "people_intervals")

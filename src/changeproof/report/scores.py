@@ -45,24 +45,23 @@ def scores(intervals: pd.DataFrame, plan: Plan, people: pd.DataFrame | None = No
 
     Parameters
     ----------
-    intervals, people
-        The tables of intervals over base models and over people. The latter count where the plan
-        has one base model per dataset.
+    intervals
+        The table of intervals over base models.
     plan
         What was run.
+    people
+        Intervals over people, where they stand instead of those over base models.
     """
     found: dict[tuple[str, str, str], Score] = {}
     for row in intervals.to_dict("records"):
         key = (row["dataset"], row["family"], row["method"])
         spread = Spread(*(number(row[which]) for which in ("mean", "std", "low", "high")))
         found[key] = found.get(key, Score())._replace(**{row["metric"]: spread})
-    if people is not None and len(plan.base_seeds) == 1:
-        for row in people.to_dict("records"):
-            key = (row["dataset"], row["family"], row["method"])
-            if (score := found.get(key)) is not None:
-                spread = getattr(score, row["metric"])
-                ends = {end: number(row[end]) for end in ("low", "high") if spread.mean is not None}
-                found[key] = score._replace(**{row["metric"]: spread._replace(**ends)})
+    for row in [] if people is None else people.to_dict("records"):
+        key = (row["dataset"], row["family"], row["method"])
+        if key in found and (spread := getattr(found[key], row["metric"])).mean is not None:
+            ends = {end: number(row[end]) for end in ("low", "high")}
+            found[key] = found[key]._replace(**{row["metric"]: spread._replace(**ends)})
     return [
         [
             [found.get((dataset, family, method)) for method in plan.methods]

@@ -52,6 +52,8 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
     assert payload["datasets"] == list(quick_run.plan.datasets)
     assert payload["methods"] == list(quick_run.plan.methods)
     assert payload["families"] == list(quick_run.plan.families)
+    marks = dict(zip(payload["methods"], payload["marks"], strict=True))
+    assert marks.pop("quorum") == 9 and list(marks.values()) == list(range(9))
     assert payload["state"]["complete"]
     assert any("one base model" in note for note in payload["state"]["notes"])
 

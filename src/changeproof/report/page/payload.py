@@ -22,9 +22,8 @@ from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
-from changeproof.report.spreads import MEANING, covered
+from changeproof.report.spreads import covered, people_instead
 from changeproof.report.verdict import verdict
-from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 
@@ -34,9 +33,10 @@ MOST_MISSING = 200
 def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     plan = results.shown
-    table = scores(tables["intervals"], plan, tables.get(PEOPLE))
+    table = scores(tables["intervals"], plan, people_instead(tables, plan))
     over = covered(tables, plan)
     summaries = [results.run.families[family].summary for family in plan.families]
+    changes = [over_all(results), *map(words.after, summaries)]
     behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
         "datasets": list(plan.datasets),
@@ -52,15 +52,17 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
                 for name, shown in names.different_names(plan.families, names.family_name).items()
             },
         },
+        "marks": [*names.mark_places(plan.methods).values()],
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
         "state": state(results, tables),
         "verdict": verdict(results, tables).as_dict(),
         "scores": table,
-        "answers": answers(table, plan, [over_all(results), *map(words.after, summaries)], over),
-        # What intervals are over, by dataset, and what that means.
-        "over": over,
-        "meaning": [MEANING[each] for each in over],
+        "answers": answers(table, plan, changes, [each.intervals for each in over]),
+        # What intervals and standard deviations are over, by dataset, and what that means.
+        "over": [each.intervals for each in over],
+        "repeated": [each.repeated for each in over],
+        "meaning": [each.meaning for each in over],
         # The families that averages are about, by position.
         "averaged": [plan.families.index(family) for family in results.averaged],
         # How many base models stand behind each dataset and method.

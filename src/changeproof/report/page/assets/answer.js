@@ -71,7 +71,7 @@ page.ranking = (dataset, family, answer, buttons, tell) => {
     buttons.set(method, button);
     const behind = finished[dataset][method];
     return page.make("tr", { "data-method": method },
-      page.make("td", { class: "text wide" }, `${rank + 1}. `, page.marker(method), button,
+      page.make("td", { class: "text wide" }, `${rank + 1}. `, page.marker(page.data.marks[method]), button,
         answer.frontier.includes(method)
           ? page.make("span", { class: "badge" }, "frontier") : null,
         behind < seeds.length ? small(`${behind} of ${seeds.length} base models`) : null),

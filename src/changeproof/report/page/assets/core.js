@@ -135,7 +135,8 @@ page.unpack = (dataset) => {
   return page.unpacked.get(dataset);
 };
 
-// A symbol and a colour for every place: a hundred pairs before one comes again.
+// A symbol and a colour for every place: a hundred pairs before one comes again. Those of methods
+// are in `data.marks`: a method that comes with the package has the same on every page.
 page.hue = (place) => (place + Math.floor(place / 10)) % 10;
 page.mark = (place) => ({ symbol: page.SYMBOLS[place % 10], color: page.series(place) });
 
@@ -158,8 +159,9 @@ page.marker = (place) => {
 };
 
 // Markers with their names, where a chart has no room for them.
-page.legend = (names) => page.make("p", { class: "legend", "aria-hidden": "true" },
-  ...names.map((name, place) => page.make("span", {}, page.marker(place), name)));
+page.legend = (names, marks = [...names.keys()]) =>
+  page.make("p", { class: "legend", "aria-hidden": "true" },
+    ...names.map((name, place) => page.make("span", {}, page.marker(marks[place]), name)));
 
 page.whenNear = (element, action) => {
   const act = () => {

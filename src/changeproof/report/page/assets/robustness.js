@@ -96,7 +96,7 @@ page.section("price", (body) => {
       " The short line with dots is the limit, at 95, 99 and 100 %. No method can be left of " +
       "this line, as far as a search that knows the changes could find. It asks every person's " +
       "CFE to hold in that share of the changed models."),
-    { extra: page.legend(page.methods) });
+    { extra: page.legend(page.methods, data.marks) });
   const priceOf = (dataset, method) => limit?.prices[dataset][method] ?? [null, null];
   const over = (dataset, method) => {
     const price = priceOf(dataset, method)[1];
@@ -124,7 +124,7 @@ page.section("price", (body) => {
         page.line(kept.map((method) => far[method][0]), kept.map((method) => robust[method][0]),
           { width: 6, color: page.colour("bar") }),
         ...known.map((method) => page.points([far[method][0]], [robust[method][0]],
-          { ...page.mark(method), size: 12, line: { width: 1, color: page.colour("surface") } },
+          { ...page.mark(data.marks[method]), size: 12, line: { width: 1, color: page.colour("surface") } },
           [`<b>${page.plain(page.methods[method])}</b><br>robustness ` +
             `${page.spread(robust[method], 1, data.over[dataset], " %")}<br>distance ` +
             page.spread(far[method], 2, data.over[dataset]) + over(dataset, method)],
