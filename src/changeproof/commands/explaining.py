@@ -12,7 +12,7 @@ import typer
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
 from changeproof.commands.auditing import grid_of, say_what_was_left_out
-from changeproof.commands.console import say
+from changeproof.commands.console import quiet_output, say
 from changeproof.commands.options import split as split_names
 from changeproof.commands.successors import ThresholdValue, model_of
 
@@ -110,7 +110,7 @@ def explain(
     task = task.over_time() if over_time else task
     folder = out if out is not None else folder_of(task)
     asked = split_names(method)
-    with ConsoleObserver() as observer, failures_told(folder):
+    with quiet_output(as_json), ConsoleObserver() as observer, failures_told(folder):
         results = run_audit(
             source,
             folder,
