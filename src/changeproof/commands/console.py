@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 
 import typer
 
@@ -33,8 +33,8 @@ def quiet_output(wanted: bool) -> Iterator[None]:
     kept = os.dup(OUTPUT)
     os.dup2(ERROR, OUTPUT)
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
-        sys.stdout.flush()
         os.dup2(kept, OUTPUT)
         os.close(kept)
