@@ -343,3 +343,9 @@ def test_a_model_without_a_seed_says_so() -> None:
     reason = get_family("new-initialization").reason_against(find_learner("sklearn:GaussianNB"))
     assert reason == "GaussianNB has no seed; it would stay the same"
     assert get_family("new-initialization").reason_against(find_learner("mlp")) is None
+
+
+def test_a_grid_is_the_same_when_its_plan_is_read_again() -> None:
+    given, read = {"C": [0.1, 10]}, {"C": (0.1, 10)}
+    one, other = (find_learner("sklearn:LogisticRegression", grid=grid) for grid in (given, read))
+    assert one.fingerprint == other.fingerprint
