@@ -57,8 +57,9 @@ class Results(StoredResults):
         ----------
         name
             For instance "family_results", "intervals", "seed_results", "variants", "tuning"; or
-            "limit" and "price", if the plan asks for the limit; or "life" and "life_summary", if
-            it has sequences of updates.
+            "people" and "told", what everybody was told, where answers are advice; or "limit" and
+            "price", if the plan asks for the limit; or "life" and "life_summary", if it has
+            sequences of updates.
         """
         tables = self.tables()
         if name not in tables:
