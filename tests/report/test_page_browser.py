@@ -148,6 +148,7 @@ def test_answer_follows_the_choices_and_has_the_numbers_of_the_csv(
     assert sentence != before
     assert sentence.startswith("After retraining on a bootstrap sample of the training rows, ")
     best = rows.sort_values("end_to_end_robustness_mean", ascending=False, kind="stable")
+    expect(page.locator("#ranking-intervals")).to_contain_text("95 % intervals are over people")
     shown = page.locator("#ranking tbody tr").all()
     assert len(shown) == len(rows)
     values = [line.locator(".value").all_inner_texts() for line in shown]
