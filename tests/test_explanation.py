@@ -9,8 +9,8 @@ import pytest
 import changeproof as cp
 from advised import ACTIONS, LOGISTIC, advised
 from changeproof import InputError, Results
+from changeproof.datasets.recourse import Wording
 from changeproof.explanation import recommendation
-from changeproof.report.recourse import Wording
 from changeproof.runs.results import Answered
 
 METHODS = ["kdtree", "rbr", "robx-robust", "younger", "more", "unkind-tool"]

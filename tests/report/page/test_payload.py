@@ -12,6 +12,7 @@ import pytest
 
 from advised import RULES, advised
 from changeproof import Plan, Results, build_tables, explain, explain_all, load_task, recommend
+from changeproof.datasets.recourse import Wording
 from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.payload import build_bulk, build_payload
@@ -19,7 +20,6 @@ from changeproof.report.page.people import templates
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
 from changeproof.report.recommendation import TEMPLATES
-from changeproof.report.recourse import Wording
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.results import StoredResults
 from changeproof.runs.tables import read_tables
@@ -52,6 +52,8 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
     assert payload["datasets"] == list(quick_run.plan.datasets)
     assert payload["methods"] == list(quick_run.plan.methods)
     assert payload["families"] == list(quick_run.plan.families)
+    marks = dict(zip(payload["methods"], payload["marks"], strict=True))
+    assert marks.pop("quorum") == 9 and list(marks.values()) == list(range(9))
     assert payload["state"]["complete"]
     assert any("one base model" in note for note in payload["state"]["notes"])
 
