@@ -117,7 +117,7 @@ def test_the_recommendation_follows_the_rule(results: Results) -> None:
 def test_who_did_not_ask_is_unknown(results: Results) -> None:
     with pytest.raises(InputError, match="no row has the id 'nobody'"):
         cp.explain_all(results, "nobody")
-    with pytest.raises(InputError, match="nobody asked about person"):
+    with pytest.raises(InputError, match="did not ask about person"):
         cp.explain(results, results.task("data").ids.iloc[-1], "kdtree")
 
 

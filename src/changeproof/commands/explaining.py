@@ -98,8 +98,8 @@ def explain(
 
     changeproof explain --from audit --row 17
     """
+    from changeproof.commands.telling import told_by_one, told_by_several
     from changeproof.explanation import explain_all, recommendation
-    from changeproof.report.terminal.advice import told_by_one, told_by_several
 
     asked = split_names(method)
     options: dict[str, Any] = {
