@@ -129,6 +129,19 @@ def failing(folder: str, place: int, number: int) -> None:
     sys.addaudithook(watch)
 
 
+def read_only(folder: str) -> None:
+    """Let nothing be written in a folder."""
+    writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event not in OPERATIONS or not str(arguments[0]).startswith(folder):
+            return
+        if event != "open" or arguments[2] & writing:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(arguments[0]))
+
+    sys.addaudithook(watch)
+
+
 def half_written(place: int, number: int) -> None:
     """Let the file that is written at a place stop in its middle."""
     seen, whole = 0, Path.write_bytes
