@@ -56,7 +56,13 @@ def become(
     # Figures take most of a trial's time. Their files are written, but nothing is drawn in them.
     write.figures.encoded = lambda figure, kind: f"a figure, {kind}".encode()
     prepare(*more)
-    main()
+    try:
+        main()
+    finally:
+        # An interpreter that ends sends its workers home; a fork would wait until they are bored.
+        loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+        if loky is not None and loky._executor is not None:
+            loky._executor.shutdown(wait=True, kill_workers=True)
 
 
 def started(words: Iterable[Any], cwd: Path, log: Path, prepare: Any, *more: Any) -> Any:
