@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
@@ -73,13 +74,20 @@ def save(name: str, rows: list[dict[str, Any]], keys: list[str]) -> pd.DataFrame
     table = pd.DataFrame(rows).assign(date=now["date"])
     if path.exists() and _same_machine(now, runs.get(name, now)):
         kept = pd.read_csv(path)
-        outdated = pd.MultiIndex.from_frame(kept[keys]).isin(pd.MultiIndex.from_frame(table[keys]))
+        now_measured = set(_keys(table[keys]))
+        outdated = np.array([key in now_measured for key in _keys(kept[keys])])
         table = table if outdated.all() else pd.concat([kept[~outdated], table])
     table = table.sort_values(keys, kind="stable")
     table.to_csv(path, index=False, float_format="%.6g")
     runs[name] = now
     runs_path.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
     return table
+
+
+def _keys(table: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the keys of rows; what is nobody's is read as NaN, which would equal nothing."""
+    rows = table.itertuples(index=False)
+    return [tuple("" if pd.isna(value) else value for value in row) for row in rows]
 
 
 def _same_machine(one: dict[str, str], other: dict[str, str]) -> bool:

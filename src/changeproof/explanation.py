@@ -131,7 +131,11 @@ def explain(
     answers = results.counterfactuals(dataset, seed, method)
     (places,) = np.nonzero(answers.row_ids == row_id)
     if not len(places):
-        raise InputError(f"nobody asked about person {person!r} in the run in {results.folder}")
+        known = [str(task.ids.loc[row]) for row in answers.row_ids[:3].tolist()]
+        raise InputError(
+            f"the run in {results.folder} did not ask about person {person!r}; it has "
+            f"{len(answers.row_ids)} people: {', '.join(known)}, …"
+        )
     place = int(places[0])
     survived = results.survived(dataset, seed, method)[place]
     variants, families = results.variants(dataset, seed), results.run.families

@@ -138,3 +138,13 @@ def test_tables_in_words() -> None:
         "0",
     ]
     assert markdown(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
+
+
+def test_what_is_measured_again_takes_the_place_of_what_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "RESULTS", tmp_path)
+    for seconds in (1.0, 2.0):
+        rows = [{"stage": "reading", "subject": "", "seconds": seconds}]
+        machine.save("stages", rows, ["stage", "subject"])
+    assert pd.read_csv(tmp_path / "stages.csv")["seconds"].tolist() == [2.0]

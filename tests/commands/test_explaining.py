@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typer.testing import CliRunner
 from advised import RULES, applicants
 from changeproof import Results, Task, explain, explain_all, own_task
 from changeproof.cli import app
-from changeproof.commands.explaining import folder_of, told_by_one, told_by_several
+from changeproof.commands.explaining import folder_of
+from changeproof.errors import InputError
 from changeproof.explanation import recommendation
 from changeproof.report.constraints import reasons
 from changeproof.report.outcomes import ONLY_PARTS
 from changeproof.report.recourse import MOST_CHANGES, Change
+from changeproof.report.terminal.advice import told_by_one, told_by_several
 
 WHY = "Why: age: Nobody gets younger. purpose: It is what the loan is for."
 
@@ -158,3 +161,66 @@ def test_the_command_takes_several_methods(tmp_path: Path) -> None:
     # What does not fit the model is left out, with the reason.
     left = command(data, out, "--method", "kdtree,wachter")
     assert "Left out: wachter" in left
+
+
+def from_a_run(folder: Path, *more: str) -> Any:
+    return CliRunner().invoke(app, ["explain", "--from", str(folder), *more])
+
+
+def test_a_finished_audit_is_read(advised_run: Results) -> None:
+    person = people(advised_run)[0]
+    done = from_a_run(advised_run.folder, "--row", person, "--json")
+    assert done.exit_code == 0, done.output
+    answers = explain_all(advised_run, person)
+    found = json.loads(done.stdout)
+    assert [each["method"] for each in found["explanations"]] == [a.method for a in answers]
+    assert found["recommended"] == recommendation(answers)._asdict()
+    one = from_a_run(advised_run.folder, "--row", person, "--method", "kdtree", "--name", "data")
+    first = explain(advised_run, person, "kdtree")
+    assert one.stdout.splitlines()[0] == f"kdtree on data, for {person}:"
+    assert f"{first.overall.held} of 50" in one.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--data", "loans.csv", "--model", "mlp:8"], "leave out --data, --model"),
+        (["--immutable", "age"], "leave out --immutable, --only-increase"),
+        (["--name", "other"], "unknown dataset 'other'"),
+        (["--method", "nobody"], "nobody"),
+    ],
+)
+def test_what_a_finished_audit_cannot_be_asked(
+    advised_run: Results, more: list[str], said: str
+) -> None:
+    done = from_a_run(advised_run.folder, "--row", people(advised_run)[0], *more)
+    assert isinstance(done.exception, InputError)
+    assert said in str(done.exception)
+
+
+def test_somebody_who_was_not_asked_about(advised_run: Results, task: Task) -> None:
+    asked = set(people(advised_run))
+    other = next(str(each) for each in task.ids if str(each) not in asked)
+    done = from_a_run(advised_run.folder, "--row", other)
+    assert isinstance(done.exception, InputError)
+    assert f"did not ask about person {other!r}; it has" in str(done.exception)
+
+
+def test_an_audit_is_not_written_over(advised_run: Results, tmp_path: Path) -> None:
+    data = tmp_path / "loans.csv"
+    applicants().to_csv(data, index=False)
+    plan = (advised_run.folder / "plan.json").read_bytes()
+    given = ["--target", "approved", "--favourable", "yes", "--id-column", "applicant"]
+    out = ["--row", people(advised_run)[0], "--out", str(advised_run.folder)]
+    done = CliRunner().invoke(app, ["explain", "--data", str(data), *given, *out])
+    assert isinstance(done.exception, InputError)
+    assert "which this would replace" in str(done.exception)
+    assert (advised_run.folder / "plan.json").read_bytes() == plan
+
+
+def test_an_unfinished_audit_is_refused(advised_run: Results, tmp_path: Path) -> None:
+    copy = shutil.copytree(advised_run.folder, tmp_path / "copy")
+    next(copy.glob("pieces/**/survival-*")).unlink()
+    done = from_a_run(copy, "--row", people(advised_run)[0])
+    assert isinstance(done.exception, InputError)
+    assert "is not finished, or was made by another version" in str(done.exception)

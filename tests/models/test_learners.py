@@ -346,3 +346,9 @@ def test_a_model_without_a_seed_says_so() -> None:
             f"needs a seed: {name} is the same whatever its seed"
         )
     assert not family.left_out(find_learner("mlp"), ())
+
+
+def test_a_grid_is_the_same_when_its_plan_is_read_again() -> None:
+    given, read = {"C": [0.1, 10]}, {"C": (0.1, 10)}
+    one, other = (find_learner("sklearn:LogisticRegression", grid=grid) for grid in (given, read))
+    assert one.fingerprint == other.fingerprint

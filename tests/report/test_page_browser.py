@@ -427,6 +427,13 @@ def test_picks_that_hang_on_little_are_listed(
         assert ("What tuning hung on" in page.locator("#run").inner_text()) == bool(listed)
 
 
+def test_sources_are_links(show: Open, written: Path) -> None:
+    links = show(written).locator("#run td a").all()
+    found = {link.get_attribute("href"): link.inner_text() for link in links}
+    assert "https://arxiv.org/abs/2207.02739" in found
+    assert all(address == text for address, text in found.items())
+
+
 def test_names_with_markup_are_shown_as_text(show: Open, content: str, tmp_path: Path) -> None:
     evil = '</script><img src=x onerror="window.hacked = 1"><b>bold</b> & %{x} {feature}'
     text = content

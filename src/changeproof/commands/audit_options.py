@@ -21,15 +21,13 @@ def option(panel: str, text: str, default: str | bool = False, **more: Any) -> A
     return typer.Option(help=text, show_default=default, rich_help_panel=panel, **more)
 
 
-Data = Annotated[
-    Path,
-    option(
-        DATA,
-        "A CSV or Parquet file; or a dataset file (.toml), which says all that follows here "
-        "and what may change.",
-        metavar="FILE",
-    ),
-]
+DATA_FILE = option(
+    DATA,
+    "A CSV or Parquet file; or a dataset file (.toml), which says all that follows here "
+    "and what may change.",
+    metavar="FILE",
+)
+Data = Annotated[Path, DATA_FILE]
 Target = Annotated[str | None, option(DATA, "The column to predict.", metavar="COLUMN")]
 Favourable = Annotated[
     list[str] | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,19 +15,28 @@ from changeproof.commands.auditing import grid_of, say_what_was_left_out
 from changeproof.commands.console import say
 from changeproof.commands.options import split as split_names
 from changeproof.commands.successors import ThresholdValue, model_of
+from changeproof.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from changeproof.datasets.task import Task
     from changeproof.explanation import Explanation
     from changeproof.report.recommendation import Recommendation
-
-# So many reasons are printed; if there are more, JSON has them.
-MOST_REASONS = 5
+    from changeproof.workflow import Results
 
 
 def explain(
-    data: ask.Data,
     row: Annotated[str, ask.option(ask.RUN, "The id of the person.", metavar="ID")],
+    data: Annotated[Path | None, ask.DATA_FILE] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Read a finished audit or run instead of data and model. Nothing is computed.",
+            metavar="DIR",
+            show_default=False,
+            rich_help_panel=ask.DATA,
+        ),
+    ] = None,
     target: ask.Target = None,
     favourable: ask.Favourable = None,
     method: Annotated[
@@ -81,15 +90,18 @@ def explain(
     changeproof explain --data loans.csv --target approved --favourable yes
     --model mlp --row 17
 
+    With --from, what a finished audit told the person is read from it, at once. Without,
+    models are trained; another method or person on the same data takes seconds then.
+
     changeproof explain --data loans.csv --target approved --favourable yes
     --model mlp --method robx-balanced --row 17
-    """
-    from changeproof.commands.failures import failures_told
-    from changeproof.commands.progress import ConsoleObserver
-    from changeproof.datasets.custom import own_task
-    from changeproof.explanation import explain_all, recommendation, row_of
-    from changeproof.front_door import audit as run_audit
 
+    changeproof explain --from audit --row 17
+    """
+    from changeproof.explanation import explain_all, recommendation
+    from changeproof.report.terminal.advice import told_by_one, told_by_several
+
+    asked = split_names(method)
     options: dict[str, Any] = {
         "target": target,
         "favourable": favourable,
@@ -104,32 +116,27 @@ def explain(
         "time": time,
         "encoding": encoding,
     }
-    source, described = ask.data_of(data, options)
-    task = own_task(source, **described) if described else source
-    over_time = over_time or time is not None
-    task = task.over_time() if over_time else task
-    folder = out if out is not None else folder_of(task)
-    asked = split_names(method)
-    with ConsoleObserver() as observer, failures_told(folder):
-        results = run_audit(
-            source,
-            folder,
-            model=model_of(model, unpickle),
-            grid=grid_of(grid),
-            replacements=replacements,
-            threshold=threshold,
-            jobs=jobs,
-            observer=observer,
-            methods=asked,
-            families=split_names(families),
-            rows=(row_of(task.ids, row),),
-            realisable=realisable,
-            over_time=over_time,
-            publish=False,
-            same_plan=False,
-            **described,
-        )
-    answers = explain_all(results, row)
+    run = {
+        "model": None if model == "mlp" else model,
+        "grid": grid_of(grid),
+        "replacements": replacements,
+        "threshold": threshold,
+        "jobs": jobs,
+        "families": split_names(families),
+        "over_time": over_time or time is not None or None,
+        "realisable": None if realisable else False,
+    }
+    if audit is not None:
+        given = {"data": data, "out": out, **options, "name": None, **run}
+        results, dataset = _finished(audit, given, name)
+    elif data is None:
+        raise InputError("--data is missing; or name a finished audit by --from")
+    else:
+        dataset = None
+        run["model"] = model_of(model, unpickle)
+        results = _asked_now(data, options, out, row, {"methods": asked, **run})
+    task = results.task(dataset or results.shown.datasets[0])
+    answers = explain_all(results, row, asked if audit is not None else None, dataset)
     one = asked is not None and len(asked) == 1
     choice = recommendation(answers)
     if as_json:
@@ -138,6 +145,68 @@ def explain(
     for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
         say(line)
     say_what_was_left_out(results)
+
+
+def _asked_now(
+    data: Path, options: dict[str, Any], out: Path | None, row: str, run: dict[str, Any]
+) -> Results:
+    """Have the methods advise one person, and put that to the changed models."""
+    from changeproof.commands.failures import failures_told
+    from changeproof.commands.progress import ConsoleObserver
+    from changeproof.datasets.custom import own_task
+    from changeproof.explanation import row_of
+    from changeproof.front_door import audit as run_audit
+
+    source, described = ask.data_of(data, options)
+    task = own_task(source, **described) if described else source
+    task = task.over_time() if run["over_time"] else task
+    folder = out if out is not None else folder_of(task)
+    _refuse_audits(folder)
+    with ConsoleObserver() as observer, failures_told(folder):
+        return run_audit(
+            source,
+            folder,
+            observer=observer,
+            rows=(row_of(task.ids, row),),
+            publish=False,
+            same_plan=False,
+            **run,
+            **described,
+        )
+
+
+def _finished(folder: Path, given: dict[str, Any], name: str | None) -> tuple[Results, str]:
+    """Return a run that is there, and which dataset of it is meant."""
+    from changeproof.workflow import Results
+
+    names = [key for key, value in given.items() if value not in (None, (), {}, "refuse")]
+    if names:
+        flags = ", ".join(ask.FLAGS.get(key, f"--{key.replace('_', '-')}") for key in names)
+        raise InputError(f"--from reads {folder} as it is; leave out {flags}")
+    results = Results(folder)
+    if not results.inventory.complete:
+        raise InputError(
+            f"the run in {folder} is not finished, or was made by another version of changeproof "
+            f"(see: changeproof status {folder})"
+        )
+    datasets = results.shown.datasets
+    if name is not None and name not in datasets:
+        raise unknown("dataset", name, datasets)
+    return results, name if name is not None else datasets[0]
+
+
+def _refuse_audits(folder: Path) -> None:
+    """Refuse a directory with more than the questions of single people."""
+    from changeproof.runs.directory import PLAN, read_plan
+
+    if not (folder / PLAN).exists():
+        return
+    plan = read_plan(folder)
+    if plan.rows is None or len(plan.rows) != 1 or plan.counterfactuals or plan.successors:
+        raise InputError(
+            f"{folder} holds an audit or a run, which this would replace; read it by "
+            f"--from {folder}, or name another directory by --out"
+        )
 
 
 def folder_of(task: Task) -> Path:
@@ -154,99 +223,3 @@ def _plain(answers: Sequence[Explanation], choice: Recommendation | None) -> dic
         "explanations": [answer.as_dict() for answer in answers],
         "recommended": choice._asdict(),
     }
-
-
-def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
-    """Yield what one method told a person, line by line."""
-    yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
-    for line in _advice(answer):
-        yield f"  {line}"
-    for line in _rules(task, [answer]):
-        yield f"  {line}"
-    if answer.counterfactual is None:
-        return
-    accepts = "accepts" if answer.base_valid else "does not accept"
-    yield (
-        f"  Today's model {accepts} this. "
-        f"Distance: {answer.distance:.2f} typical deviations per feature."
-    )
-    yield "Still holds after the model changes (95 % interval):"
-    for holding in (*answer.families, answer.overall):
-        interval = f"{holding.low:.0%} to {holding.high:.0%}"
-        counts = f"{holding.held} of {holding.models}"
-        yield f"  {holding.family:<24}{counts:>11}  {holding.share:>4.0%}  ({interval})"
-    yield from _lasting(answer)
-
-
-def told_by_several(
-    answers: Sequence[Explanation], choice: Recommendation, task: Task
-) -> Iterator[str]:
-    """Yield what several methods told a person, and which advice to follow."""
-    who = f"For {answers[0].person} on {answers[0].dataset}"
-    nothing = {answer.why_not for answer in answers}
-    if len(nothing) == 1 and "" not in nothing:
-        yield f"{who}:"
-        yield f"  No advice: {nothing.pop()}."
-        yield from _rules(task, answers)
-        return
-    yield f"{who} (distances in typical deviations per feature):"
-
-    def place(answer: Explanation) -> tuple[bool, bool, int]:
-        return answer.method != choice.method, not answer.base_valid, -answer.overall.held
-
-    for answer in sorted(answers, key=place):
-        yield f"  {answer.method}" + (" (recommended)" if answer.method == choice.method else "")
-        yield f"    {' '.join(_advice(answer))}"
-        if answer.counterfactual is None:
-            continue
-        overall = answer.overall
-        accepts = "" if answer.base_valid else "Today's model does not accept this. "
-        yield (
-            f"    {accepts}Holds in {overall.held} of {overall.models} changed models "
-            f"(95 % interval: {100 * overall.low:.0f} % to {100 * overall.high:.0f} %). "
-            f"Distance: {answer.distance:.2f}."
-        )
-        yield from (f"    {line}" for line in _lasting(answer))
-    yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
-    yield from _rules(task, answers)
-
-
-def _lasting(answer: Explanation) -> Iterator[str]:
-    """Yield through how many updates the advice held, for every sequence of them."""
-    for each in answer.lasting:
-        yield f"{each.family}: {each.sentence}"
-
-
-def _advice(answer: Explanation) -> Iterator[str]:
-    """Yield sentences: what to change, or why there is nothing."""
-    from changeproof.report.outcomes import ONLY_PARTS, in_parts
-    from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, folded
-
-    if answer.counterfactual is None:
-        yield f"No advice: {answer.why_not}."
-    elif not answer.changes:
-        yield ONLY_PARTS
-    else:
-        yield from (f"{sentence}." for sentence in answer.advice[:MOST_CHANGES])
-        if len(answer.changes) > MOST_CHANGES:
-            yield folded(answer.changes)
-        yield in_parts(answer.partly) if answer.partly else NOTHING_ELSE
-
-
-def _rules(task: Task, answers: Sequence[Explanation]) -> Iterator[str]:
-    """Yield what must not change, whether it was respected, and why."""
-    from changeproof.report.constraints import reasons, respected, rules, why
-
-    told = any(answer.counterfactual is not None for answer in answers)
-    breach = "; ".join(
-        f"{answer.breach} ({answer.method})" if len(answers) > 1 else answer.breach
-        for answer in answers
-        if answer.breach
-    )
-    said = respected(rules(task), told, breach)
-    if not said:
-        return
-    yield said
-    given = reasons(task)
-    if 0 < len(given) <= MOST_REASONS:
-        yield f"Why: {why(given)}"

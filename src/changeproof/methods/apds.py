@@ -65,7 +65,7 @@ class APDS(Method):
 
     name = "apds"
     summary = "the closest counterfactual that holds under sampled parameter changes"
-    source = f"Marzari et al. 2024, as in {PAPER}"
+    source = f"Marzari et al. 2024 (https://arxiv.org/abs/2407.07482), as in {PAPER}"
     needs = Access.RELU_PARAMETERS
 
     radius: float | None = None

@@ -60,7 +60,7 @@ class BetaRCE(Method):
 
     name = "betarce"
     summary = "the closest point that an ensemble of bootstrap models agrees on"
-    source = f"Stepka et al. 2025, as in {PAPER}"
+    source = f"Stepka et al. 2025 (https://arxiv.org/abs/2408.04842), as in {PAPER}"
     trains = True
 
     def __init__(

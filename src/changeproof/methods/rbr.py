@@ -92,7 +92,7 @@ class RBR(Method):
 
     name = "rbr"
     summary = "descent on the worst-case odds of Gaussian mixtures around the nearest boundary"
-    source = f"Nguyen et al. 2022, as in {PAPER}"
+    source = f"Nguyen et al. 2022 (https://arxiv.org/abs/2206.10833), as in {PAPER}"
 
     n_rows: int = 1_000
     n_steps: int = 100

@@ -47,7 +47,7 @@ class RNCE(Method):
 
     name = "rnce"
     summary = "nearest training row certified favourable for every small parameter change"
-    source = f"Jiang et al. 2024, as in {PAPER}"
+    source = f"Jiang et al. 2024 (https://arxiv.org/abs/2404.13736), as in {PAPER}"
     needs = Access.RELU_PARAMETERS
 
     radius: float = 0.005

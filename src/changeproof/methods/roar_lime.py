@@ -58,7 +58,10 @@ class RoarLime(Method):
 
     name = "roar-lime"
     summary = "gradient descent on the worst case of a local linear surrogate"
-    source = f"Upadhyay et al. 2021 (ROAR), on Ribeiro et al. 2016 (LIME), as in {PAPER}"
+    source = (
+        "Upadhyay et al. 2021 (ROAR, https://arxiv.org/abs/2102.13620), on Ribeiro et al. 2016 "
+        f"(LIME, https://arxiv.org/abs/1602.04938), as in {PAPER}"
+    )
 
     penalty: float = 0.01
     radius: float = 0.1

@@ -61,7 +61,7 @@ class RobXBalanced(Method):
 
     name = "robx-balanced"
     summary = "moved towards stable training rows until as stable as half of them"
-    source = f"Dutta et al. 2022, as in {PAPER}"
+    source = f"Dutta et al. 2022 (https://arxiv.org/abs/2207.02739), as in {PAPER}"
 
     quantile: float = 0.5
     samples: int = 1_000

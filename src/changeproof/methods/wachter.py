@@ -41,7 +41,7 @@ class Wachter(Method):
 
     name = "wachter"
     summary = "gradient descent on prediction loss plus absolute change"
-    source = f"Wachter et al. 2018, as in {PAPER}"
+    source = f"Wachter et al. 2018 (https://arxiv.org/abs/1711.00399), as in {PAPER}"
     needs = Access.GRADIENTS
 
     penalty: float = 1.0

@@ -105,7 +105,7 @@ class EstimatorLearner(RefittedLearner):
                     "classifier that gives probabilities"
                 )
         self.estimator = estimator
-        self.grid = dict(grid) if grid is not None else None
+        self.grid = None if grid is None else grid_of(grid)
         self.original = _takes_columns(estimator) if original is None else original
         self.inputs = inputs
         self.name = name if name is not None else type(final_step(estimator)[1]).__name__
@@ -215,6 +215,11 @@ def _fitted(model: Model) -> EstimatorModel:
     if not isinstance(model, EstimatorModel):
         raise InputError(f"expected a scikit-learn model; got {model!r}")
     return model
+
+
+def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return a grid; a plan that is read again has tuples where people gave lists."""
+    return {key: list(values) for key, values in given.items()}
 
 
 def seeded(estimator: Any, seed: int) -> Any:

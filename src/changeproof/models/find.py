@@ -71,11 +71,11 @@ def with_alternatives(
         return learner
     learner = copy(learner)
     if grid is not None:
-        from changeproof.models.estimator import EstimatorLearner
+        from changeproof.models.estimator import EstimatorLearner, grid_of
 
         if not isinstance(learner, EstimatorLearner):
             raise InputError(f"a parameter grid needs a scikit-learn model; got {learner!r}")
-        learner.grid = dict(grid)
+        learner.grid = grid_of(grid)
         learner.configurations()
     if replacements is not None:
         learner.replacement_learners = tuple(_parsed(other, unpickle) for other in replacements)

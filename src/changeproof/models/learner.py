@@ -15,6 +15,7 @@ from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, Model, Stack
 from changeproof.models.adjusted import AdjustedModel, Adjustment, RemeasuredModel
+from changeproof.models.remembered import trained_once
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe
@@ -165,8 +166,8 @@ class RefittedLearner(Learner):
         return f"{type(self).__name__}({self.name})"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Train one model per recipe."""
-        return ModelStack(self._made(recipe, task) for recipe in recipes)
+        """Train one model per recipe, or take it from where this machine remembers it."""
+        return ModelStack(trained_once(self, recipes, task, self._made))
 
     def _made(self, recipe: TrainingRecipe, task: Task) -> Model:
         seed, learned_from = recipe.initialisation_seed, weights_and_labels(recipe, task)

@@ -29,6 +29,7 @@ from changeproof.model import Model, Stack
 from changeproof.models.decided import ThresholdLearner
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
+from changeproof.models.remembered import remembering
 from changeproof.networks.training import TrainingRecipe
 from changeproof.runs.content import (
     arrays_to_bytes,
@@ -132,7 +133,9 @@ def _make_bank(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) ->
 @lru_cache(maxsize=1)
 def _bank(base: _Base, family: Family) -> Bank:
     """Make changed models; pieces that share them follow each other."""
-    return build_bank(base.task, BaseModel(base.seed, _model(base)), [family], base.learner)
+    changing = BaseModel(base.seed, _model(base))
+    with remembering(base.content):
+        return build_bank(base.task, changing, [family], base.learner)
 
 
 def _context(piece: Piece, base: _Base, using: Ingredients) -> Context:
@@ -151,19 +154,23 @@ def _reserved(base: _Base, families: tuple[Family, ...]) -> frozenset[str]:
 
 def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Score a method's candidate settings on validation rows."""
-    context = _context(piece, _base(piece.inputs[0], using, inputs), using)
+    base = _base(piece.inputs[0], using, inputs)
+    context = _context(piece, base, using)
     factuals = tuning_factuals(context.task, context.model, piece.base_seed)
-    return Made(table_to_bytes(tune(candidates(_method(using)), context, factuals)))
+    with remembering(base.content):
+        return Made(table_to_bytes(tune(candidates(_method(using)), context, factuals)))
 
 
 def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Have a method answer the people of a base model."""
-    base, *tuned = piece.inputs
-    context = _context(piece, _base(base, using, inputs), using)
+    base_piece, *tuned = piece.inputs
+    base = _base(base_piece, using, inputs)
+    context = _context(piece, base, using)
     method = candidates(_method(using))[0]
     for tuning in tuned:
         method = chosen(method, table_from_bytes(inputs[tuning.fingerprint]))
-    answers = method.fit(context).generate(_factuals(piece, context))
+    with remembering(base.content):
+        answers = method.fit(context).generate(_factuals(piece, context))
     table = answers.to_frame(context.task.feature_names)
     return Made(table_to_bytes(table), float(answers.seconds.sum()))
 

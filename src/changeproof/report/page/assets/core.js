@@ -81,12 +81,17 @@ page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) 
     page.make("th", { scope: "col", class: place === long ? "text" : kind(place) }, column)));
   const body = page.make("tbody", {}, ...rows.map((row) =>
     page.make("tr", {}, ...row.map((value, place) =>
-      page.make("td", { class: kind(place) }, String(value ?? ""))))));
+      page.make("td", { class: kind(place) }, ...[value].flat().map((part) =>
+        part instanceof Node ? part : String(part ?? "")))))));
   const table = page.make("table", {}, page.make("thead", {}, head), body);
   return page.make("div", {
     class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": name,
   }, table);
 };
+
+// A text, with links where it has addresses.
+page.linked = (text) => text.split(/(https:\/\/[\w./-]*\w)/).map((part, place) =>
+  (place % 2 ? page.make("a", { href: part, rel: "noopener noreferrer" }, part) : part));
 
 // Names with what there is to say of each.
 page.facts = (pairs) => page.make("dl", { class: "facts" }, ...pairs.flatMap(([name, text]) =>

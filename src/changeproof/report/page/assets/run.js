@@ -96,7 +96,8 @@ page.section("run", (body) => {
       run.datasets.map((each) => [each.name, each.title, each.favourable, each.licence,
         each.fingerprint]), { texts: 5 }),
     page.make("h3", {}, "Methods and families of change"),
-    page.table("Methods and families", ["name", "what it does", "where it is from"], run.sources,
+    page.table("Methods and families", ["name", "what it does", "where it is from"],
+      run.sources.map(([name, does, from]) => [name, does, page.linked(from)]),
       { texts: 3, tall: true }),
     ...(fragile.length ? [page.make("h3", {}, "What tuning hung on"),
       page.make("p", {}, "Settings are chosen on validation rows of the first base model: the " +
