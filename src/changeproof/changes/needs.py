@@ -26,8 +26,8 @@ _OFFERED: dict[str, tuple[Callable[[Learner], bool], str]] = {
         "training that goes on from a model, as networks and PyTorch modules have",
     ),
 }
-# Any field of a recipe may be needed: training then has to follow it.
-NEEDS = (*_OFFERED, *sorted(EVERY_FIELD - set(_OFFERED)))
+# Fields of a recipe may be needed that not every learner follows.
+NEEDS = (*_OFFERED, *sorted(EVERY_FIELD - set(_OFFERED) - Learner.follows))
 
 
 def checked_needs(needs: Any) -> tuple[str, ...]:
