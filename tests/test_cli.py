@@ -125,7 +125,7 @@ def test_lists_name_everything(subject: str) -> None:
 
 @pytest.mark.parametrize("subject", ["families", "methods"])
 def test_lists_say_where_things_are_from(subject: str) -> None:
-    told = CliRunner().invoke(app, ["list", subject, "-v"], env={"COLUMNS": "250"}).stdout
+    told = CliRunner().invoke(app, ["list", subject, "-v"], env={"COLUMNS": "400"}).stdout
     sources = told.partition(f"where the {subject} are from")[2]
     builtin = {
         "families": {n: changeproof.get_family(n) for n in changeproof.builtin_family_names()},

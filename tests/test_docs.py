@@ -46,7 +46,7 @@ EXPECTED = {
     ],
     "how-long.md": [
         "Report: audit/report/index.html",
-        "How long advice lasts (95 % interval)",
+        "How long advice lasts (95 % interval over people and futures)",
         "simulated futures",
         "held_so_far_mean",
     ],
@@ -82,6 +82,8 @@ EXPECTED = {
     ],
     "own-model.md": [
         "Report: audit/report/index.html",
+        "Simulated: 33 changed models",
+        "feature",
         "Still holds after the model changes",
         "in at least 95 % of the 50 changed models",
         "('Raise income from ",

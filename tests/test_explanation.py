@@ -9,8 +9,8 @@ import pytest
 import changeproof as cp
 from advised import ACTIONS, LOGISTIC, advised
 from changeproof import InputError, Results
+from changeproof.datasets.recourse import Wording
 from changeproof.explanation import recommendation
-from changeproof.report.recourse import Wording
 from changeproof.runs.results import Answered
 
 METHODS = ["kdtree", "rbr", "robx-robust", "younger", "more", "unkind-tool"]
@@ -117,7 +117,7 @@ def test_the_recommendation_follows_the_rule(results: Results) -> None:
 def test_who_did_not_ask_is_unknown(results: Results) -> None:
     with pytest.raises(InputError, match="no row has the id 'nobody'"):
         cp.explain_all(results, "nobody")
-    with pytest.raises(InputError, match="nobody asked about person"):
+    with pytest.raises(InputError, match="did not ask about person"):
         cp.explain(results, results.task("data").ids.iloc[-1], "kdtree")
 
 

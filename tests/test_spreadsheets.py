@@ -8,7 +8,7 @@ import pandas as pd
 
 from changeproof.report.print.formats import as_csv
 from changeproof.report.tables import print_tables
-from changeproof.runs.group_tables import read_table
+from changeproof.runs.reading import read_table
 from changeproof.spreadsheets import BEGINNINGS, csv_bytes, read_csv
 
 NAMES = [

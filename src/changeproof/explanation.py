@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from changeproof.datasets.recourse import Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals
+from changeproof.methods.outcomes import why_not
 from changeproof.report.constraints import Constraint, broken, constraints
 from changeproof.report.lasting import Lasting
-from changeproof.report.outcomes import why_not
 from changeproof.report.recommendation import Option, Recommendation, choose
-from changeproof.report.recourse import Change, Wording
 from changeproof.runs.results import StoredResults
 
 

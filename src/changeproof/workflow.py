@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any, overload
@@ -10,11 +11,14 @@ import numpy as np
 import pandas as pd
 
 from changeproof.errors import InputError, one_line, unknown
-from changeproof.files import TEMPORARY
+from changeproof.files import TEMPORARY, write_whole
 from changeproof.model import Booleans
+from changeproof.report.document import document
 from changeproof.report.notebook import results_html
 from changeproof.report.page.write import FILE as PAGE
 from changeproof.report.page.write import page_of
+from changeproof.report.verdict import verdict
+from changeproof.report.workbook import check_workbook, workbook
 from changeproof.runs.directory import REPORT, TABLES, read_run
 from changeproof.runs.observer import Observer
 from changeproof.runs.plan import Plan
@@ -53,8 +57,9 @@ class Results(StoredResults):
         ----------
         name
             For instance "family_results", "intervals", "seed_results", "variants", "tuning"; or
-            "limit" and "price", if the plan asks for the limit; or "life" and "life_summary", if
-            it has sequences of updates.
+            "people" and "told", what everybody was told, where answers are advice; or "limit" and
+            "price", if the plan asks for the limit; or "life" and "life_summary", if it has
+            sequences of updates.
         """
         tables = self.tables()
         if name not in tables:
@@ -123,6 +128,35 @@ class Results(StoredResults):
         except (OSError, shutil.Error) as error:
             raise InputError(f"cannot write the report to {out}: {one_line(error)}") from None
         return Path(out) / page.name
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the whole run as plain values: what was run, what was found, and every table.
+
+        In `tables`, what is undefined is None, and what is infinite is the text "inf".
+        """
+        return document(self, self.tables())
+
+    def to_json(self) -> str:
+        """Return the same as JSON."""
+        return json.dumps(self.as_dict(), indent=2, allow_nan=False)
+
+    def to_xlsx(self, path: str | Path) -> Path:
+        """Write a workbook: what was found in words, then a sheet for every table.
+
+        Needs XlsxWriter, an extra: ``pip install 'changeproof[xlsx]'``.
+
+        Parameters
+        ----------
+        path
+            The file, whose name ends in .xlsx.
+        """
+        out = check_workbook(path)
+        tables = self.tables()
+        write_whole(out, workbook(document(self, tables), tables))
+        return out
+
+    def __str__(self) -> str:
+        return "\n".join(verdict(self, self.tables()).lines)
 
     def _repr_html_(self) -> str:
         return results_html(self.tables())

@@ -13,12 +13,12 @@ from advised import RULES, applicants
 from changeproof import Results, Task, explain, explain_all, own_task
 from changeproof.cli import app
 from changeproof.commands.explaining import folder_of
+from changeproof.commands.telling import told_by_one, told_by_several
+from changeproof.datasets.recourse import MOST_CHANGES, Change
 from changeproof.errors import InputError
 from changeproof.explanation import recommendation
+from changeproof.methods.outcomes import ONLY_PARTS
 from changeproof.report.constraints import reasons
-from changeproof.report.outcomes import ONLY_PARTS
-from changeproof.report.recourse import MOST_CHANGES, Change
-from changeproof.report.terminal.advice import told_by_one, told_by_several
 
 WHY = "Why: age: Nobody gets younger. purpose: It is what the loan is for."
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from changeproof import dataset_names, family_names, method_names
+from changeproof import dataset_names, family_names, method_names, published_method_names
 from changeproof.report.names import (
     DATASETS,
     FAMILIES,
@@ -10,6 +10,7 @@ from changeproof.report.names import (
     dataset_name,
     different_names,
     family_name,
+    mark_places,
     method_name,
     short_family,
     without_settings,
@@ -54,3 +55,10 @@ def test_names_that_would_be_alike_stay_references() -> None:
         "HELOC": "HELOC",
         "diabetes": "Diabetes",
     }
+
+
+def test_methods_of_the_package_have_marks_of_their_own_whatever_is_beside_them() -> None:
+    places = mark_places(["quorum", "kdtree", "mine", "kdtree(k=3)"])
+    assert list(places) == ["quorum", "kdtree", "mine", "kdtree(k=3)"]
+    assert places == {"quorum": 9, "kdtree": 2, "kdtree(k=3)": 10, "mine": 11}
+    assert list(mark_places(published_method_names()).values()) == list(range(9))

@@ -18,7 +18,7 @@ def tables(quick_run: Results) -> dict[str, pd.DataFrame]:
 
 def test_the_main_tables_are_there_with_their_numbers(tables: dict[str, pd.DataFrame]) -> None:
     html = results_html(tables)
-    assert html.count("<table") == html.count("</table>") == 7
+    assert html.count("<table") == html.count("</table>") == 8
     assert html.index("Results (rates in %") < html.index("Time per request")
     row = tables["full_results"].query("dataset == 'diabetes' and method == 'rbr'").iloc[0]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)

@@ -18,12 +18,12 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
+from changeproof.datasets.recourse import MOST_CHANGES, Wording
 from changeproof.evaluation.fragility import fragile_picks
-from changeproof.report.names import method_name
+from changeproof.report.names import mark_places, method_name
 from changeproof.report.page import people as listed_people
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.report.recourse import MOST_CHANGES, Wording
 from changeproof.runs.tables import read_tables
 from changeproof.workflow import report, run
 from lasting import CHAIN, lasting
@@ -148,6 +148,7 @@ def test_answer_follows_the_choices_and_has_the_numbers_of_the_csv(
     assert sentence != before
     assert sentence.startswith("After retraining on a bootstrap sample of the training rows, ")
     best = rows.sort_values("end_to_end_robustness_mean", ascending=False, kind="stable")
+    expect(page.locator("#ranking-intervals")).to_contain_text("95 % intervals are over people")
     shown = page.locator("#ranking tbody tr").all()
     assert len(shown) == len(rows)
     values = [line.locator(".value").all_inner_texts() for line in shown]
@@ -461,6 +462,7 @@ def test_settings_are_shown_with_marks_of_their_own(
     payload, _ = json.loads(content)
     methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
     payload["methods"] = methods
+    payload["marks"] = list(mark_places(methods).values())
     payload["shown"]["methods"] = {name: method_name(name) for name in methods}
     for dataset in payload["scores"]:
         dataset[:] = [[row[0]] * len(methods) for row in dataset]

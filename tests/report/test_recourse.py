@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changeproof import Results, Task, load_task, own_task
-from changeproof.report.outcomes import PLAIN, in_parts, why_not
-from changeproof.report.recourse import MOST_CHANGES, TEMPLATES, Change, Wording, folded
+from changeproof.datasets.recourse import MOST_CHANGES, TEMPLATES, Change, Wording, folded
+from changeproof.methods.outcomes import PLAIN, in_parts, why_not
 
 
 @pytest.fixture(scope="module")

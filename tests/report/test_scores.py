@@ -64,12 +64,24 @@ def test_scores_are_the_numbers_of_the_tables(quick_run: Results) -> None:
                     assert values[1:] == (None, None, None)
 
 
+def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> None:
+    plan, tables = quick_run.plan, read_tables(quick_run.folder)
+    people = tables["people_intervals"]
+    table = scores(tables["intervals"], plan, people)
+    rows = people.set_index(["dataset", "method", "family", "metric"])
+    expected = rows.loc[("diabetes", "rbr", "bootstrap", "distance")]
+    place = [plan.datasets.index("diabetes"), plan.families.index("bootstrap") + 1]
+    found = table[place[0]][place[1]][plan.methods.index("rbr")]
+    assert found is not None and found.distance.sd is None
+    assert list(found.distance[2:]) == expected[["low", "high"]].tolist()
+
+
 def test_methods_that_are_not_finished_are_left_out(quick_run: Results) -> None:
     plan: Plan = quick_run.plan
     intervals = read_tables(quick_run.folder)["intervals"]
     some = intervals.query("method != 'kdtree' and dataset != 'diabetes'")
     table = scores(some, plan)
-    every = answers(table, plan, ["Averaged over both", *plan.families])
+    every = answers(table, plan, ["Averaged over both", *plan.families], ["people"] * 2)
     assert plan.methods.index("kdtree") not in every[0][0]["order"]
     assert len(every[0][0]["order"]) == len(plan.methods) - 1
     assert every[1][0] == {"order": [], "frontier": [], "sentences": [""] * len(plan.methods)}

@@ -12,13 +12,8 @@ import pytest
 from changeproof import InputError, Plan, Results, evaluate
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.page.payload import build_payload
-from changeproof.runs.group_tables import (
-    DIFFERENCES,
-    GROUPS,
-    LEFT_OUT,
-    group_tables,
-    read_table,
-)
+from changeproof.runs.group_tables import DIFFERENCES, GROUPS, LEFT_OUT, group_tables
+from changeproof.runs.reading import read_table
 from changeproof.runs.tables import read_tables, write_tables
 from changeproof.workflow import run
 from loans import loans

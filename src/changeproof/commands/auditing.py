@@ -12,10 +12,10 @@ from changeproof.commands import audit_options as ask
 from changeproof.commands import cluster_options as on
 from changeproof.commands import constraints as may
 from changeproof.commands import successors as next_to
-from changeproof.commands.console import say
+from changeproof.commands.console import quiet_output, say
 from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
+from changeproof.commands.options import AsJson, whole_numbers
 from changeproof.commands.options import split as split_names
-from changeproof.commands.options import whole_numbers
 from changeproof.errors import InputError
 from changeproof.files import plain_name, safe_name
 
@@ -92,6 +92,7 @@ def audit(
     tls_ca_file: on.Authority = None,
     tls_cert: on.Certificate = None,
     tls_key: on.Key = None,
+    as_json: AsJson = False,
 ) -> None:
     """Test counterfactual explanations on your own data and model.
 
@@ -111,7 +112,8 @@ def audit(
     inside the range of the data, and no change that you forbid with --immutable,
     --only-increase, --only-decrease, --range and --most-changes.
 
-    The run directory gets tables, a report and a copy of the data. Run the same
+    The run directory gets tables, a report and a copy of the data. --json also
+    prints the whole audit as one JSON document, and nothing else. Run the same
     command again to continue after an interruption. Other options or other data
     need another directory.
 
@@ -160,6 +162,7 @@ def audit(
         split_names(by) or (),
     )
     with (
+        quiet_output(as_json),
         on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
         ConsoleObserver(beginning=f"reading {data.name}") as observer,
         failures_told(out),
@@ -187,6 +190,9 @@ def audit(
             **workers,
             **described,
         )
+    if as_json:
+        typer.echo(results.to_json())
+        return
     say_what_was_left_out(results)
     say_the_verdict(results)
     if results.plan.successors:

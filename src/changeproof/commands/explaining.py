@@ -12,7 +12,7 @@ import typer
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
 from changeproof.commands.auditing import grid_of, say_what_was_left_out
-from changeproof.commands.console import say
+from changeproof.commands.console import quiet_output, say
 from changeproof.commands.options import split as split_names
 from changeproof.commands.successors import ThresholdValue, model_of
 from changeproof.errors import InputError, unknown
@@ -98,8 +98,8 @@ def explain(
 
     changeproof explain --from audit --row 17
     """
+    from changeproof.commands.telling import told_by_one, told_by_several
     from changeproof.explanation import explain_all, recommendation
-    from changeproof.report.terminal.advice import told_by_one, told_by_several
 
     asked = split_names(method)
     options: dict[str, Any] = {
@@ -134,7 +134,8 @@ def explain(
     else:
         dataset = None
         run["model"] = model_of(model, unpickle)
-        results = _asked_now(data, options, out, row, {"methods": asked, **run})
+        with quiet_output(as_json):
+            results = _asked_now(data, options, out, row, {"methods": asked, **run})
     task = results.task(dataset or results.shown.datasets[0])
     answers = explain_all(results, row, asked if audit is not None else None, dataset)
     one = asked is not None and len(asked) == 1

@@ -21,6 +21,13 @@ ImportItsCode = Annotated[
         "installed. This runs their code.",
     ),
 ]
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print everything as one JSON document: plan, verdict, what was left out, tables.",
+    ),
+]
 
 CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 # Quoted text, a bracket or a comma; the apostrophe in a word quotes nothing.

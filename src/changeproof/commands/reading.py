@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from changeproof.commands.console import say
-from changeproof.commands.options import ImportItsCode, RunDirectory
+from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory
 from changeproof.errors import InputError
 
 
 def report(
     directory: RunDirectory,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    as_json: AsJson = False,
+    xlsx: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a workbook: the verdict, then a sheet for every table. Needs "
+            "XlsxWriter, the extra xlsx.",
+            show_default=False,
+            metavar="FILE",
+        ),
+    ] = None,
     import_its_code: ImportItsCode = False,
 ) -> None:
     """Write the web page of a run.
@@ -24,14 +35,30 @@ def report(
     command while a run is unfinished (the page lists what is missing), or after an
     update of changeproof.
 
+    --json prints the whole run for programs. --xlsx writes it as a workbook.
+
     changeproof report runs/paper --open
+
+    changeproof report audit --xlsx audit.xlsx
     """
     from changeproof.commands.progress import patience
-    from changeproof.workflow import report as write_report
+    from changeproof.report.workbook import check_workbook
+    from changeproof.runs.directory import read_run
+    from changeproof.workflow import Results, write_everything
 
+    if xlsx is not None:
+        check_workbook(xlsx)
     with patience("writing the report"):
-        path = write_report(directory, import_its_code=import_its_code)
-    say(f"Report: {path}")
+        results = Results(directory, read_run(directory, import_its_code=import_its_code))
+        path = write_everything(results)
+        if xlsx is not None:
+            results.to_xlsx(xlsx)
+    if as_json:
+        typer.echo(results.to_json())
+    else:
+        say(f"Report: {path}")
+        if xlsx is not None:
+            say(f"Workbook: {xlsx}")
     if open_page:
         import webbrowser
 

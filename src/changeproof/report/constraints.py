@@ -10,8 +10,8 @@ import numpy as np
 
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.breaches import CATEGORY, WAYS
+from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Floats, Task
-from changeproof.report.recourse import Wording
 from changeproof.report.words import listed
 
 MAY = {

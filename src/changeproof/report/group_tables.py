@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from changeproof.report.names import dataset_name, method_name
-from changeproof.report.tables import METRICS, Cell, Heading, Table
+from changeproof.report.table import METRICS, Cell, Heading, Table
 from changeproof.report.words import listed
 
 METRIC_NAMES = {

@@ -15,9 +15,8 @@ from changeproof.runs.life_tables import ENDS
 CAPTION = (
     "How long advice lasts under updates that follow each other, of advice that the base model "
     "accepts: the share that held through all updates (%); the median life, in updates; and the "
-    "update by which 5 % are broken. In brackets 95 % intervals: over base models where there are "
-    "several, otherwise over people and futures. More than the last update: longer than was "
-    "looked at."
+    "update by which 5 % are broken. In brackets 95 % intervals {over}. More than the last update: "
+    "longer than was looked at."
 )
 Row = Mapping[Any, Any]
 

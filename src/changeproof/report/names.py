@@ -108,6 +108,18 @@ def different_names(references: Iterable[str], name_of: Callable[[str], str]) ->
     return {reference: name if count[name] == 1 else reference for reference, name in named.items()}
 
 
+def mark_places(methods: Iterable[str]) -> dict[str, int]:
+    """Return for each method which of all marks, pairs of colour and shape, is its own.
+
+    Methods that come with the package always have the same, whichever of them there are. All
+    others, and these with settings, take the next ones in alphabetical order.
+    """
+    named = dict.fromkeys(methods)
+    known = [*METHODS, *sorted(named.keys() - METHODS.keys())]
+    place = {name: number for number, name in enumerate(known)}
+    return {name: place[name] for name in named}
+
+
 def in_order(references: Iterable[object]) -> list[str]:
     """Return the different references in the order in which they first occur."""
     return list(dict.fromkeys(str(reference) for reference in references))

@@ -7,7 +7,8 @@ from html import escape
 
 import pandas as pd
 
-from changeproof.report.tables import Table, screen_tables
+from changeproof.report.table import Table
+from changeproof.report.tables import screen_tables
 
 
 def results_html(tables: Mapping[str, pd.DataFrame]) -> str:

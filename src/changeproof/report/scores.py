@@ -16,7 +16,8 @@ from changeproof.runs.results import ALL_FAMILIES
 class Spread(NamedTuple):
     """A metric over base models: mean, standard deviation and both ends of its interval.
 
-    All are None where the metric is undefined; all but the mean with one base model.
+    All are None where the metric is undefined. With one base model there is no standard deviation,
+    and the interval is over people, if that is known.
     """
 
     mean: float | None = None
@@ -39,13 +40,28 @@ class Score(NamedTuple):
 Scores = list[list[list[Score | None]]]
 
 
-def scores(intervals: pd.DataFrame, plan: Plan) -> Scores:
-    """Return every metric with its spread, by position in the plan."""
+def scores(intervals: pd.DataFrame, plan: Plan, people: pd.DataFrame | None = None) -> Scores:
+    """Return every metric with its spread, by position in the plan.
+
+    Parameters
+    ----------
+    intervals
+        The table of intervals over base models.
+    plan
+        What was run.
+    people
+        Intervals over people, where they stand instead of those over base models.
+    """
     found: dict[tuple[str, str, str], Score] = {}
     for row in intervals.to_dict("records"):
         key = (row["dataset"], row["family"], row["method"])
         spread = Spread(*(number(row[which]) for which in ("mean", "std", "low", "high")))
         found[key] = found.get(key, Score())._replace(**{row["metric"]: spread})
+    for row in [] if people is None else people.to_dict("records"):
+        key = (row["dataset"], row["family"], row["method"])
+        if key in found and (spread := getattr(found[key], row["metric"])).mean is not None:
+            ends = {end: number(row[end]) for end in ("low", "high")}
+            found[key] = found[key]._replace(**{row["metric"]: spread._replace(**ends)})
     return [
         [
             [found.get((dataset, family, method)) for method in plan.methods]

@@ -6,37 +6,21 @@ import math
 import textwrap
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from changeproof.datasets.task import PARTS
 from changeproof.report import lasting, names
+from changeproof.report.interval_tables import people_interval_table
 from changeproof.report.numbers import Measured
+from changeproof.report.spreads import spread_over
+from changeproof.report.table import METRICS, Cell, Heading, Table
 
 Tables = Mapping[str, pd.DataFrame]
 Row = Mapping[Hashable, Any]
-Cell = str | int | Measured
 DASH = "\N{EN DASH}"
 WIDEST_HEADING = 12
-
-
-class Heading(NamedTuple):
-    """The heading of a column, and whether more (↑) or less (↓) is better.
-
-    Where room is scarce, LaTeX sets `lines` one over the other, and screens show `short`.
-    """
-
-    name: str
-    arrow: str = ""
-    left: bool = False
-    short: str = ""
-    lines: tuple[str, ...] = ()
-
-    @property
-    def on_screen(self) -> str:
-        """The heading as screens show it."""
-        return self.short or self.name
 
 
 # A heading, and how the cells below it are made from the rows of a run's table.
@@ -44,42 +28,13 @@ Column = tuple[Heading, Callable[[Row], Cell]]
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table: headings, and rows in sections, each with a title of its own (or none).
-
-    `title` is short, for screens, and `caption` says everything, for print. A `compact` table has
-    so many columns that screens show means alone.
-    """
-
-    name: str
-    title: str
-    caption: str
-    headings: tuple[Heading, ...]
-    sections: list[tuple[str, list[list[Cell]]]]
-    section_heading: str
-    compact: bool
-
-    def flat(self) -> tuple[list[Heading], list[list[Cell]]]:
-        """Return headings and rows; sections, if any, are a first column."""
-        rows = [[title, *row] for title, rows in self.sections for row in rows]
-        if not self.section_heading:
-            return list(self.headings), [row[1:] for row in rows]
-        return [Heading(self.section_heading, left=True), *self.headings], rows
-
-    def on_screen(self, cell: Cell) -> str:
-        """Return a cell as screens show it."""
-        if isinstance(cell, Measured):
-            return cell.mean_text if self.compact else cell.text()
-        return f"{cell:,}" if isinstance(cell, int) else cell
-
-
-@dataclass(frozen=True)
 class Kind:
     """How a table of a run becomes one to read.
 
-    {over} in title and caption says whether means are over several base models: that is so if
-    the column `sd` has values. Without columns there is one for each family. Screens show a
-    `compact` table with means alone.
+    {over} in title and caption says what means and their spread are over: there are several base
+    models if the column `sd` has values. Of tables with `intervals` instead, it says what these are
+    over. Without columns there is one for each family. Screens show a `compact` table with means
+    alone.
     """
 
     title: str
@@ -87,10 +42,12 @@ class Kind:
     columns: tuple[Column, ...] = ()
     by_dataset: bool = False
     sd: str = ""
+    intervals: bool = False
     compact: bool = False
 
-    def table(self, name: str, frame: pd.DataFrame) -> Table:
+    def table(self, name: str, tables: Tables) -> Table:
         """Return the table to read."""
+        frame = tables[name]
         columns, rows = self.columns, frame.to_dict("records")
         if not columns:
             columns = (METHOD, *map(_family_column, names.in_order(frame["family"])))
@@ -99,8 +56,7 @@ class Kind:
         for row in rows:
             section = row["dataset"] if self.by_dataset else ""
             sections.setdefault(section, []).append([cell(row) for _, cell in columns])
-        spread = bool(self.sd and frame[self.sd].notna().any())
-        over = "mean ± standard deviation over base models" if spread else "one base model"
+        over = self._over(tables, frame)
         return Table(
             name,
             self.title.format(over=over),
@@ -111,11 +67,22 @@ class Kind:
             compact=self.compact or not self.columns,
         )
 
+    def _over(self, tables: Tables, frame: pd.DataFrame) -> str:
+        """Say what the spread, or the intervals, of a table are over."""
+        if self.intervals:
+            several = bool((frame["base_models"] > 1).any())
+        else:
+            several = bool(self.sd and frame[self.sd].notna().any())
+        if not several:
+            return "over people and futures" if self.intervals else "one base model"
+        whose = f"over {spread_over(tables, names.in_order(frame['dataset']))}"
+        return whose if self.intervals else f"mean ± standard deviation {whose}"
+
 
 def print_tables(tables: Tables) -> list[Table]:
     """Return what can be printed of the tables that there are, in the paper's order."""
     there = [name for name in KINDS if len(tables.get(name, ()))]
-    return [KINDS[name].table(name, tables[name]) for name in there]
+    return [*(KINDS[name].table(name, tables) for name in there), *people_interval_table(tables)]
 
 
 def screen_tables(tables: Tables) -> list[Table]:
@@ -171,13 +138,6 @@ def _family_column(family: str) -> Column:
 
 
 METHOD: Column = (Heading("Method", left=True), lambda row: names.method_name(row["method"]))
-METRICS = {
-    "coverage": (Heading("Coverage", "↑"), 1),
-    "base_validity": (Heading("Base valid", "↑", short="Valid"), 1),
-    "empirical_robustness": (Heading("Emp. robust.", "↑", short="Robust"), 1),
-    "end_to_end_robustness": (Heading("E2E robust.", "↑", short="End-to-end"), 1),
-    "distance": (Heading("Distance", "↓"), 3),
-}
 KINDS = {
     "dataset_summary": Kind(
         "Datasets and base models",
@@ -270,7 +230,7 @@ KINDS = {
         sd="price_std",
     ),
     "life_summary": Kind(
-        "How long advice lasts (95 % interval)",
+        "How long advice lasts (95 % interval {over})",
         lasting.CAPTION,
         (
             METHOD,
@@ -280,6 +240,7 @@ KINDS = {
             (Heading("5 % broken by", "↑", short="5 % by"), _lasting("five_percent_broken_by")),
         ),
         by_dataset=True,
+        intervals=True,
     ),
     "certified": Kind(
         "Certified by the method itself (%)",
@@ -291,6 +252,6 @@ KINDS = {
     ),
 }
 ON_SCREEN = (
-    "full_results", "family_results", "life_summary", "price", "advice", "change_magnitude",
-    "dataset_summary", "generation_seconds",
+    "full_results", "people_intervals", "family_results", "life_summary", "price", "advice",
+    "change_magnitude", "dataset_summary", "generation_seconds",
 )  # fmt: skip

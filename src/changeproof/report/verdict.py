@@ -16,6 +16,7 @@ from changeproof.report.numbers import number, of_hundred
 from changeproof.report.recommendation import LEAST_PERCENT
 from changeproof.report.scores import Score, ranked, scores
 from changeproof.report.simulated import in_sentence, not_simulated_words, simulated_words
+from changeproof.report.spreads import same_bases
 from changeproof.report.who_asked import who_asked
 from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
@@ -144,7 +145,11 @@ def _finding(
         weakest=weakest,
         weakest_holds=least,
     )
-    words = _sentence(found, plan, len(order)) + _shorter(plan, families[0], order)
+    whose = ""
+    if found.base_models > 1:
+        what = "draws" if dataset in same_bases(tables) else "base models"
+        whose = f" of {found.base_models} {what}"
+    words = _sentence(found, plan, len(order), whose) + _shorter(plan, families[0], order)
     return found._replace(sentence=words)
 
 
@@ -197,18 +202,17 @@ def _weakest(plan: Plan, row: Sequence[Score | None]) -> tuple[str | None, float
     return weakest, holds[weakest]
 
 
-def _sentence(found: Finding, plan: Plan, methods: int) -> str:
-    """Say what was found, where there is something."""
+def _sentence(found: Finding, plan: Plan, methods: int, whose: str) -> str:
+    """Say what was found, where there is something; `whose` people they are, if of several."""
     assert found.method is not None and found.served is not None
     assert found.holds is not None and found.distance is not None
     among = f", the best of {methods} methods," if methods > 1 else ","
     served = of_hundred(found.served)
     models = "today's model accepts" if found.base_models == 1 else "the base models accept"
-    interval = (
-        ""
-        if found.low is None or found.high is None
-        else f" (95 % interval over {found.people} people: {found.low:.1f} to {found.high:.1f})"
-    )
+    interval = ""
+    if found.low is not None and found.high is not None:
+        over = f"95 % interval over {found.people} people{whose}"
+        interval = f" ({over}: {found.low:.1f} to {found.high:.1f})"
     if len(plan.datasets) > 1:
         # Several datasets are read one under the other: what is alike in all of them goes without.
         return (

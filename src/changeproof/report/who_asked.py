@@ -29,7 +29,7 @@ def who_asked(results: StoredResults) -> Iterator[str]:
         if results.one_base(dataset):
             yield (
                 f"All base models{on} are the same: the seed changes nothing about them. What is "
-                "said over base models is over draws of people."
+                "said over base models is over draws of people and changed models."
             )
     if fewer and results.plan.rows is None:
         whom = "today's model rejects" if len(results.plan.base_seeds) == 1 else "a model rejects"

@@ -29,15 +29,15 @@ def after(summary: str | None, families: int = 0, *, sequences: bool = False) ->
     return f"After a change of the model ({summary})"
 
 
-def sentence(change: str, method: str, score: Score) -> str:
-    """Say in plain words what a score means."""
+def sentence(change: str, method: str, score: Score, over: str) -> str:
+    """Say in plain words what a score means; its interval is `over` some things."""
     robustness, _, low, high = score.empirical_robustness
     distance, end_to_end = score.distance.mean, score.end_to_end_robustness.mean
     name = method_name(method)
     if robustness is None or distance is None or end_to_end is None:
         return f"{name} gave nobody a CFE that today's model accepts. So none can still hold."
     narrow = low is None or high is None or low == high
-    interval = "" if narrow else f" (95 % interval {low:.1f} to {high:.1f})"
+    interval = "" if narrow else f" (95 % interval over {over}: {low:.1f} to {high:.1f})"
     text = (
         f"{change}, {of_hundred(robustness)} CFEs by {name} still hold{interval}. They ask people "
         f"to move {distance:.1f} typical deviations per feature."

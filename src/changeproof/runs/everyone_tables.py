@@ -1,47 +1,124 @@
-"""The table of everybody who asked, of runs that ask about more people than a page can list."""
+"""The tables of everybody who asked: what each person was told, and what became of it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.decimals import written
+from changeproof.datasets.recourse import Change, Wording
+from changeproof.methods.answers import FOUND, Counterfactuals
+from changeproof.methods.outcomes import why_not
+from changeproof.runs.reading import shortest
 from changeproof.runs.results import Answered, StoredResults
 
-NAME = "people"
+NAME, TOLD = "people", "told"
+# What stands before the name of a feature, for the value that a person is told.
+PREFIX = "told:"
 # The most people of a base model that a page lists.
 MOST_LISTED = 500
+WHOSE = ["dataset", "base_seed", "method", "id"]
+CHANGED = [*WHOSE, "feature", "direction", "before", "after", "size"]
 
 
 def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
-    """Return one row per person and method; no table where the page lists everybody.
+    """Return a row per person and method, and a row per change that a person is told.
 
-    `held` of the `models` that averages are about accept the answer. What the person is told stands
-    in the columns of the features, in the units of the data; nothing where there is no answer.
+    Of runs whose answers are advice: realisable ones. Answers as published are no advice to people,
+    and there only what a page cannot list is in these tables.
+
+    `advice` is what the person reads, `held` of the `models` that averages are about accept it, and
+    the values that the person is told stand in the columns of the features, in the units of the
+    data; nothing where there is no answer.
     """
     asked = [len(results.counterfactuals(*key)) for key in results.answered]
-    if max(asked, default=0) <= MOST_LISTED:
+    if not asked or not (results.plan.realisable or max(asked) > MOST_LISTED):
         return {}
-    parts = [_answers(results, key) for key in results.answered]
-    return {NAME: pd.concat(parts, ignore_index=True)}
+    wordings = {
+        dataset: Wording(results.task(dataset), results.plan.realisable)
+        for dataset in results.shown.datasets
+    }
+    people, told = [], []
+    for key in results.answered:
+        changes = _changes(wordings[key.dataset], results.counterfactuals(*key))
+        people.append(_people(results, key, changes))
+        told += _told(results, key, changes)
+    return {
+        NAME: pd.concat(people, ignore_index=True),
+        TOLD: pd.DataFrame(told, columns=CHANGED),
+    }
 
 
-def _answers(results: StoredResults, key: Answered) -> pd.DataFrame:
+def _changes(wording: Wording, answers: Counterfactuals) -> list[list[Change]]:
+    """Return what every person is told to change, the largest change first."""
+    found = np.flatnonzero(answers.found)
+    changes: list[list[Change]] = [[] for _ in range(len(answers))]
+    each = wording.all_changes(answers.factuals[found], answers.rows[found])
+    for place, mine in zip(found.tolist(), each, strict=True):
+        changes[place] = mine
+    return changes
+
+
+def _people(
+    results: StoredResults, key: Answered, changes: Sequence[Sequence[Change]]
+) -> pd.DataFrame:
     task, answers = results.task(key.dataset), results.counterfactuals(*key)
     family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
-    judged = results.survived(*key)[:, np.isin(family_of, results.run.averaged)]
+    judged = results.survived(*key)[:, np.isin(family_of, results.averaged)]
+    found = answers.found
+    realisable = np.zeros(len(answers), dtype=np.bool_)
+    realisable[found] = task.actions.realisable(answers.factuals[found], answers.rows[found])
     known = {
         **key._asdict(),
-        "id": task.ids.loc[answers.row_ids.tolist()].to_numpy(),
+        "id": _ids(results, key),
         "outcome": answers.outcomes,
+        "why_not": _reasons(answers),
         "base_valid": answers.base_valid,
+        "realisable": realisable,
         "distance": task.distances(answers.factuals, answers.rows),
+        "features_changed": [len(mine) for mine in changes],
+        "advice": [" ".join(f"{change}." for change in mine) for mine in changes],
         "held": judged.sum(axis=1),
         "models": judged.shape[1],
     }
     told = task.told(answers.rows)
     for name in told.select_dtypes("float"):
-        # As text, so that no digit is lost in the file: what is told is what was tested.
-        told[name] = [None if np.isnan(value) else written(value) for value in told[name]]
-    told = told.add_prefix("told:")
-    return pd.concat([pd.DataFrame(known), told], axis="columns")
+        # Not as a column of floats, of which files have six digits: what is told is what was
+        # tested.
+        exact = [None if np.isnan(value) else shortest(value) for value in told[name].tolist()]
+        told[name] = pd.Series(exact, dtype=object)
+    return pd.concat([pd.DataFrame(known), told.add_prefix(PREFIX)], axis="columns")
+
+
+def _told(
+    results: StoredResults, key: Answered, changes: Sequence[Sequence[Change]]
+) -> list[tuple[Any, ...]]:
+    features = results.task(key.dataset).features
+    numeric = {feature.name for feature in features if not feature.categories}
+
+    def value(feature: str, text: str) -> str | int | float:
+        return shortest(float(text)) if feature in numeric else text
+
+    return [
+        (*key[:2], key.method, person, name, way, value(name, before), value(name, after), size)
+        for person, mine in zip(_ids(results, key), changes, strict=True)
+        for name, way, before, after, size in mine
+    ]
+
+
+def _ids(results: StoredResults, key: Answered) -> list[Any]:
+    """Return what people call those who asked."""
+    rows = results.counterfactuals(*key).row_ids.tolist()
+    return list(results.task(key.dataset).ids.loc[rows].tolist())
+
+
+def _reasons(answers: Counterfactuals) -> list[str]:
+    """Return why people have no advice, in plain words; nothing for those who have some."""
+    how = answers.realisation
+    breaches = [""] * len(answers) if how is None else how.raw_breach.tolist()
+    return [
+        "" if outcome == FOUND else why_not(str(outcome), str(breach))
+        for outcome, breach in zip(answers.outcomes.tolist(), breaches, strict=True)
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,10 @@ from changeproof.datasets.groups import groups_of
 from changeproof.evaluation.groups import Asked, Groups, by_group
 from changeproof.evaluation.people import People
 from changeproof.runs.results import Answered, StoredResults
-from changeproof.spreadsheets import read_csv
 
 WHOSE = ["dataset", "method", "by"]
 GROUPS = [*WHOSE, "group", "metric", "value", "low", "high", "people"]
 DIFFERENCES = [*WHOSE, "metric", "difference", "low", "high", "highest", "lowest"]
-# Names of groups are text, whatever they look like: "1", "None", or nothing.
-NAMES = ["group", "highest", "lowest"]
 LEFT_OUT = ["dataset", "by", "smallest_group", "groups", "people"]
 
 
@@ -40,15 +36,6 @@ def group_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "group_differences": pd.DataFrame(differences, columns=DIFFERENCES),
         "groups_left_out": pd.DataFrame(list(left_out), columns=LEFT_OUT),
     }
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a table that a run has written, with the names of groups as they are."""
-    table = read_csv(path)
-    names = [name for name in NAMES if name in table.columns]
-    if names:
-        table[names] = read_csv(path, usecols=names, dtype=str, keep_default_na=False)[names]
-    return table
 
 
 def _measured(results: StoredResults) -> Iterator[tuple[str, str, str, Groups]]:

@@ -16,17 +16,20 @@ from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.directory import TABLES, read_plan
 from changeproof.runs.everyone_tables import everyone_tables
-from changeproof.runs.group_tables import group_tables, read_table
+from changeproof.runs.group_tables import group_tables
 from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
 from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import publish, published
+from changeproof.runs.reading import read_table
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.spreadsheets import csv_bytes
 
 FOLDER = TABLES
+# The datasets whose base models, of several seeds, are all the same.
+SAME_BASES = "same_base_models"
 WHERE = ["dataset", "method", "family"]
 SUMMARY = [
     "dataset", "observations", "features", *PARTS,
@@ -62,6 +65,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         **life_tables(results),
         **people_tables(results),
         **everyone_tables(results),
+        **_same_bases(results),
         **letter_tables(results),
         **group_tables(results),
         "diagnostics": _diagnostics(results),
@@ -213,6 +217,16 @@ def _generation_seconds(results: StoredResults) -> pd.DataFrame:
             "timeouts": exhausted.groupby(requests["method"]).sum(),
         }
     ).reset_index()
+
+
+def _same_bases(results: StoredResults) -> dict[str, pd.DataFrame]:
+    """Return where the seed changes nothing about base models; no table where it does everywhere.
+
+    What is said over base models is over draws of people and of changed models there.
+    """
+    datasets = [dataset for dataset in results.shown.datasets if results.one_base(dataset)]
+    rows = [(name, sum(key[0] == name for key in results.banks)) for name in datasets]
+    return {SAME_BASES: pd.DataFrame(rows, columns=["dataset", "base_models"])} if rows else {}
 
 
 def _diagnostics(results: StoredResults) -> pd.DataFrame:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from changeproof import published_method_names
+from changeproof import builtin_method_names, published_method_names
 from changeproof.report.figures.marks import COLOURS, method_marks
 from changeproof.report.names import METHODS
 
@@ -13,17 +13,21 @@ def test_a_method_has_the_same_mark_whatever_is_beside_it() -> None:
     assert method_marks(["b", "a"]) == method_marks(["a", "b", "a"])
 
 
-def test_up_to_180_methods_have_marks_of_their_own() -> None:
-    names = [*METHODS, *(f"own-{n:03d}" for n in range(180 - len(METHODS)))]
+def test_up_to_220_methods_have_marks_of_their_own() -> None:
+    names = [*METHODS, *(f"own-{n:03d}" for n in range(220 - len(METHODS)))]
     marks = method_marks(names)
     assert set(marks) == set(names)
-    assert len(set(marks.values())) == 180
+    assert len(set(marks.values())) == 220
     assert len(method_marks(f"m{n}" for n in range(400))) == 400
 
 
-def test_methods_of_the_paper_differ_in_colour_and_in_shape() -> None:
-    marks = method_marks(published_method_names()).values()
-    assert len({mark.colour for mark in marks}) == len({mark.shape for mark in marks}) == 9
+def test_methods_of_the_package_differ_in_colour_and_in_shape() -> None:
+    marks = method_marks(builtin_method_names())
+    assert len({mark.colour for mark in marks.values()}) == len(builtin_method_names())
+    assert len({mark.shape for mark in marks.values()}) == len(builtin_method_names())
+    # Published pictures stay as they are.
+    assert [marks[name].colour for name in published_method_names()] == list(COLOURS[:9])
+    assert [marks[name].shape for name in published_method_names()] == list("osP^DvXp<")
 
 
 def test_colours_differ_in_brightness_or_hue_for_colour_blind_people() -> None:

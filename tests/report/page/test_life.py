@@ -80,6 +80,6 @@ def test_print_and_terminal_have_it(tables: dict[str, pd.DataFrame]) -> None:
     console = Console(width=80)
     with console.capture() as capture:
         print_tables(tables, console)
-    assert "How long advice lasts (95 % interval)" in capture.get()
+    assert "How long advice lasts (95 % interval over people and futures)" in capture.get()
     assert "Chain of updates" in capture.get()
     assert SINGLE.partition("(")[0] not in [name.partition(".")[0] for name in written]

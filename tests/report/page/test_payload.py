@@ -22,6 +22,7 @@ from changeproof import (
     recommend,
 )
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
+from changeproof.datasets.recourse import Wording
 from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.payload import build_bulk, build_payload
@@ -30,7 +31,6 @@ from changeproof.report.page.provenance import _dataset as told_of_data
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
 from changeproof.report.recommendation import TEMPLATES
-from changeproof.report.recourse import Wording
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.results import StoredResults
 from changeproof.runs.tables import read_tables
@@ -64,6 +64,8 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
     assert payload["datasets"] == list(quick_run.plan.datasets)
     assert payload["methods"] == list(quick_run.plan.methods)
     assert payload["families"] == list(quick_run.plan.families)
+    marks = dict(zip(payload["methods"], payload["marks"], strict=True))
+    assert marks.pop("quorum") == 9 and list(marks.values()) == list(range(9))
     assert payload["state"]["complete"]
     assert any("one base model" in note for note in payload["state"]["notes"])
 

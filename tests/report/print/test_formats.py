@@ -11,7 +11,8 @@ import pytest
 
 from changeproof.paper.lines import PUBLISHED
 from changeproof.report.print.formats import as_csv, as_latex, as_markdown
-from changeproof.report.tables import Table, print_tables
+from changeproof.report.table import Table
+from changeproof.report.tables import print_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [

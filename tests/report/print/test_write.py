@@ -12,7 +12,7 @@ from changeproof.runs.tables import read_tables
 FIGURES = ("robustness", "decomposition", "tradeoff", "magnitude")
 TABLES = (
     "dataset_summary", "change_magnitude", "full_results", "family_results",
-    "generation_seconds", "advice", "price", "certified",
+    "generation_seconds", "advice", "price", "certified", "people_intervals",
 )  # fmt: skip
 
 

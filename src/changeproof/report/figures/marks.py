@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from changeproof.report.names import METHODS
+from changeproof.report.names import mark_places
 
-# Okabe and Ito's eight colours, and a grey.
+# Okabe and Ito's eight colours, a grey, and a wine red: one for each method of the package.
 COLOURS = (
     "#D55E00", "#56B4E9", "#C4C4C4", "#E69F00", "#009E73",
-    "#CC79A7", "#0072B2", "#000000", "#F0E442",
+    "#CC79A7", "#0072B2", "#000000", "#F0E442", "#882255",
 )  # fmt: skip
-# Nine colours and ten shapes have no common divisor: 90 pairs before one comes again.
-SHAPES = ("o", "s", "P", "^", "D", "v", "X", "p", "<", ">")
+# Ten colours and eleven shapes have no common divisor: 110 pairs before one comes again.
+SHAPES = ("o", "s", "P", "^", "D", "v", "X", "p", "<", ">", "*")
 PAIRS = len(COLOURS) * len(SHAPES)
 EDGE = "#222222"
 
@@ -39,16 +39,12 @@ class Mark:
 
 
 def method_marks(methods: Iterable[str]) -> dict[str, Mark]:
-    """Return a mark for each method.
+    """Return a mark for each method, in the order of `mark_places`.
 
-    The paper's methods always have the same mark, whichever of them there are. All others, and
-    the paper's with settings, take the next ones in alphabetical order. No two of up to 180
-    methods share one.
+    The methods of the package always have the same mark. No two of up to 220 methods share one.
     """
-    named = set(methods)
-    order = [*METHODS, *sorted(named - METHODS.keys())]
-    marks = {
+    places = mark_places(methods)
+    return {
         name: Mark(COLOURS[n % len(COLOURS)], SHAPES[n % len(SHAPES)], n // PAIRS % 2 == 0)
-        for n, name in enumerate(order)
+        for name, n in sorted(places.items(), key=lambda each: each[1])
     }
-    return {name: marks[name] for name in order if name in named}

@@ -22,6 +22,7 @@ from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
+from changeproof.report.spreads import covered, people_instead
 from changeproof.report.verdict import verdict
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
@@ -32,8 +33,10 @@ MOST_MISSING = 200
 def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     plan = results.shown
-    table = scores(tables["intervals"], plan)
+    table = scores(tables["intervals"], plan, people_instead(tables, plan))
+    over = covered(tables, plan)
     summaries = [results.run.families[family].summary for family in plan.families]
+    changes = [over_all(results), *map(words.after, summaries)]
     behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
         "datasets": list(plan.datasets),
@@ -49,12 +52,17 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
                 for name, shown in names.different_names(plan.families, names.family_name).items()
             },
         },
+        "marks": [*names.mark_places(plan.methods).values()],
         "metrics": list(METRICS),
         "base_seeds": list(plan.base_seeds),
         "state": state(results, tables),
         "verdict": verdict(results, tables).as_dict(),
         "scores": table,
-        "answers": answers(table, plan, [over_all(results), *map(words.after, summaries)]),
+        "answers": answers(table, plan, changes, [each.intervals for each in over]),
+        # What intervals and standard deviations are over, by dataset, and what that means.
+        "over": [each.intervals for each in over],
+        "repeated": [each.repeated for each in over],
+        "meaning": [each.meaning for each in over],
         # The families that averages are about, by position.
         "averaged": [plan.families.index(family) for family in results.averaged],
         # How many base models stand behind each dataset and method.
@@ -93,10 +101,13 @@ def build_bulk(results: StoredResults) -> list[dict[str, Any]]:
     return bulk
 
 
-def answers(table: Scores, plan: Plan, changes: list[str]) -> list[list[dict[str, Any]]]:
+def answers(
+    table: Scores, plan: Plan, changes: list[str], over: list[str]
+) -> list[list[dict[str, Any]]]:
     """Return for every dataset and family the methods in order, the frontier and sentences.
 
-    `changes` is how sentences begin: about all families, then about each.
+    `changes` is how sentences begin: about all families, then about each. Intervals are `over`
+    these, by dataset.
     """
     return [
         [
@@ -104,13 +115,13 @@ def answers(table: Scores, plan: Plan, changes: list[str]) -> list[list[dict[str
                 "order": ranked(row),
                 "frontier": frontier_of(row, "end_to_end_robustness"),
                 "sentences": [
-                    "" if score is None else words.sentence(change, method, score)
+                    "" if score is None else words.sentence(change, method, score, whose)
                     for method, score in zip(plan.methods, row, strict=True)
                 ],
             }
             for change, row in zip(changes, families, strict=True)
         ]
-        for families in table
+        for families, whose in zip(table, over, strict=True)
     ]
 
 
@@ -136,8 +147,8 @@ def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[st
         notes.append(f"Go on with: changeproof run --out {results.folder}")
     if len(plan.base_seeds) == 1:
         notes.append(
-            "There is one base model per dataset, so standard deviations and intervals over base "
-            "models are left out."
+            "There is one base model per dataset, so there are no standard deviations. Intervals "
+            "are over people, and say nothing about other base models."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
     notes += about_sequences(results.run)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, TEMPLATES, Change, Wording
 from changeproof.methods.answers import ALREADY_FAVOURABLE
+from changeproof.methods.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
-from changeproof.report.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report.recommendation import Option, Recommendation, choose, different
-from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, TEMPLATES, Change, Wording
 from changeproof.runs.everyone_tables import MOST_LISTED
 from changeproof.runs.results import Answered, StoredResults
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from changeproof.report.numbers import Measured
 from changeproof.report.print.escaping import latex, markdown, plain
-from changeproof.report.tables import Cell, Heading, Table
+from changeproof.report.table import Cell, Heading, Table
 from changeproof.spreadsheets import guarded_text
 
 # More lines than this do not fit on a page.

@@ -15,7 +15,7 @@ from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.names import SHORT_FAMILIES, dataset_name, method_name, short_family
 from changeproof.report.numbers import UNDEFINED, Measured
-from changeproof.report.tables import METRICS
+from changeproof.report.table import METRICS
 from changeproof.report.terminal.tables import escape, print_table, say, titled_grid
 
 TITLES = {

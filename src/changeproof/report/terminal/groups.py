@@ -30,6 +30,7 @@ def print_groups(tables: Mapping[str, pd.DataFrame], console: Console | None = N
                 grid.add_row(*(escape(table.on_screen(cell)) for cell in row))
             console.print(grid, "")
     if found:
-        say(console, "A difference between groups is clear if its interval excludes 0.")
+        clear = "A difference between groups is clear if its interval excludes 0."
+        say(console, f"Intervals are over people. {clear}")
     for line in left_out_words(tables):
         say(console, line)

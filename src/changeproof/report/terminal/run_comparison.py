@@ -12,7 +12,7 @@ from changeproof.evaluation.differences import Verdict
 from changeproof.report.group_tables import SHORT_NAMES, with_interval
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import UNDEFINED
-from changeproof.report.tables import METRICS
+from changeproof.report.table import METRICS
 from changeproof.report.terminal.tables import escape, say, titled_grid
 from changeproof.runs.comparison import Line, RunComparison
 from changeproof.runs.results import ALL_FAMILIES

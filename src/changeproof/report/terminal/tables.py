@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.markup import escape as without_markup
 from rich.table import Table as Grid
 
-from changeproof.report.tables import Table, screen_tables
+from changeproof.report.table import Table
+from changeproof.report.tables import screen_tables
 from changeproof.spelling import visible
 
 # Spaces between two columns.

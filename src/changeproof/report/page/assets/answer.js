@@ -13,6 +13,7 @@ page.section("answer", (body) => {
 
   const sentence = page.make("p", { class: "sentence", "aria-live": "polite", id: "sentence" });
   const place = page.make("div", { id: "ranking" });
+  const meaning = page.make("p", { class: "muted", id: "ranking-intervals" });
   let [dataset, family] = [0, 0];
   const some = page.data.averaged.length < page.families.length;
   const changes = [`Don't know (all kinds${some ? " that averages are about" : ""})`,
@@ -21,13 +22,14 @@ page.section("answer", (body) => {
     page.select("Data", page.datasets, (value) => { dataset = value; show(); },
       { id: "choose-dataset" }),
     page.select("Change expected next", changes, (value) => { family = value; show(); },
-      { id: "choose-change" })), sentence, place, page.make("p", { class: "muted" },
+      { id: "choose-change" })), sentence, place, meaning, page.make("p", { class: "muted" },
       "“Frontier”: no other method beats this one. To beat it, a method must be at least as good " +
       "in both end-to-end robustness and distance, and better in one. Choose a method to read " +
       "its sentence."));
 
   const show = () => {
     const answer = page.data.answers[dataset][family];
+    meaning.textContent = page.meaning([dataset]);
     if (answer.order.length === 0) {
       sentence.textContent = `Nothing is finished yet on ${page.datasets[dataset]}.`;
       place.replaceChildren();
@@ -69,7 +71,7 @@ page.ranking = (dataset, family, answer, buttons, tell) => {
     buttons.set(method, button);
     const behind = finished[dataset][method];
     return page.make("tr", { "data-method": method },
-      page.make("td", { class: "text wide" }, `${rank + 1}. `, page.marker(method), button,
+      page.make("td", { class: "text wide" }, `${rank + 1}. `, page.marker(page.data.marks[method]), button,
         answer.frontier.includes(method)
           ? page.make("span", { class: "badge" }, "frontier") : null,
         behind < seeds.length ? small(`${behind} of ${seeds.length} base models`) : null),

@@ -21,7 +21,7 @@ page.magnitudeFigure = (body, magnitudes) => {
       data: [
         page.bars(means, families, families.map((family, place) =>
           `<b>${family}</b><br>mean of datasets ` +
-            page.spread([means[place], sds[place], null, null], digits, unit)),
+            page.spread([means[place], sds[place], null, null], digits, null, unit)),
         { error_x: { type: "data", array: sds.map((sd) => sd ?? 0), color: page.colour("muted"),
           thickness: 1.2, width: 3 } }),
         ...datasets.map((dataset, place) => page.points(
@@ -119,7 +119,7 @@ page.section("guarantees", (body) => {
   if (guarantees.nothing) return page.say(body, guarantees.nothing);
   body.append(page.make("div", { class: "cards" }, ...guarantees.methods.map((each) =>
     page.make("div", { class: "card" },
-      page.make("h3", {}, page.marker(each.method), page.methods[each.method]),
+      page.make("h3", {}, page.marker(page.data.marks[each.method]), page.methods[each.method]),
       page.make("p", {}, `Promise: ${each.words}.`),
       page.make("p", { class: "muted" }, each.level === null ? ""
         : `Promised share of changed models: ${each.level} %`)))));
@@ -153,16 +153,17 @@ page.guaranteeFigure = (body, guarantees) => {
   const draw = (dataset) => ({
     data: guarantees.methods.flatMap(({ method, level, ground }) => {
       const values = page.byFamily(dataset, method);
+      const mark = page.mark(page.data.marks[method]);
       const ringed = (yes, no) => values.map((_, place) => (place === ground ? yes : no));
       const line = level === null ? [] : [page.line(families, families.map(() => level),
-        { dash: "dash", width: 1.5, color: page.series(method) })];
+        { dash: "dash", width: 1.5, color: mark.color })];
       return [...line, page.points(families, values.map(([mean]) => mean),
-        { ...page.mark(method), size: ringed(13, 9),
+        { ...mark, size: ringed(13, 9),
           line: { width: ringed(3, 0), color: page.colour("text") } },
         values.map((each, place) => `<b>${page.plain(page.methods[method])}</b>, ` +
-          `${families[place]}<br>${page.spread(each, 1, " %")}`),
+          `${families[place]}<br>${page.spread(each, 1, page.data.over[dataset], " %")}`),
         { mode: "lines+markers", cliponaxis: false, name: page.cut(page.methods[method]),
-          line: { width: 1, color: page.series(method) } })];
+          line: { width: 1, color: mark.color } })];
     }),
     showlegend: true, legend: { orientation: "h", y: 1.03, yanchor: "bottom", font: { size: 11 } },
     xaxis: page.categories(page.families, { tickangle: -40 }),

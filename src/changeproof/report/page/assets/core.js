@@ -30,13 +30,18 @@ page.plain = (text) => String(text)
 
 page.fixed = (value, digits = 1) => value?.toFixed(digits) ?? "undefined";
 
-// [mean, sd, low, high] as text; sd and interval only where there are several base models.
-page.spread = ([mean, sd, low, high], digits, unit = "") => {
+// [mean, sd, low, high] as text, the interval with what it is over; sd only where there are several
+// base models.
+page.spread = ([mean, sd, low, high], digits, over, unit = "") => {
   if (mean === null) return "undefined";
   const both = sd === null ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${sd.toFixed(digits)}`;
   return `${both}${unit}` + (low === null ? ""
-    : ` (95 % interval ${low.toFixed(digits)} to ${high.toFixed(digits)})`);
+    : ` (95 % interval over ${over}: ${low.toFixed(digits)} to ${high.toFixed(digits)})`);
 };
+
+// What standard deviations and intervals are over, once for all datasets that say the same.
+page.meaning = (datasets) => [...new Set(datasets.map((dataset) => page.data.meaning[dataset]))]
+  .join(" ");
 
 // What people read; tables and CSV files keep the names of the plan.
 page.name = (kind, reference) => page.data.shown[kind][reference] ?? reference;
@@ -135,7 +140,8 @@ page.unpack = (dataset) => {
   return page.unpacked.get(dataset);
 };
 
-// A symbol and a colour for every place: a hundred pairs before one comes again.
+// A symbol and a colour for every place: a hundred pairs before one comes again. Those of methods
+// are in `data.marks`: a method that comes with the package has the same on every page.
 page.hue = (place) => (place + Math.floor(place / 10)) % 10;
 page.mark = (place) => ({ symbol: page.SYMBOLS[place % 10], color: page.series(place) });
 
@@ -158,8 +164,9 @@ page.marker = (place) => {
 };
 
 // Markers with their names, where a chart has no room for them.
-page.legend = (names) => page.make("p", { class: "legend", "aria-hidden": "true" },
-  ...names.map((name, place) => page.make("span", {}, page.marker(place), name)));
+page.legend = (names, marks = [...names.keys()]) =>
+  page.make("p", { class: "legend", "aria-hidden": "true" },
+    ...names.map((name, place) => page.make("span", {}, page.marker(marks[place]), name)));
 
 page.whenNear = (element, action) => {
   const act = () => {

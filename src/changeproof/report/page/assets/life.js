@@ -2,9 +2,12 @@
 
 // How long advice lasts under updates that follow each other.
 page.section("life", (body) => {
-  const { life, methods, datasets } = page.data;
+  const { life, methods, datasets, marks } = page.data;
   const names = life.families.map((family) =>
     `${page.families[family]}: ${page.data.summaries[family]}`);
+  // With one base model, these intervals are over futures as well.
+  const over = (dataset) => (page.data.base_seeds.length > 1
+    ? page.data.repeated[dataset] : "people and futures");
   let [sequence, measure, ringed] = [0, 0, 0];
   const change = (action) => (value) => { action(value); show(); };
   const controls = page.controls(
@@ -17,8 +20,8 @@ page.section("life", (body) => {
   const figure = page.figure(body, "life", "CFEs that last (%)",
     "Of the CFEs that the base model accepts, before the first update and after each. A CFE " +
     "that holds again after an update that broke it is still broken “so far”. 95 % intervals are " +
-    "over base models where there are several, otherwise over people and futures.",
-  { extra: page.make("div", {}, controls, page.legend(page.methods)) });
+    `over ${[...new Set(page.present.map(over))].join(" or ")}.`,
+  { extra: page.make("div", {}, controls, page.legend(page.methods, marks)) });
   const sums = page.make("div");
   body.append(sums);
 
@@ -31,21 +34,21 @@ page.section("life", (body) => {
     const band = known.filter(([method, rows]) => method === ringed - 1 && rows[0][1] !== null)
       .flatMap(([method, rows]) => [2, 1].map((end) => ({
         ...page.line(numbers(rows), [100, ...rows.map((row) => row[end])],
-          { shape: "hv", width: 1, dash: "dot", color: page.series(method) }),
-        ...(end === 1 ? { fill: "tonexty", fillcolor: page.faint(method) } : {}),
+          { shape: "hv", width: 1, dash: "dot", color: page.series(marks[method]) }),
+        ...(end === 1 ? { fill: "tonexty", fillcolor: page.faint(marks[method]) } : {}),
       })));
     const lowest = Math.min(...known.flatMap(([, rows]) =>
       rows.flatMap((row) => row.filter((value) => value !== null))), 100);
     const last = Math.max(...known.map(([, rows]) => rows.length), 1);
     return {
       data: [...band, ...known.map(([method, rows]) => page.points(numbers(rows),
-        [100, ...rows.map(([mean]) => mean)], { ...page.mark(method), size: 7 },
+        [100, ...rows.map(([mean]) => mean)], { ...page.mark(marks[method]), size: 7 },
         [[100, null, null], ...rows].map(([mean, low, high], update) =>
           `<b>${page.plain(page.methods[method])}</b><br>` + (update ? `update ${update}: ` +
-            page.spread([mean, null, low, high], 1, " %") : "before the first update")),
+            page.spread([mean, null, low, high], 1, over(dataset), " %") : "before the first update")),
         { mode: "lines+markers", cliponaxis: false,
           line: { shape: "hv", width: ringed - 1 === method ? 3 : 1.5,
-            color: page.series(method) } }))],
+            color: page.series(marks[method]) } }))],
       xaxis: page.axis({ range: [-0.02 * last, 1.03 * last], title: { text: "update", standoff: 6 },
         dtick: last > 20 ? null : last > 6 ? 2 : 1 }),
       yaxis: page.axis({ range: [Math.max(-3, lowest - 6), 103], ticksuffix: " %" }),

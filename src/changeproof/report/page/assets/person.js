@@ -115,7 +115,7 @@ page.rules = (parent, { rules, reasons }, told, broken) => {
 
 page.answerCard = (method, answer, features, factual, models, recommended) => {
   const { data } = page;
-  const title = page.make("h3", {}, page.marker(method), page.methods[method],
+  const title = page.make("h3", {}, page.marker(page.data.marks[method]), page.methods[method],
     recommended ? page.make("span", { class: "badge" }, "recommended") : null);
   const attributes = { class: recommended ? "card recommended" : "card",
     "data-method": data.methods[method] };

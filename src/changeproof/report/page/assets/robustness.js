@@ -25,13 +25,14 @@ page.section("families", (body) => {
   const figure = page.figure(body, "families",
     "Empirical robustness by dataset, method and family (%)",
     "Each cell is a mean over base models and the changed models of the family. Point at a cell " +
-    "for its standard deviation and 95 % interval. “?”: undefined, because the base model " +
-    "accepts no CFE of this method.", { extra: scale });
+    "for its spread. “?”: undefined, because the base model accepts no CFE of this method. " +
+    page.meaning(page.present), { extra: scale });
   const heat = (dataset) => {
     const spreads = page.methods.map((_, method) => page.byFamily(dataset, method));
     return page.heatMap(page.methods, page.families,
       spreads.map((row) => row.map(([mean]) => mean)), (value) => value.toFixed(0),
-      (method, family) => page.spread(spreads[method][family], 1, " %"));
+      (method, family) =>
+        page.spread(spreads[method][family], 1, page.data.over[dataset], " %"));
   };
   figure.show({
     words: page.data.words.heat, texts: 3,
@@ -67,7 +68,8 @@ page.section("hidden", (body) => {
         ...kinds.map(([, title, symbol, size, place], kind) => page.points(
           spreads[kind].map(([mean]) => mean), names, page.outlined(symbol, size, place),
           spreads[kind].map((values, method) =>
-            `<b>${names[method]}</b><br>${title}: ${page.spread(values, 1, " %")}`)))],
+            `<b>${names[method]}</b><br>${title}: ` +
+            page.spread(values, 1, page.data.over[dataset], " %"))))],
       xaxis: page.axis({ range: [-4, 104], ticksuffix: " %" }),
       yaxis: page.categories(page.methods, { autorange: "reversed" }),
     };
@@ -94,7 +96,7 @@ page.section("price", (body) => {
       " The short line with dots is the limit, at 95, 99 and 100 %. No method can be left of " +
       "this line, as far as a search that knows the changes could find. It asks every person's " +
       "CFE to hold in that share of the changed models."),
-    { extra: page.legend(page.methods) });
+    { extra: page.legend(page.methods, data.marks) });
   const priceOf = (dataset, method) => limit?.prices[dataset][method] ?? [null, null];
   const over = (dataset, method) => {
     const price = priceOf(dataset, method)[1];
@@ -122,10 +124,10 @@ page.section("price", (body) => {
         page.line(kept.map((method) => far[method][0]), kept.map((method) => robust[method][0]),
           { width: 6, color: page.colour("bar") }),
         ...known.map((method) => page.points([far[method][0]], [robust[method][0]],
-          { ...page.mark(method), size: 12, line: { width: 1, color: page.colour("surface") } },
+          { ...page.mark(data.marks[method]), size: 12, line: { width: 1, color: page.colour("surface") } },
           [`<b>${page.plain(page.methods[method])}</b><br>robustness ` +
-            `${page.spread(robust[method], 1, " %")}<br>distance ${page.spread(far[method], 2)}` +
-            over(dataset, method)],
+            `${page.spread(robust[method], 1, data.over[dataset], " %")}<br>distance ` +
+            page.spread(far[method], 2, data.over[dataset]) + over(dataset, method)],
           { cliponaxis: false })),
         ...curve(dataset),
       ],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, folded
 from changeproof.datasets.task import Task
 from changeproof.explanation import Explanation
+from changeproof.methods.outcomes import ONLY_PARTS, in_parts
 from changeproof.report.constraints import reasons, respected, rules, why
-from changeproof.report.outcomes import ONLY_PARTS, in_parts
 from changeproof.report.recommendation import Recommendation
-from changeproof.report.recourse import MOST_CHANGES, NOTHING_ELSE, folded
 
 # So many reasons are printed; if there are more, JSON has them.
 MOST_REASONS = 5
@@ -29,7 +29,7 @@ def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
         f"  Today's model {accepts} this. "
         f"Distance: {answer.distance:.2f} typical deviations per feature."
     )
-    yield "Still holds after the model changes (95 % interval):"
+    yield "Still holds after the model changes (95 % interval over changed models):"
     for holding in (*answer.families, answer.overall):
         interval = f"{holding.low:.0%} to {holding.high:.0%}"
         counts = f"{holding.held} of {holding.models}"
@@ -62,8 +62,8 @@ def told_by_several(
         accepts = "" if answer.base_valid else "Today's model does not accept this. "
         yield (
             f"    {accepts}Holds in {overall.held} of {overall.models} changed models "
-            f"(95 % interval: {100 * overall.low:.0f} % to {100 * overall.high:.0f} %). "
-            f"Distance: {answer.distance:.2f}."
+            f"(95 % interval over such models: {100 * overall.low:.0f} % to "
+            f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
         )
         yield from (f"    {line}" for line in _lasting(answer))
     yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
