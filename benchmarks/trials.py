@@ -103,8 +103,11 @@ def kill(cwd: Path, number: int, chance: random.Random) -> str:
         end_group(process.pid)
     else:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        if pids := children.read_text().split() if children.exists() else []:
-            os.kill(int(chance.choice(pids)), signal.SIGKILL)
+        pids = children.read_text().split() if children.exists() else []
+        if not pids:
+            end_group(process.pid)
+            return "no worker was there yet"
+        os.kill(int(chance.choice(pids)), signal.SIGKILL)
     # What a killed worker makes of the run is told, but the run has to go on. Workers that have
     # lost the process that started them are left alone meanwhile.
     first = ended(process, log, whole=whom != "main")
