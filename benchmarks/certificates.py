@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -112,22 +113,33 @@ def attack_networks(
     )
 
 
-def attack_dataset(name: str) -> dict[str, object]:
+@cache
+def certified_rows(name: str) -> list[tuple[int, Network, np.ndarray, torch.Tensor]]:
+    """Return base networks with their seeds, and the rows certified, in order and weakest first."""
     task = load_task(name)
     rows = task.rows("train")
     recipes = [TrainingRecipe(initialisation_seed=seed) for seed in BASE_SEEDS]
     networks = train(recipes, TrainingData.of(task)).stack
-    started = time.perf_counter()
-    attacks = judged = broken = 0
-    closest = np.inf
-    per_network = ATTACKS // len(BASE_SEEDS)
+    found = []
     for seed, network in zip(BASE_SEEDS, networks, strict=True):
         answers = certify(ParameterBox(network, RADIUS), rows)
         certified = rows[answers.certified]
         weakest = torch.from_numpy(certified[np.argsort(answers.lower[answers.certified])])
-        generator = torch.Generator().manual_seed(seed)
+        found.append((seed, network, certified, weakest))
+    return found
+
+
+def attack_dataset(name: str, turn: int = 0) -> dict[str, object]:
+    """Attack the certificates of a dataset; another turn has other attacks, on the next rows."""
+    attacked = certified_rows(name)
+    started = time.perf_counter()
+    attacks = judged = broken = 0
+    closest = np.inf
+    per_network = ATTACKS // len(BASE_SEEDS)
+    for seed, network, certified, weakest in attacked:
+        generator = torch.Generator().manual_seed(seed + 10_000 * turn)
         alive = np.ones(len(certified), dtype=bool)
-        aimed = 0
+        aimed = turn * per_network // 3
         for number in range(per_network // CHUNK):
             kind = number % 3
             aims = weakest[torch.arange(aimed, aimed + CHUNK) % len(weakest)]

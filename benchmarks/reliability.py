@@ -1,300 +1,183 @@
-"""What a run survives: kills, failing file operations, tampering, and odd command lines.
+"""What a run survives, and what a certificate does: a campaign of trials that go wrong on purpose.
 
-Every trial works on a small run of its own, in processes of its own. After a kill or a fault the
-same command is given again, and the pieces have to be the bytes of a run that nothing happened to.
-After tampering, `status`, `show`, `report` and `run` have to end without a traceback, and `run` has
-to compute again what is damaged. The counts go to results/reliability.csv.
+Every trial of a run works on a small run of its own, in processes of its own. After a kill, a death
+at a file operation or a fault, the same command is given again, and the pieces have to be the bytes
+of a run that nothing happened to. After tampering, `status`, `show`, `report` and `run` have to end
+without a traceback, and `run` has to compute again what is damaged. On a disk that is full or
+read-only, commands end with one line and nothing half-written. (The files of figures are written,
+but nothing is drawn in them: that would take most of the time.) Certificates of real base networks
+and of planted ones are attacked, and the draws of the sampled test are looked at.
 
-    python -m benchmarks.reliability --kills 50 --faults 100 --tamperings 200 --calls 1500
+    python -m benchmarks.reliability [TRIAL ...] [--share 0.1]
+
+The counts go to results/reliability.csv, trial by trial, and the page of all results is written
+again. What has been tried is kept in runs/reliability.jsonl: a campaign that was cut short goes on
+where it was. To begin anew, remove that file; `--again` repeats what ended badly.
 """
 
 from __future__ import annotations
 
 import argparse
-import errno
-import multiprocessing
-import os
+import json
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import pandas as pd
+from benchmarks import report
+from benchmarks.machine import RESULTS, one_thread, save
+from benchmarks.odd_calls import odd_call
+from benchmarks.trials import BAD, PLAN, death, disk, fault, kill, prepared, tamper
 
-RESULTS = Path(__file__).resolve().parent / "results" / "reliability.csv"
-SERVER = multiprocessing.get_context("forkserver")
-PLAN = """
-datasets = ["diabetes"]
-methods = ["kdtree", "robx-robust"]
-families = ["bootstrap(replicates=5)", "label-update(replicates=5)"]
-base_seeds = [2026]
-factuals = 5
-"""
-PATIENCE = 180.0
-FAULTS = ("open", "os.rename", "os.mkdir", "os.remove")
-SAME, REFUSED, WRONG, TRACEBACK, LONG = (
-    "same bytes", "refused in one line", "other bytes", "traceback", "took too long",
-)  # fmt: skip
-BAD = (WRONG, TRACEBACK, LONG)
+JOURNAL = Path("runs") / "reliability.jsonl"
+SEED = 2026
+FALSE, BROKEN = "false certificate", "certificate broken"
+ALL_BAD = (*BAD, FALSE, BROKEN, "draw outside", "told differently")
 
 
-class Ended:
-    """How a command ended, and what it told."""
+class Trial(NamedTuple):
+    """What is tried, how often in a whole campaign, and whether it needs a run to be tried on."""
 
-    def __init__(self, code: int | None, told: str) -> None:
-        self.code, self.told = code, told
-
-    @property
-    def verdict(self) -> str:
-        """What of it would be held against us, if anything."""
-        if self.code is None:
-            return LONG
-        return TRACEBACK if "Traceback (most recent call last)" in self.told else ""
+    of: Callable[..., Any]
+    times: int
+    on_a_run: bool = True
 
 
-def become(
-    words: list[str], cwd: Path, log: Path, prepare: Callable[..., None], *more: Any
-) -> None:
-    """Be the command line, in a process and a group of its own."""
-    os.setsid()
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    os.chdir(cwd)
-    sys.argv = ["changeproof", *words]
-    from changeproof.cli import main
+def attack(number: int) -> Counter[str]:
+    """Attack the certificates of a dataset ten thousand times."""
+    from benchmarks.certificates import attack_dataset
+    from changeproof import paper_datasets
 
-    prepare(*more)
-    main()
+    datasets = paper_datasets()
+    turn, place = divmod(number, len(datasets))
+    # The first turn is that of `make bench`.
+    said: Any = attack_dataset(datasets[place], turn + 1)
+    return Counter({"attack that broke no certificate": said["attacks"], BROKEN: said["broken"]})
 
 
-def nothing() -> None:
-    """Prepare nothing."""
+def plant(number: int) -> Counter[str]:
+    """Attack the certificates at the edge of a hundred planted networks that no table has yet."""
+    from benchmarks.planted_certificates import CASES, try_case
+
+    edges = [try_case(CASES + 100 * number + each) for each in range(100)]
+    false = sum(edge.false for edge in edges)
+    held = sum(edge.certificates for edge in edges) - false
+    return Counter({"certificate that no attack broke": held, FALSE: false})
 
 
-def with_workers() -> None:
-    """Use worker processes, however small the run is."""
-    from changeproof.runs import stages
+def draw(number: int) -> Counter[str]:
+    """Look at the draws of a sampled test."""
+    from benchmarks.sampled_draws import try_draws
 
-    stages.WORTH_WORKERS = -1.0
-
-
-def failing(folder: str, place: int, deadly: bool) -> None:
-    """Let the file operation at a place fail, or be the last thing that the process does."""
-    seen = 0
-
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal seen
-        if event not in FAULTS or not str(arguments[0]).startswith(folder):
-            return
-        seen += 1
-        if seen == place:
-            if deadly:
-                os._exit(9)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
-
-    sys.addaudithook(watch)
+    return try_draws(number)
 
 
-def started(words: Iterable[Any], cwd: Path, log: Path, prepare: Any = nothing, *more: Any) -> Any:
-    """Start the command line."""
-    process = SERVER.Process(target=become, args=([*map(str, words)], cwd, log, prepare, *more))
-    process.start()
-    return process
+TRIALS = {
+    "disk": Trial(disk, 36),
+    "fault": Trial(fault, 56),
+    "kill": Trial(kill, 54),
+    "death": Trial(death, 110),
+    "attack": Trial(attack, 100, on_a_run=False),
+    "planted": Trial(plant, 50, on_a_run=False),
+    "draws": Trial(draw, 200, on_a_run=False),
+    "tampering": Trial(tamper, 220),
+    "call": Trial(odd_call, 1550),
+}
 
 
-def ended(process: Any, log: Path, patience: float = PATIENCE) -> Ended:
-    """Wait for a command; its group ends with it."""
-    process.join(timeout=patience)
-    code = process.exitcode
-    end_group(process.pid)
-    process.join()
-    return Ended(code, log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+class Journal:
+    """What has been tried: a line for every trial, kept as soon as it is over."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: dict[tuple[str, int], Counter[str]] = {}
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        for line in lines:
+            said = json.loads(line)
+            self.found[said["trial"], said["number"]] = Counter(said["outcomes"])
+
+    def keep(self, trial: str, number: int, outcomes: Mapping[str, int]) -> None:
+        """Keep what became of a trial; the last line counts."""
+        self.found[trial, number] = Counter(outcomes)
+        said = {"trial": trial, "number": number, "outcomes": dict(outcomes)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(said) + "\n")
+
+    def counts(self, trial: str) -> Counter[str]:
+        """Return how often a trial had which outcome."""
+        return sum((c for (name, _), c in self.found.items() if name == trial), Counter[str]())
 
 
-def end_group(pid: int) -> None:
-    """End what is left of a process group that a trial started."""
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+def is_bad(outcomes: Mapping[str, int]) -> bool:
+    """Say whether something happened that must not."""
+    return any(times and any(bad in what for bad in ALL_BAD) for what, times in outcomes.items())
 
 
-def call(words: Iterable[Any], cwd: Path, prepare: Any = nothing, *more: Any) -> Ended:
-    """Do what a command line does, from beginning to end."""
-    log = cwd / ".log"
-    return ended(started(words, cwd, log, prepare, *more), log)
-
-
-def pieces(folder: Path) -> dict[str, bytes]:
-    """Return the store of a run."""
-    found = (folder / "pieces").rglob("*.*.*.*")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found if path.is_file()}
-
-
-def run_words(*more: str) -> list[str]:
-    """Return the command that every trial is about."""
-    return ["run", "--plan", "plan.toml", "--out", "run", *more]
-
-
-def gone_on(cwd: Path, reference: dict[str, bytes]) -> str:
-    """Give the command again, and compare."""
-    again = call(run_words("--jobs", "1"), cwd)
-    if again.verdict:
-        return again.verdict
-    if again.code == 2:
-        return REFUSED
-    return SAME if pieces(cwd / "run") == reference else WRONG
-
-
-def kill(cwd: Path, reference: dict[str, bytes], chance: random.Random) -> str:
-    """Kill the run, one of its workers or all of them, at some time."""
-    process = started(run_words("--jobs", "2"), cwd, cwd / ".log", with_workers)
-    time.sleep(chance.uniform(0.2, 12.0))
-    whom = chance.choice(["main", "worker", "group"])
-    if whom == "main":
-        process.kill()
-    elif whom == "group":
-        end_group(process.pid)
-    else:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        if pids := children.read_text().split() if children.exists() else []:
-            os.kill(int(chance.choice(pids)), signal.SIGKILL)
-    first = ended(process, cwd / ".log")
-    # What a killed worker makes of the run is told, but the run has to go on.
-    return LONG if first.code is None else gone_on(cwd, reference)
-
-
-def fault(cwd: Path, reference: dict[str, bytes], chance: random.Random) -> str:
-    """Let one file operation fail, or the process end at it."""
-    place, deadly = chance.randint(1, 160), chance.random() < 0.5
-    first = call(run_words("--jobs", "1"), cwd, failing, "run", place, deadly)
-    return first.verdict or gone_on(cwd, reference)
-
-
-def tamper(cwd: Path, reference: dict[str, bytes], chance: random.Random) -> str:
-    """Change, cut, lengthen or remove some files of a finished run."""
-    shutil.copytree(cwd.parent / "reference" / "run", cwd / "run")
-    files = sorted(path for path in (cwd / "run").rglob("*") if path.is_file())
-    for path in chance.sample(files, k=chance.randint(1, 3)):
-        content = bytearray(path.read_bytes())
-        how = chance.choice(["flip", "cut", "more", "gone", "empty"])
-        if how == "gone":
-            path.unlink()
-            continue
-        if how == "flip" and content:
-            for _ in range(chance.randint(1, 8)):
-                content[chance.randrange(len(content))] = chance.randrange(256)
-        elif how == "cut":
-            del content[chance.randrange(len(content) + 1) :]
-        elif how == "more":
-            content += chance.randbytes(chance.randint(1, 100))
-        path.write_bytes(b"" if how == "empty" else content)
-    for command in ("status", "show", "report"):
-        if verdict := call([command, "run"], cwd).verdict:
-            return verdict
-    return gone_on(cwd, reference)
-
-
-COMMANDS = (
-    "run",
-    "audit",
-    "explain",
-    "status",
-    "report",
-    "show",
-    "compare",
-    "compare-runs",
-    "gate",
-)
-OPTIONS = (
-    "--out", "--data", "--target", "--favourable", "--name", "--methods", "--families",
-    "--datasets", "--counterfactuals", "--model", "--base-seeds", "--factuals", "--jobs",
-    "--plan", "--preset", "--table", "--grid", "--range", "--by", "--threshold", "--successor",
-    "--id-column",
-)  # fmt: skip
-VALUES = (
-    "", ".", "..", "/", "-", "../../x", "/dev/null", "x" * 300, "kdtree", "kdtree(", "a:b", ":::",
-    "mlp:0", "mlp:-1", "python:::", "pickle:x", "onnx:x", "object:x@y", "sklearn:", "loans.csv",
-    "loans.toml", "plan.toml", "0", "-1", "1e400", "999999999999999999999", "nan", "x=y", "=",
-    "../e=loans.csv", "income", "approved", "yes", "no", "🙂", "a\tb", "a\nb", "\x1b[31m", "é",
-    "quick", "bootstrap(replicates=0)", "bootstrap(replicates='x')", "[[[[", "income=9:1", "run",
-)  # fmt: skip
-
-
-def fuzz(cwd: Path, reference: dict[str, bytes], chance: random.Random) -> str:
-    """Give a command line that nobody means."""
-    (cwd / "loans.csv").write_text("income,debts,approved\n1,2,yes\n3,x,no\n")
-    (cwd / "loans.toml").write_text('data = "loans.csv"\ntarget = "approved"\nfavourable = "yes"')
-    words = [chance.choice(COMMANDS)]
-    for _ in range(chance.randint(0, 5)):
-        words += [chance.choice(OPTIONS)] if chance.random() < 0.7 else []
-        words.append(chance.choice(VALUES))
-    log = cwd / ".log"
-    told = ended(started(words, cwd, log), log, patience=60.0)
-    if told.verdict == LONG:
-        return "at work for a minute"
-    return told.verdict or (f"exit code {told.code}" if told.code else "done")
-
-
-def campaign(
-    name: str, trial: Callable[..., str], times: int, home: Path, seed: int
-) -> Counter[str]:
-    """Try something many times, each with an address of its own."""
-    reference = pieces(home / "reference" / "run")
-    counts: Counter[str] = Counter()
+def left_of(journal: Journal, trial: str, times: int, *, again: bool) -> Iterator[int]:
+    """Yield the numbers of the trials that are still to be done."""
     for number in range(times):
-        cwd = home / f"{name}-{number}"
-        cwd.mkdir()
-        (cwd / "plan.toml").write_text(PLAN)
-        outcome = trial(cwd, reference, random.Random(f"{seed} {name} {number}"))
-        counts[outcome] += 1
-        if outcome in BAD:
-            log = (cwd / ".log").read_text(encoding="utf-8", errors="replace")
-            print(f"{name} {number}: {outcome}\n{log[-2000:]}", file=sys.stderr, flush=True)
-        shutil.rmtree(cwd, ignore_errors=True)
-    return counts
+        done = journal.found.get((trial, number))
+        if done is None or (again and is_bad(done)):
+            yield number
+
+
+def tried(name: str, number: int, home: Path) -> Mapping[str, int]:
+    """Try something once; on a run, in a folder of its own."""
+    trial = TRIALS[name]
+    if not trial.on_a_run:
+        with one_thread():
+            return trial.of(number)
+    cwd = home / f"{name}-{number}"
+    cwd.mkdir()
+    (cwd / "plan.toml").write_text(PLAN)
+    outcome = trial.of(cwd, number, random.Random(f"{SEED} {name} {number}"))
+    if is_bad({outcome: 1}):
+        log = (cwd / ".log").read_text(encoding="utf-8", errors="replace")
+        print(f"{name} {number}: {outcome}\n{log[-3000:]}", file=sys.stderr, flush=True)
+    shutil.rmtree(cwd, ignore_errors=True)
+    return {outcome: 1}
+
+
+def saved(journal: Journal, name: str) -> bool:
+    """Keep the counts of a trial in the table; return whether all of them are good."""
+    counts = journal.counts(name)
+    rows = [{"trial": name, "outcome": what, "times": n} for what, n in sorted(counts.items()) if n]
+    if rows:
+        save("reliability", rows, ["trial"])
+        report.main()
+    return not is_bad(counts)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--faults", type=int, default=60)
-    parser.add_argument("--tamperings", type=int, default=60)
-    parser.add_argument("--calls", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("trials", nargs="*", help=f"of {', '.join(TRIALS)}; all by default")
+    parser.add_argument("--share", type=float, default=1.0, help="of the times of each trial")
+    parser.add_argument("--again", action="store_true", help="repeat what ended badly")
+    parser.add_argument("--journal", type=Path, default=JOURNAL)
     asked = parser.parse_args()
-    SERVER.set_forkserver_preload(["changeproof.cli", "changeproof.workflow"])
-    trials: dict[str, tuple[Callable[..., str], int]] = {
-        "kill": (kill, asked.kills),
-        "fault": (fault, asked.faults),
-        "tampering": (tamper, asked.tamperings),
-        "call": (fuzz, asked.calls),
-    }
-    rows = []
+    names = asked.trials or list(TRIALS)
+    if unknown := [name for name in names if name not in TRIALS]:
+        parser.error(f"unknown trial {unknown[0]!r}; expected one of: {', '.join(TRIALS)}")
+    RESULTS.mkdir(exist_ok=True)
+    journal, good = Journal(asked.journal), True
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        (home / "reference").mkdir()
-        (home / "reference" / "plan.toml").write_text(PLAN)
-        first = call(run_words("--jobs", "1"), home / "reference")
-        if first.code != 0:
-            print(first.told, file=sys.stderr)
-            return 1
-        for name, (trial, times) in trials.items():
-            began = time.perf_counter()
-            counts = campaign(name, trial, times, home, asked.seed)
+        if any(TRIALS[name].on_a_run for name in names):
+            prepared(home)
+        for name in names:
+            began, times = time.perf_counter(), max(1, round(asked.share * TRIALS[name].times))
+            for number in left_of(journal, name, times, again=asked.again):
+                journal.keep(name, number, tried(name, number, home))
             took = time.perf_counter() - began
-            print(f"{name}: {dict(counts)} in {took:.0f} s", flush=True)
-            rows += [(name, outcome, count) for outcome, count in sorted(counts.items())]
-    table = pd.DataFrame(rows, columns=["trial", "outcome", "times"])
-    table.to_csv(asked.out, index=False, lineterminator="\n")
-    return int(table["outcome"].isin(BAD).any())
+            print(f"{name}: {dict(journal.counts(name))} in {took:.0f} s", flush=True)
+            good &= saved(journal, name)
+    return int(not good)
 
 
 if __name__ == "__main__":

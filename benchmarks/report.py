@@ -247,6 +247,14 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         "Networks as initialised, at random rows. What stays unknown is power lost.",
         plain_section,
     ),
+    "reliability": (
+        "What a run survives",
+        "Trials of `make torture`: what was done, and what became of it. After kills, deaths at "
+        'file operations, faults and tampering the same command is given again; "same bytes" '
+        'means that it ended with the pieces of a run that nothing had happened to. "Refused" '
+        "means one line that says why, an exit code that says so, and nothing half-written.",
+        plain_section,
+    ),
     "minimal": (
         "The minimum-l1 search",
         "The fast engine of AP-Delta-S against a mixed-integer programme on HiGHS.",

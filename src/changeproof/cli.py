@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -21,6 +24,7 @@ from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
 
 INTERRUPTED = 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,13 +62,38 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line. A mistake in what was given ends with one line and exit code 2."""
+    """Run the command line. A mistake in what was given ends with one line and exit code 2.
+
+    So does a standard output that takes no more, as on a full disk.
+    """
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
-        print(f"changeproof: {visible(as_options(str(error)), lines=True)}", file=sys.stderr)
-        sys.exit(2)
+        _end(f"changeproof: {visible(as_options(str(error)), lines=True)}", 2)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer says nothing
-            print("changeproof: interrupted; run the same command again to go on", file=sys.stderr)
+            _end("changeproof: interrupted; run the same command again to go on", INTERRUPTED)
         raise
+    except OSError as error:
+        # What is read or written elsewhere is named, and was caught where it happened.
+        if error.filename is not None or error.errno not in NO_ROOM:
+            raise
+        sys.stdout = _nowhere()
+        _end(f"changeproof: cannot write to standard output: {error.strerror}", 2)
+
+
+def _end(words: str, code: int) -> NoReturn:
+    """End with some last words, if there is anywhere to write them."""
+    try:
+        print(words, file=sys.stderr, flush=True)
+    except OSError:
+        sys.stderr = _nowhere()
+    sys.exit(code)
+
+
+def _nowhere() -> TextIO:
+    """Return where the rest goes of what nobody takes, so that it is not tried once more."""
+    return Path(os.devnull).open("w", encoding="utf-8")

@@ -19,7 +19,7 @@ from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import SMALLEST_GROUP, columns_of
-from changeproof.datasets.table_file import read_table
+from changeproof.datasets.table_file import UTF8, read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods import OURS, method_names
@@ -153,7 +153,7 @@ def evaluate(
     asked = _by_name(METHODS, methods)
     renewer = _by_name(METHODS, [] if renew is None else [renew])
     changed = _by_name(FAMILIES, published_family_names() if families is None else families)
-    given = _given(counterfactuals, known, data.get("id_column"), observer)
+    given = _given(counterfactuals, known, data, observer)
     if rows is None and given:
         rows = _row_ids(given)
     came_next = given_successors(successors, [known], given, at, data.get("id_column"))
@@ -247,28 +247,33 @@ def _by_name(registry: Any, given: Sequence[Any]) -> dict[str, Any]:
 def _given(
     tables: Table | Mapping[str, Table] | None,
     task: Task,
-    id_column: str | None,
+    data: Mapping[str, Any],
     observer: Observer | None,
 ) -> dict[str, Method]:
-    """Return counterfactuals from another tool as methods, and tell what was noted."""
+    """Return counterfactuals from another tool as methods, and tell what was noted.
+
+    They are read as the table of the data is: by its id column, in its encoding.
+    """
     if tables is None:
         return {}
     found: dict[str, Method] = {}
     for name, table in (tables if isinstance(tables, Mapping) else {"given": tables}).items():
         if name in method_names():
             raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
-        answers = read_counterfactuals(_with_id(table, id_column), task)
+        encoding = data.get("encoding", UTF8) if data else None
+        named = _with_id(table, data.get("id_column"), encoding)
+        answers = read_counterfactuals(named, task, encoding=encoding)
         for note in answers.attrs.get("notes", ()):
             (observer or Observer()).told(f"{name}: {note}")
         found[name] = GivenCounterfactuals.named(name, {"table": answers})
     return found
 
 
-def _with_id(table: Table, id_column: str | None) -> Table:
+def _with_id(table: Table, id_column: str | None, encoding: str | None) -> Table:
     """Use the id column of the data for the counterfactuals, if they have it."""
     if id_column is None:
         return table
-    frame = read_table(table, text_columns=[id_column])
+    frame = read_table(table, text_columns=[id_column], encoding=encoding)
     if id_column not in frame.columns:
         return table
     return frame.rename(columns={id_column: ID_COLUMNS[0]})

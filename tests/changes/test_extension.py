@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 
 import changeproof
 from changeproof import (
@@ -23,6 +24,8 @@ from changeproof import (
 )
 from changeproof.changes import REGISTRY
 from changeproof.changes.bank import checked_variants
+from changeproof.models.estimator import EstimatorLearner
+from changeproof.runs.resolved import resolve
 
 
 @pytest.fixture(autouse=True)
@@ -114,12 +117,104 @@ def test_wrong_descriptions_are_refused(
         variants(get_family("wrong"), small_task, base)
 
 
+BARE = EstimatorLearner(KNeighborsClassifier())
+
+
+def test_a_family_says_what_it_needs(small_task: Task) -> None:
+    @changeproof.family("moved", needs=("weights", "parameters"), trains=False)
+    def moved(task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        return [Variant("a", 0, learner.perturbed(base.model, 0.1, base.seed))]
+
+    class Narrow(Wider):
+        needs = "hidden"
+
+        def reason_against(self, learner: Learner) -> str | None:
+            return "is too narrow" if learner.has_parameters else None
+
+    said = get_family("moved").left_out(BARE, [small_task])
+    assert said == "needs weights, as networks and linear models have; this is KNeighborsClassifier"
+    assert not get_family("moved").trains
+    assert get_family("moved").left_out(NetworkLearner(), [small_task]) == ""
+    narrow = Narrow()
+    assert narrow.left_out(BARE, [small_task]) == (
+        "needs training that follows 'hidden' of a recipe; this is KNeighborsClassifier"
+    )
+    assert narrow.left_out(NetworkLearner(), [small_task]) == "is too narrow"
+
+
+def test_a_run_leaves_out_what_a_model_does_not_offer() -> None:
+    @changeproof.family("wider", needs="hidden")
+    def wider(task: Task, base: BaseModel) -> list[TrainingRecipe]:
+        return [TrainingRecipe(initialisation_seed=base.seed, hidden=(3,))]
+
+    def asked(*families: str) -> dict[str, str]:
+        values = {"datasets": ["diabetes"], "methods": ["kdtree"], "model": "sklearn:GaussianNB"}
+        plan = changeproof.Plan.checked(values | {"families": families}, where="test")
+        return dict(resolve(plan).plan.left_out)
+
+    why = "needs training that follows 'hidden' of a recipe; this is GaussianNB"
+    assert asked("wider", "bootstrap") == {"wider": why}
+    with pytest.raises(InputError, match=f"no family of the plan fits the model: wider {why}"):
+        asked("wider")
+
+
+def fails(task: Task, base: BaseModel) -> Any:
+    return {}["nothing"]
+
+
+def refuses(task: Task, base: BaseModel) -> Any:
+    raise InputError("no rows to forget")
+
+
+def ends_early(task: Task, base: BaseModel) -> Any:
+    yield RECIPE
+    raise RuntimeError("no more\nand a second line")
+
+
+@pytest.mark.parametrize(
+    ("describe", "message"),
+    [
+        (fails, "could not describe its changed models: KeyError: 'nothing' (test_extension.py, "),
+        (refuses, ": no rows to forget"),
+        (ends_early, "could not describe its changed models: RuntimeError: no more (test_ext"),
+    ],
+)
+def test_a_family_that_fails_is_named_in_one_line(
+    describe: Callable[..., Any], message: str, small_task: Task, base: BaseModel
+) -> None:
+    changeproof.register_family(describe, name="mine")
+    for made in (variants, lambda family, task, base: build_bank(task, base, [family])):
+        with pytest.raises(InputError) as caught:
+            made(get_family("mine"), small_task, base)
+        assert str(caught.value).startswith("family 'mine'")
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+class Confused(Wider):
+    def reason_against(self, learner: Learner) -> str | None:
+        raise KeyError("nothing")
+
+
+def test_a_family_that_cannot_say_what_it_needs_is_named(small_task: Task) -> None:
+    with pytest.raises(InputError, match="'wider' cannot say whether it fits mlp: KeyError"):
+        Confused().left_out(NetworkLearner(), [small_task])
+
+
 class Abstract(Family):
     name, summary = "abstract", "describes nothing"
 
 
 class Mute(Wider):
     summary = None
+
+
+class Greedy(Wider):
+    needs = ("weights", "money")
+
+
+class Countless(Wider):
+    needs = 3  # type: ignore[assignment]
 
 
 class Demanding(Wider):
@@ -133,6 +228,8 @@ class Demanding(Wider):
         (Abstract, "does not define variants"),
         (Mute, "Mute sets no 'summary'"),
         (Demanding, r"Demanding\(\) failed with TypeError: .*every setting needs a default"),
+        (Greedy, "family 'mine': unknown need of a family 'money'; expected one of: parameters"),
+        (Countless, "unknown need of a family 'an object of type int'"),
         (Wider(), "is an object of type Wider; expected a subclass of changeproof.Family"),
         (lambda task: [], r"<lambda>\(task\) cannot be called with \(task, base, learner\)"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from changeproof import audit
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.dataset_file import load_dataset
 from changeproof.datasets.table_file import read_table
@@ -49,6 +50,23 @@ def test_a_wrong_or_unknown_encoding_is_refused(tmp_path: Path) -> None:
         own_task(path, encoding="ascii", **NAMED)
     with pytest.raises(InputError, match="unknown encoding 'martian'; expected a name such as"):
         own_task(path, encoding="martian", **NAMED)
+
+
+def test_counterfactuals_are_in_the_encoding_of_the_data(tmp_path: Path) -> None:
+    path = written(tmp_path, "latin-1", city=["Zürich", "Genève"] * 60)
+    told = loans().assign(city="Genève", id=range(120)).iloc[:4]
+    told.drop(columns=["applicant", "approved"]).to_csv(
+        tmp_path / "told.csv", index=False, encoding="latin-1"
+    )
+    asked: dict[str, Any] = {
+        "model": "sklearn:GaussianNB", "methods": [], "families": ["bootstrap(replicates=1)"],
+        "counterfactuals": tmp_path / "told.csv", "publish": False, "jobs": 1,
+    }  # fmt: skip
+    results = audit(path, tmp_path / "out", encoding="latin-1", **NAMED, **asked)
+    (method,) = results.run.methods.values()
+    assert len(method.table) == 4  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=r"told.csv: .* save it as UTF-8, or ask for `encoding="):
+        audit(written(tmp_path, "utf-8"), tmp_path / "other", **NAMED, **asked)
 
 
 def test_dataset_files_and_the_command_line_take_an_encoding(tmp_path: Path) -> None:

@@ -187,6 +187,17 @@ def test_odd_tasks_come_back_exactly(changes: dict[str, Any]) -> None:
     assert repr(back.given_ids) == repr(task.given_ids)
 
 
+def test_what_is_said_of_the_data_is_kept() -> None:
+    frame = loans().assign(branch="north", approved=(loans()["approved"] == "yes").astype(float))
+    task = own_task(frame, target="approved", favourable=1.0, id_column="applicant")
+    assert any("branch" in note for note in task.notes)
+    back = task_from_bytes(task_to_bytes(task))
+    assert back.notes == task.notes
+    assert back.favourable_values == ("1",)
+    assert back.fingerprint == task.fingerprint
+    assert task_to_bytes(back) == task_to_bytes(task)
+
+
 def test_a_kept_task_can_be_read_by_others() -> None:
     table = pq.read_table(pa.BufferReader(task_to_bytes(small(ids=["w", "x", "y", "z"]))))
     rows = table.to_pandas()

@@ -340,9 +340,12 @@ def test_versions_of_the_packages_of_a_model_count(monkeypatch: pytest.MonkeyPat
 def test_a_model_without_a_seed_says_so() -> None:
     assert not EstimatorLearner(KNeighborsClassifier()).has_seeds
     assert EstimatorLearner(make_pipeline(StandardScaler(), RandomForestClassifier())).has_seeds
-    reason = get_family("new-initialization").reason_against(find_learner("sklearn:GaussianNB"))
-    assert reason == "GaussianNB has no seed; it would stay the same"
-    assert get_family("new-initialization").reason_against(find_learner("mlp")) is None
+    family = get_family("new-initialization")
+    for name in ("GaussianNB", "LogisticRegression"):
+        assert family.left_out(find_learner(f"sklearn:{name}"), ()) == (
+            f"needs a seed: {name} is the same whatever its seed"
+        )
+    assert not family.left_out(find_learner("mlp"), ())
 
 
 def test_a_grid_is_the_same_when_its_plan_is_read_again() -> None:

@@ -52,7 +52,10 @@ def one_row_each(
 
 
 def read_counterfactuals(
-    source: pd.DataFrame | str | Path, task: Task, id_column: str | None = None
+    source: pd.DataFrame | str | Path,
+    task: Task,
+    id_column: str | None = None,
+    encoding: str | None = None,
 ) -> pd.DataFrame:
     """Read counterfactuals that another tool made.
 
@@ -66,6 +69,8 @@ def read_counterfactuals(
         The task that the people belong to.
     id_column
         The column with the ids; by default id, factual_id or row_id, the first that exists.
+    encoding
+        The encoding of a CSV file; UTF-8 by default.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def read_counterfactuals(
     possible = [name for name in ID_COLUMNS if name not in wanted]
     if id_column is not None:
         possible = [id_column]
-    frame = _read(source, task, possible)
+    frame = _read(source, task, possible, encoding)
     column = next((name for name in possible if name in frame.columns), None)
     if column is None:
         raise InputError(
@@ -114,11 +119,13 @@ def people_in(table: pd.DataFrame, task: Task) -> Factuals:
     return Factuals(row_ids, task.standardise(task.frame.loc[row_ids]))
 
 
-def _read(source: pd.DataFrame | str | Path, task: Task, ids: list[str]) -> pd.DataFrame:
+def _read(
+    source: pd.DataFrame | str | Path, task: Task, ids: list[str], encoding: str | None
+) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame) and source.index.name is not None:
         source = source.reset_index(drop=source.index.name in source.columns)
     spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
-    return read_table(source, text_columns=[*spelled, *ids])
+    return read_table(source, text_columns=[*spelled, *ids], encoding=encoding)
 
 
 def _features(

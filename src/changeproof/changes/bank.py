@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, Family, Rounds, Variant
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, described
+from changeproof.errors import InputError, described, one_line
 from changeproof.model import Model, Stack
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.making import Wanted, made
@@ -68,16 +71,41 @@ def _rounds(
     family: Family, task: Task, base: BaseModel, learner: Learner
 ) -> Iterator[tuple[list[Variant], list[Model]]]:
     """Yield what a family describes, round by round, and the models made of it."""
-    rounds = family.rounds(task, base, learner)
-    given = next(rounds, None)
+    with _describing(family):
+        rounds = family.rounds(task, base, learner)
+        given = next(rounds, None)
     while given is not None:
         variants = _checked(family, given, task, learner)
         models = models_of(variants, task, learner)
         yield variants, models
-        try:
-            given = rounds.send(models)
-        except StopIteration:
-            return
+        with _describing(family):
+            given = _following(rounds, models)
+
+
+def _following(rounds: Rounds, models: list[Model]) -> Sequence[Variant] | None:
+    """Return the round that follows from models; None after the last."""
+    try:
+        return rounds.send(models)
+    except StopIteration:
+        return None
+
+
+@contextmanager
+def _describing(family: Family) -> Iterator[None]:
+    """Say in one line which family failed to describe its changed models, where and why."""
+    try:
+        yield
+    except MemoryError:  # is tried again where there is more
+        raise
+    except InputError as error:
+        raise InputError(f"family {family.name!r}: {one_line(error)}") from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}, line {last.lineno}"
+        raise InputError(
+            f"family {family.name!r} could not describe its changed models: {one_line(error)} "
+            f"({where})"
+        ) from error
 
 
 def models_of(variants: Sequence[Variant], task: Task, learner: Learner) -> list[Model]:
@@ -93,7 +121,9 @@ def checked_variants(
     family: Family, task: Task, base: BaseModel, learner: Learner
 ) -> list[Variant]:
     """Return what a family describes at first, all of it fit to be made."""
-    return _checked(family, family.variants(task, base, learner), task, learner)
+    with _describing(family):
+        given = family.variants(task, base, learner)
+    return _checked(family, given, task, learner)
 
 
 def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[Variant]:
@@ -105,9 +135,11 @@ def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[V
         raise InputError(
             f"family {family.name!r} returned {described(given)}; expected a list of variants"
         )
+    with _describing(family):
+        items = list(given)
     variants = [
         Variant(ONLY_LEVEL, number, item) if isinstance(item, TrainingRecipe) else item
-        for number, item in enumerate(given)
+        for number, item in enumerate(items)
     ]
     if not variants:
         raise InputError(f"family {family.name!r} describes no changed model for this task")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar, overload
 
 from changeproof.changes import REGISTRY
 from changeproof.changes.family import BaseModel, Family
+from changeproof.changes.needs import checked_needs
 from changeproof.datasets.task import Task
+from changeproof.errors import InputError
 from changeproof.models.learner import Learner
 from changeproof.registry import class_from, usable_class
 
@@ -27,7 +29,13 @@ class FunctionFamily(Family):
         return type(self).function(*(task, base, learner)[: self.taken])
 
 
-def family(name: str, *, summary: str | None = None) -> Callable[[Function], type[Family]]:
+def family(
+    name: str,
+    *,
+    summary: str | None = None,
+    needs: str | Sequence[str] = (),
+    trains: bool = True,
+) -> Callable[[Function], type[Family]]:
     """Turn a function into a family of that name, and register it.
 
     The function is given the `Task`, the `BaseModel` (its seed and the model) and, if it takes a
@@ -40,17 +48,24 @@ def family(name: str, *, summary: str | None = None) -> Callable[[Function], typ
         Lower-case letters, digits and hyphens.
     summary
         One line for lists; the first line of the function's docstring by default.
+    needs
+        What the function uses of the learner, by name: "parameters", "weights", "seeds",
+        "soft-labels", "row-weights", or fields of a recipe that it sets, such as "hidden". The
+        family is left out where a model does not offer it.
+    trains
+        Whether changed models are trained. If the function returns finished models, say no: it
+        then fits models that cannot be trained again.
 
     Examples
     --------
-    >>> @cp.family("wider")
+    >>> @cp.family("wider", needs="hidden")
     ... def wider(task, base):
     ...     widths = (64, 128)
     ...     return [cp.TrainingRecipe(initialisation_seed=base.seed, hidden=(w,)) for w in widths]
     """
 
     def decorate(function: Function) -> type[Family]:
-        made = function_family(function, name, summary=summary)
+        made = function_family(function, name, summary=summary, needs=needs, trains=trains)
         REGISTRY.register(made, name)
         return made
 
@@ -94,4 +109,8 @@ def function_family(function: Function, name: str, **contents: Any) -> type[Fami
 def as_family(found: Any, reference: str) -> type[Family]:
     """Return what a reference leads to as a family class, or say why it cannot be one."""
     made: type[Family] = usable_class(found, reference, Family, FunctionFamily, ARGUMENTS)
+    try:
+        checked_needs(made.needs)
+    except InputError as error:
+        raise InputError(f"family {reference!r}: {error}") from None
     return made

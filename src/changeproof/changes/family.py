@@ -7,8 +7,9 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
+from changeproof.changes.needs import checked_needs, unmet
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
 from changeproof.model import Model
 from changeproof.models.learner import Alternative, Learner
 from changeproof.networks.training import TrainingRecipe
@@ -55,7 +56,10 @@ class Family(Configurable, ABC):
     (kept under the same attribute names), and implement `variants`.
 
     A family whose changed models need no training says so (`trains`): it can happen to models that
-    cannot be fitted again.
+    cannot be fitted again. What else it `needs` of a model it says by name, one or several (see
+    `changes/needs.py`): "parameters", "weights", "seeds", "soft-labels", "row-weights", or the
+    fields of a recipe that training has to follow, such as "hidden". What cannot be said by name
+    `reason_against` says. Where a model does not offer it, the family is left out with the reason.
 
     A family is `real` if its changes have happened; averages over what was simulated leave it out.
     Of a family that is a `sequence`, levels are updates that follow each other, and a replicate is
@@ -66,6 +70,7 @@ class Family(Configurable, ABC):
     real: ClassVar[bool] = False
     sequence: ClassVar[bool] = False
     trains: ClassVar[bool] = True
+    needs: ClassVar[str | Sequence[str]] = ()
 
     @abstractmethod
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> Sequence[Variant]:
@@ -85,6 +90,20 @@ class Family(Configurable, ABC):
     def reason_against_task(self, task: Task) -> str | None:
         """Return why this cannot happen on these data; None if it can."""
         return None
+
+    def left_out(self, learner: Learner, tasks: Iterable[Task]) -> str:
+        """Return the first reason of all why this cannot happen to a model; "" if it can."""
+        try:
+            return (
+                (learner.no_training if self.trains else "")
+                or unmet(checked_needs(self.needs), learner)
+                or self.reason_against(learner)
+                or next(filter(None, map(self.reason_against_task, tasks)), "")
+            )
+        except Exception as error:
+            raise InputError(
+                f"family {self.name!r} cannot say whether it fits {learner.name}: {one_line(error)}"
+            ) from error
 
 
 class ReplicatedFamily(Family):

@@ -45,6 +45,7 @@ class FineTuning(ReplicatedFamily):
     name = "fine-tuning"
     summary = "training goes on from today's parameters, on old and new rows or new ones"
     source = "changeproof, docs/beyond.md"
+    needs = "start"
 
     def __init__(
         self,
@@ -58,12 +59,6 @@ class FineTuning(ReplicatedFamily):
         for name, values in (("epochs", self.epochs), ("rates", self.rates)):
             if not values or min(values) <= 0:
                 raise InputError(f"{name} must be one or more numbers above 0; got {values!r}")
-
-    def reason_against(self, learner: Learner) -> str | None:
-        """Say that a kind of model can only be trained from the beginning."""
-        if "start" in learner.follows:
-            return None
-        return f"{learner.name} cannot be trained further from its present parameters"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe which rows training goes on with, how fast and for how long."""

@@ -34,7 +34,6 @@ class MagnitudePruning(WeightFamily):
     name = "magnitude-pruning"
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
-    done = "prune"
 
     def __init__(self, *, shares: tuple[float, ...] = SHARES) -> None:
         self.shares = checked_numbers("shares", shares, 0, 1)

@@ -15,10 +15,7 @@ class NewInitialization(ReplicatedFamily):
     name = "new-initialization"
     summary = "the same data and training from another initialisation seed"
     source = PAPER
-
-    def reason_against(self, learner: Learner) -> str | None:
-        """Say that a model without a seed comes out the same."""
-        return None if learner.has_seeds else f"{learner.name} has no seed; it would stay the same"
+    needs = "seeds"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe models with the seeds that follow the base seed."""

@@ -16,12 +16,7 @@ class ParameterPerturbation(ReplicatedFamily):
     summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
     source = PAPER
     trains = False
-
-    def reason_against(self, learner: Learner) -> str | None:
-        """Say that the parameters of a model cannot be moved from here."""
-        if learner.has_parameters:
-            return None
-        return f"moves parameters of networks and PyTorch modules only; this is {learner.name}"
+    needs = "parameters"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Return random directions at each of five radii."""

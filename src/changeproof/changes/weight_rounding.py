@@ -33,7 +33,6 @@ class WeightRounding(WeightFamily):
     name = "weight-rounding"
     summary = _summary(BITS)
     source = "changeproof, docs/beyond.md"
-    done = "round"
 
     def __init__(self, *, bits: tuple[int, ...] = BITS) -> None:
         self.bits = checked_numbers("bits", bits, 1, 32, whole=True)

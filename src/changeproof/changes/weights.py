@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,20 +16,15 @@ from changeproof.models.learner import Learner
 class WeightFamily(Family):
     """Change the weights of a model by a rule that leaves nothing to chance.
 
-    Subclasses set what is `done` to weights, and implement `changed`.
+    Subclasses implement `changed`.
     """
 
     trains = False
-
-    done: ClassVar[str]
+    needs = "weights"
 
     @abstractmethod
     def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:
         """Yield levels, and what becomes of the weights [outputs, ...] of every layer."""
-
-    def reason_against(self, learner: Learner) -> str | None:
-        """Say that a model has no weights."""
-        return None if learner.has_weights else f"{learner.name} has no weights to {self.done}"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Return the changed models; what changes nothing, or the same as another, is left out."""

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from sklearn.neighbors import KNeighborsClassifier
+
 from changeproof.changes.bank import checked_variants, models_of
 from changeproof.changes.family import BaseModel, Variant
 from changeproof.changes.magnitude import change_magnitudes
+from changeproof.changes.needs import NEEDS
 from changeproof.checks.bench import Bench
-from changeproof.checks.findings import Check, demand
+from changeproof.checks.findings import Check, CheckFailed, demand
+from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
+from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.training import TrainingRecipe, recipe_identity
@@ -49,6 +54,7 @@ class FamilyBench(Bench):
             Check("left alone", self.left_alone, _LEFT_ALONE),
             Check("a change at all", self.a_change, _CHANGE),
             Check("training", self.training, _VARIANTS),
+            Check("needs", self.needs, _NEEDS),
             Check("other base networks", self.other_seeds, "", judged=False),
             Check("speed", self.speed, "", judged=False),
         ]
@@ -85,6 +91,19 @@ class FamilyBench(Bench):
             f"{len(few)} made; they disagree with the base network on "
             f"{share.min():.1f} to {share.max():.1f} % of the test rows"
         )
+
+    def needs(self) -> str:
+        """What it uses of a model it says it needs: tried on one that offers little."""
+        bare = EstimatorLearner(KNeighborsClassifier())
+        family = self._fresh()
+        if reason := family.left_out(bare, [self.task]):
+            return f"left out where a model does not offer it: {reason}"
+        (model,) = bare.train([TrainingRecipe(initialisation_seed=self.base_seed)], self.task)
+        try:
+            found = checked_variants(family, self.task, BaseModel(self.base_seed, model), bare)
+        except InputError as error:
+            raise CheckFailed(f"on a model without parameters, weights or seeds: {error}") from None
+        return f"{len(found)} variants of a model without parameters, weights or seeds, too"
 
     def other_seeds(self) -> str:
         """Whether the changes of another base seed are others."""
@@ -128,3 +147,7 @@ _RANDOMNESS = (
 )
 _LEFT_ALONE = "copy arrays before changing them; a family describes and trains nothing"
 _CHANGE = "give every variant something of its own: a seed, weights, labels or settings"
+_NEEDS = (
+    'say what it needs of a model: needs = "parameters", or @family(..., needs="parameters"); one '
+    f"or several of {', '.join(NEEDS)}; or give the reason in reason_against(self, learner)"
+)

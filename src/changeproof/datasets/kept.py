@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from changeproof.datasets.feature import Feature
+from changeproof.datasets.feature import Feature, text_of
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError
 
@@ -40,7 +40,7 @@ def task_to_bytes(task: Task) -> bytes:
         columns["id"] = pa.array([json.dumps(_to_json(value)) for value in task.given_ids])
     for position, name in enumerate(task.feature_names):
         columns[f"{position}:{name}"] = _values(task, task.frame.iloc[:, position])
-    described = {
+    described: dict[str, Any] = {
         "name": task.name,
         "fingerprint": task.fingerprint,
         "row_ids": {"name": _to_json(task.frame.index.name), "dtype": str(task.frame.index.dtype)},
@@ -60,6 +60,11 @@ def task_to_bytes(task: Task) -> bytes:
         },
         "time": task.time,
     }
+    # What is said of the data and changes no result.
+    if task.favourable_values:
+        described["favourable_values"] = [text_of(value) for value in task.favourable_values]
+    if task.notes:
+        described["notes"] = list(task.notes)
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
     sink = pa.BufferOutputStream()
     # Without a dictionary no values are compared, and 0.0 and -0.0 stay two.
@@ -109,7 +114,7 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
     ids = None
     if "id" in table.column_names:
         ids = [_from_json(json.loads(text)) for text in table["id"].to_pylist()]
-    return Task(
+    task = Task(
         described["name"],
         frame,
         table["label"].to_numpy(),
@@ -130,6 +135,9 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         ),
         described["time"],
     )
+    task.favourable_values = tuple(map(str, described.get("favourable_values", ())))
+    task.notes = tuple(map(str, described.get("notes", ())))
+    return task
 
 
 def _plain(value: Any) -> Any:

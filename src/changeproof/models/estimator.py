@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from changeproof.errors import InputError
 from changeproof.model import Floats, Model
 from changeproof.models.inputs import OriginalInputs
 from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
+from changeproof.models.seeding import FEW_ROWS, random_states, seed_matters
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -82,6 +83,9 @@ class EstimatorLearner(RefittedLearner):
         encoded rows. By default true for a pipeline with a `ColumnTransformer`.
     inputs
         How it takes the original features, where it was fitted to them before.
+    few_rows
+        Whether it is trained on few rows, of which some kinds leave nothing to chance (see
+        `changeproof.models.seeding`).
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class EstimatorLearner(RefittedLearner):
         original: bool | None = None,
         name: str | None = None,
         inputs: OriginalInputs | None = None,
+        few_rows: bool = False,
     ) -> None:
         for need in ("fit", "get_params", "predict_proba"):
             if not hasattr(estimator, need):
@@ -104,7 +109,8 @@ class EstimatorLearner(RefittedLearner):
         self.original = _takes_columns(estimator) if original is None else original
         self.inputs = inputs
         self.name = name if name is not None else type(final_step(estimator)[1]).__name__
-        self.has_seeds = bool(_random_states(estimator))
+        self.few_rows = few_rows
+        self.has_seeds = seed_matters(estimator, few_rows=few_rows)
         self.weighs_rows = weight_key(estimator) is not None
 
     def __repr__(self) -> str:
@@ -167,10 +173,21 @@ class EstimatorLearner(RefittedLearner):
             changed = clone(self.estimator).set_params(**point)
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
             learner = EstimatorLearner(
-                changed, original=self.original, name=self.name, inputs=self.inputs
+                changed,
+                original=self.original,
+                name=self.name,
+                inputs=self.inputs,
+                few_rows=self.few_rows,
             )
             alternatives.append(Alternative(level, learner))
         return alternatives
+
+    def sized(self, rows: int) -> Self:
+        """Return the learner as it is with so many training rows at most."""
+        found = copy(super().sized(rows))
+        found.few_rows = rows <= FEW_ROWS
+        found.has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
+        return found
 
     @property
     def has_weights(self) -> bool:
@@ -207,11 +224,7 @@ def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 
 def seeded(estimator: Any, seed: int) -> Any:
     """Set every random state of an estimator, nested ones too."""
-    return estimator.set_params(**dict.fromkeys(_random_states(estimator), seed))
-
-
-def _random_states(estimator: Any) -> list[str]:
-    return [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
+    return estimator.set_params(**dict.fromkeys(random_states(estimator), seed))
 
 
 def weight_key(estimator: Any) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -128,6 +129,14 @@ class Learner(ABC):
     def replacements(self) -> list[Alternative]:
         """Return models that may replace this one, if any are known."""
         return [Alternative(learner.name, learner) for learner in self.replacement_learners]
+
+    def sized(self, rows: int) -> Self:
+        """Return the learner as it is with so many training rows at most."""
+        if not self.replacement_learners:
+            return self
+        found = copy(self)
+        found.replacement_learners = tuple(each.sized(rows) for each in self.replacement_learners)
+        return found
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Return the model moved in a random direction whose largest component is the radius."""

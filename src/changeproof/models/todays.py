@@ -64,7 +64,7 @@ def fitted_learner(
     source = find_fixed(model) if isinstance(model, str) else as_fixed(model)
     refits: Learner | None = source.refits(task)
     if refits is not None:
-        refits = with_alternatives(refits, grid, replacements)
+        refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
     elif grid is not None or replacements is not None:
         raise InputError(
             f"{source.name} is used as it is and cannot be fitted again, so there is nothing to "

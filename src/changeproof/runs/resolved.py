@@ -235,9 +235,7 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
             if method.trains
         }
     for name, family in run.families.items():
-        against = [family.reason_against_task(task) for task in run.tasks.values()]
-        training = learner.no_training if family.trains else ""
-        if reason := training or family.reason_against(learner) or next(filter(None, against), ""):
+        if reason := family.left_out(learner, run.tasks.values()):
             reasons[name] = reason
     fitting = run.without(reasons)
     for what, kept in (("method", fitting.methods), ("family", fitting.families)):

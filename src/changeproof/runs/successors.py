@@ -45,7 +45,8 @@ def learner_of(
         task = _only(tasks, "today's model")
         return fitted_learner(model, task, grid, replacements, threshold)
     found = find_learner(model) if isinstance(model, str) else as_learner(model)
-    varied = with_alternatives(found, grid, replacements)
+    rows = max((len(task.split.train) for task in tasks), default=0)
+    varied = with_alternatives(found, grid, replacements).sized(rows)
     return varied if isinstance(varied, AbsentLearner) else at_threshold(varied, threshold)
 
 

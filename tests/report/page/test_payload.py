@@ -11,18 +11,30 @@ import pandas as pd
 import pytest
 
 from advised import RULES, advised
-from changeproof import Plan, Results, build_tables, explain, explain_all, load_task, recommend
+from changeproof import (
+    Plan,
+    Results,
+    build_tables,
+    explain,
+    explain_all,
+    load_task,
+    own_task,
+    recommend,
+)
+from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
 from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.people import templates
+from changeproof.report.page.provenance import _dataset as told_of_data
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
 from changeproof.report.recommendation import TEMPLATES
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.results import StoredResults
 from changeproof.runs.tables import read_tables
+from loans import loans
 
 
 @pytest.fixture(scope="module")
@@ -244,3 +256,14 @@ def test_nothing_finished_gives_reasons(quick_run: Results, tmp_path: Path) -> N
     payload = build_payload(results, build_tables(results))
     for name in ("magnitudes", "guarantees", "rankings", "generation", "published"):
         assert payload[name]["nothing"].endswith(".")
+
+
+def test_what_was_odd_about_the_data_is_on_the_page() -> None:
+    frame = loans().assign(branch="north")
+    task = own_task(frame, target="approved", favourable="yes", id_column="applicant")
+    kept = task_from_bytes(task_to_bytes(task))
+    told = told_of_data(kept)
+    assert told["favourable"] == "yes"
+    assert told["notes"] == list(task.notes)
+    assert any("branch" in note for note in told["notes"])
+    assert told_of_data(load_task("diabetes"))["notes"] == []

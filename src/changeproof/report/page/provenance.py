@@ -19,6 +19,7 @@ from changeproof.methods.method import Method
 from changeproof.report import names
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
+from changeproof.spelling import visible
 from changeproof.workers.processor import processor_name
 
 
@@ -81,10 +82,10 @@ def machine() -> dict[str, str]:
     return {key: value for key, value in described.items() if value}
 
 
-def _dataset(task: Task) -> dict[str, str]:
-    told = {"name": task.name, "fingerprint": task.fingerprint[:20]}
+def _dataset(task: Task) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": task.name, "fingerprint": task.fingerprint[:20]}
     if record := dataset_records().get(task.name):
         told |= {key: str(getattr(record, key)) for key in ("title", "favourable", "licence")}
     elif task.favourable_values:
         told["favourable"] = ", ".join(map(str, task.favourable_values))
-    return told
+    return told | {"notes": [visible(note) for note in task.notes]}

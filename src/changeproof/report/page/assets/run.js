@@ -82,6 +82,13 @@ page.section("published", (body) => {
   show(0);
 });
 
+// What was odd about people's own tables, as it was told when they were read.
+page.noted = (datasets) => {
+  const notes = datasets.flatMap((each) => each.notes.map((note) => `${each.name}: ${note}`));
+  return notes.length ? [page.make("p", {}, "What was odd about the data, and what to do:"),
+    page.make("ul", { id: "oddities" }, ...notes.map((note) => page.make("li", {}, note)))] : [];
+};
+
 page.section("run", (body) => {
   const { run, fragile } = page.data;
   const pieces = ["piece", "fingerprint", "state"];
@@ -95,6 +102,7 @@ page.section("run", (body) => {
     page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
       run.datasets.map((each) => [each.name, each.title, each.favourable, each.licence,
         each.fingerprint]), { texts: 5 }),
+    ...page.noted(run.datasets),
     page.make("h3", {}, "Methods and families of change"),
     page.table("Methods and families", ["name", "what it does", "where it is from"],
       run.sources.map(([name, does, from]) => [name, does, page.linked(from)]),
