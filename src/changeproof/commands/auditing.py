@@ -12,7 +12,7 @@ from changeproof.commands import audit_options as ask
 from changeproof.commands import cluster_options as on
 from changeproof.commands import constraints as may
 from changeproof.commands import successors as next_to
-from changeproof.commands.console import quiet_output, say
+from changeproof.commands.console import print_document, quiet_output, say
 from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
 from changeproof.commands.options import AsJson, whole_numbers
 from changeproof.commands.options import split as split_names
@@ -191,7 +191,7 @@ def audit(
             **described,
         )
     if as_json:
-        typer.echo(results.to_json())
+        print_document(results.to_json())
         return
     say_what_was_left_out(results)
     say_the_verdict(results)

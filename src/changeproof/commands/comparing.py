@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from changeproof.commands.console import say
+from changeproof.commands.console import print_document, say
 from changeproof.errors import InputError
 
 
@@ -63,7 +63,7 @@ def compare_runs(
     if as_json:
         import json
 
-        typer.echo(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
+        print_document(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
         return
     from changeproof.report.terminal.run_comparison import print_run_comparison
 

@@ -12,7 +12,7 @@ import typer
 from changeproof.commands import audit_options as ask
 from changeproof.commands import constraints as may
 from changeproof.commands.auditing import grid_of, say_what_was_left_out
-from changeproof.commands.console import quiet_output, say
+from changeproof.commands.console import print_document, quiet_output, say
 from changeproof.commands.options import split as split_names
 from changeproof.commands.successors import ThresholdValue, model_of
 from changeproof.errors import InputError, unknown
@@ -141,7 +141,7 @@ def explain(
     one = asked is not None and len(asked) == 1
     choice = recommendation(answers)
     if as_json:
-        typer.echo(json.dumps(_plain(answers, None if one else choice), indent=2, default=str))
+        print_document(json.dumps(_plain(answers, None if one else choice), indent=2, default=str))
         return
     for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
         say(line)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from changeproof.commands.console import say
+from changeproof.commands.console import print_document, say
 from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory
 from changeproof.errors import InputError
 
@@ -54,7 +54,7 @@ def report(
         if xlsx is not None:
             results.to_xlsx(xlsx)
     if as_json:
-        typer.echo(results.to_json())
+        print_document(results.to_json())
     else:
         say(f"Report: {path}")
         if xlsx is not None:
