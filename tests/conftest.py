@@ -28,6 +28,8 @@ from changeproof import (
 
 # What one test has trained, the next one trains again, unless it is about that.
 os.environ["CHANGEPROOF_MODELS"] = "off"
+# Worker processes only where a test asks for them: they take longer to start than small runs.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 # Kernels are compiled when they are first used, and machines are busy: time says nothing here.
 settings.register_profile("changeproof", deadline=None)
 settings.load_profile("changeproof")

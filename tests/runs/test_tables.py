@@ -100,7 +100,7 @@ def test_diagnostics_are_summarised(quick_run: Results) -> None:
 def small_datasets(shared_run: Callable[[str, Plan], Results]) -> dict[str, pd.DataFrame]:
     """Both small datasets of the paper, all five base models, the two baselines."""
     plan = Plan.preset(
-        "paper", datasets=["breast-cancer", "diabetes"], methods=["kdtree", "wachter"]
+        "paper", datasets=["breast-cancer", "diabetes"], methods=["kdtree", "wachter"], limit=False
     )
     return read_tables(shared_run("small", plan).folder)
 

@@ -35,7 +35,8 @@ print(before > 0, compiled[before:])
 
 
 def test_a_run_finds_all_it_needs_compiled(tmp_path: Path) -> None:
-    arguments = [str(tmp_path / "run"), ",".join([NETWORKS, LIMIT, *COMPILED_METHODS[2:]])]
+    # Those that take longest to compile are left out.
+    arguments = [str(tmp_path / "run"), ",".join([NETWORKS, LIMIT, *COMPILED_METHODS[4:]])]
     done = subprocess.run(
         [sys.executable, "-c", RUN, *arguments],
         capture_output=True,
