@@ -15,7 +15,7 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.equations import solve_positive
-from changeproof.arithmetic.functions import exp, exponentials, fma, log1p
+from changeproof.arithmetic.functions import exponentials, fma
 from changeproof.arithmetic.lanes import (
     aligned_zeros,
     count,
@@ -29,6 +29,7 @@ from changeproof.arithmetic.lanes import (
 )
 from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.methods.method import Context, Factuals
+from changeproof.methods.search.logistic_samples import fill_logits, judge_samples
 from changeproof.methods.search.wide_logistic import loss_and_gradient, newton_step
 from changeproof.model import Booleans, Floats
 from changeproof.networks.kernels import add_lanes, add_outer_product
@@ -230,20 +231,9 @@ def _logistic(
     loss, agreement = spread(0.0), spread(0.0)
     for tile in range(n_tiles):
         rows = tiles[tile]
-        for r in range(n_rows):
-            logits[r] = 0.0
-        for k in range(len(parameters)):
-            for r in range(n_rows):
-                logits[r] = fma(parameters[k], rows[k, r], logits[r])
-        for r in range(n_rows):
-            logit, label, weight = logits[r], labels[tile, r], weights[tile, r]
-            small = exp(-abs(logit))
-            positive = logit if logit > 0.0 else 0.0
-            probability = (1.0 if logit >= 0.0 else small) / (1.0 + small)
-            losses[r] = weight * (positive - label * logit + log1p(small))
-            agreements[r] = weight if (logit >= 0.0) == (label > 0.5) else 0.0
-            residuals[r] = weight * (probability - label)
-            bends[r] = weight * small / ((1.0 + small) * (1.0 + small))
+        fill_logits(rows, parameters, logits)
+        labelled, weighed = labels[tile], weights[tile]
+        judge_samples(logits, labelled, weighed, losses, agreements, residuals, bends)
         for r in range(0, n_rows, lanes):
             loss = plus(loss, load(losses, r))
             agreement = plus(agreement, load(agreements, r))

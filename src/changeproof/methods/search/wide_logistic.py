@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import exp, fma, log1p
+from changeproof.arithmetic.functions import fma
 from changeproof.arithmetic.lanes import (
     aligned_zeros,
     count,
@@ -21,6 +21,7 @@ from changeproof.arithmetic.lanes import (
     store_row,
     tree_sum,
 )
+from changeproof.methods.search.logistic_samples import fill_logits, judge_samples
 from changeproof.model import Floats
 from changeproof.networks.kernels import add_lanes
 
@@ -72,16 +73,9 @@ def _evaluate(
     loss, agreement = spread(0.0), spread(0.0)
     for tile in range(n_tiles):
         rows = tiles[tile]
-        _fill_logits(rows, parameters, logits)
-        for r in range(n_rows):
-            logit, label, weight = logits[r], labels[tile, r], weights[tile, r]
-            small = exp(-abs(logit))
-            positive = logit if logit > 0.0 else 0.0
-            probability = (1.0 if logit >= 0.0 else small) / (1.0 + small)
-            losses[r] = weight * (positive - label * logit + log1p(small))
-            agreements[r] = weight if (logit >= 0.0) == (label > 0.5) else 0.0
-            residuals[r] = weight * (probability - label)
-            bends[tile, r] = weight * small / ((1.0 + small) * (1.0 + small))
+        fill_logits(rows, parameters, logits)
+        labelled, weighed = labels[tile], weights[tile]
+        judge_samples(logits, labelled, weighed, losses, agreements, residuals, bends[tile])
         for r in range(0, n_rows, lanes):
             loss = plus(loss, load(losses, r))
             agreement = plus(agreement, load(agreements, r))
@@ -97,20 +91,11 @@ def _multiply(tiles: Any, bends: Any, vector: Any, product: Any) -> None:
     slopes = aligned_zeros((n_features, count(tiles)), tiles)
     for tile in range(n_tiles):
         rows = tiles[tile]
-        _fill_logits(rows, vector, along)
+        fill_logits(rows, vector, along)
         for r in range(n_rows):
             along[r] *= bends[tile, r]
         _add_columns(rows, along, slopes)
     add_lanes(slopes, product)
-
-
-@compiled
-def _fill_logits(rows: Any, parameters: Any, logits: Any) -> None:
-    for r in range(len(logits)):
-        logits[r] = 0.0
-    for k in range(len(parameters)):
-        for r in range(len(logits)):
-            logits[r] = fma(parameters[k], rows[k, r], logits[r])
 
 
 @compiled
