@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,7 @@ def test_no_member_is_a_changed_model(kind: str, seed: int) -> None:
     # Every kind alone, and all of them, each with a second pool behind the first.
     for expect in [*((one,) for one in kinds), kinds]:
         base = (task, network, seed, private, expect)
-        members = expected_members(*base, 60)
-        pools = [members[:30], members[30:]]
+        pools = expected_members(*base, 30, 30)
         first, second = (identities([(m.change, m.learner) for m in pool]) for pool in pools)
         assert len(first) == len(second) == 30
         assert not first & identities(bank)
@@ -92,21 +92,40 @@ def test_new_settings_lie_between_those_of_the_bank() -> None:
     task, learner = loans_task(None), PrivateLearner(NetworkLearner())
     network = Network.initialised(task.n_features, (4,), 1)
     base = (task, network, 2026, learner)
-    recipes = [m.change for m in expected_members(*base, ("training-configuration",), 50)]
+    pools = expected_members(*base, ("training-configuration",), 25, 25)
     rates = {"adam": (2.5e-4, 4e-3), "sgd": (0.01, 0.03)}
-    for recipe in recipes:
+    for recipe in [member.change for pool in pools for member in pool]:
         assert isinstance(recipe, TrainingRecipe)
         low, high = rates[recipe.optimiser]
         assert low <= recipe.learning_rate <= high
+
+
+def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
+    task, learner = loans_task(None), PrivateLearner(NetworkLearner())
+    network = Network.initialised(task.n_features, (4,), 1)
+    kinds = supported_kinds(learner)
+    members, judges = expected_members(task, network, 2026, learner, kinds, 48, 40)
+    far = {"bootstrap": 15, "architecture": 12, "label-update": 12, "new-initialization": 9}
+    assert Counter(member.kind for member in members) == far
+    assert {member.kind for member in judges[:8]} == set(kinds)
+    assert {m.strength for m in members if m.kind == "label-update"} == {0.10}
+    flipped = Counter(m.strength for m in judges if m.kind == "label-update")
+    assert flipped == {0.10: 6, 0.05: 4, 0.01: 2}
+    # Where nothing far-reaching is expected, the pool has what is.
+    mild = ("data-deletion", "data-addition")
+    members, judges = expected_members(task, network, 2026, learner, mild, 4, 4)
+    for pool in (members, judges):
+        assert Counter(member.kind for member in pool) == dict.fromkeys(mild, 2)
 
 
 def test_moved_models_have_private_seeds() -> None:
     task = loans_task(None)
     network = Network.initialised(task.n_features, (4,), 1)
     private = PrivateLearner(NetworkLearner())
-    members = expected_members(task, network, 2026, private, ("parameter-perturbation",), 3)
-    for number, member in enumerate(members):
-        radius = (0.001, 0.005, 0.01)[number]
+    kinds = ("parameter-perturbation",)
+    members, judges = expected_members(task, network, 2026, private, kinds, 2, 2)
+    for number, member in enumerate([*members, *judges]):
+        radius = (0.001, 0.005)[number % 2]
         expected = NetworkLearner().perturbed(network, radius, private_seed(2026, number))
         assert isinstance(member.change, Network)
         np.testing.assert_array_equal(member.change.parameters, expected.parameters)

@@ -33,16 +33,40 @@ from changeproof.networks.training import TrainingRecipe
 
 # The seeds of changed models are less than this above the base seed.
 SEEDS_OF_A_BANK = 2**20
+# Whose turn it is in a pool: only kinds that move a model far, if there are such among the kinds
+# that are expected. Points that these accept are accepted by the others.
+FAR_REACHING = (
+    *("bootstrap", "architecture", "label-update", "new-initialization"),
+    *("bootstrap", "architecture", "label-update", "new-initialization"),
+    *("bootstrap", "architecture", "label-update", "new-initialization"),
+    *("bootstrap", "label-update", "architecture", "bootstrap"),
+)
+# Whose turn it is among those that judge: all kinds, and more of those that refuse more often.
+JUDGING = (
+    *("new-initialization", "bootstrap", "data-deletion", "data-addition", "label-update"),
+    *("training-configuration", "architecture", "parameter-perturbation", "label-update"),
+    *("bootstrap", "label-update", "new-initialization", "architecture", "label-update"),
+    *("bootstrap", "label-update", "new-initialization", "architecture", "bootstrap"),
+    "label-update",
+)
+# Shares of flipped labels, by turns: in a pool the largest, among those that judge all of them.
+FLIPPED_IN_A_POOL = FLIPPED_SHARES[-1:]
+FLIPPED_FOR_JUDGES = tuple(FLIPPED_SHARES[place] for place in (2, 1, 2, 0, 2, 1))
 # Neighbours in a list of settings are alike: few members take every seventh.
 STRIDE = 7
 HALF_AN_OCTAVE = 2.0**0.5
 
 
 class Member(NamedTuple):
-    """A model still to be trained, by another learner if one is named, or a finished one."""
+    """A model still to be trained, by another learner if one is named, or a finished one.
+
+    `kind` says what happened to it, and `strength` how much where that makes another model of it.
+    """
 
     change: TrainingRecipe | Model
     learner: PrivateLearner | None = None
+    kind: str = ""
+    strength: float = 0.0
 
 
 class Circumstances(NamedTuple):
@@ -54,6 +78,13 @@ class Circumstances(NamedTuple):
     base_seed: int
     seed: int
     number: int
+    judging: bool = False
+
+    def one_of(self, count: int) -> int:
+        """Choose one of many: a pool shall be diverse, and judges as changed models are."""
+        if self.judging:
+            return int(np.random.default_rng((self.seed, count)).integers(count))
+        return STRIDE * self.number % count
 
 
 def private_seed(base_seed: int, number: int) -> int:
@@ -83,14 +114,15 @@ def _extended(here: Circumstances) -> Member:
 
 
 def _relabelled(here: Circumstances) -> Member:
-    share = FLIPPED_SHARES[here.number % len(FLIPPED_SHARES)]
-    return Member(relabelled(here.task, share, here.base_seed, here.seed))
+    shares = FLIPPED_FOR_JUDGES if here.judging else FLIPPED_IN_A_POOL
+    share = shares[here.number % len(shares)]
+    return Member(relabelled(here.task, share, here.base_seed, here.seed), strength=share)
 
 
 def _reconfigured(here: Circumstances) -> Member:
     if "optimiser" in here.learner.follows:
         recipes = reconfigured(here.base_seed)
-        recipe = recipes[STRIDE * here.number % len(recipes)]
+        recipe = recipes[here.one_of(len(recipes))]
         alike = [other for other in recipes if other.optimiser == recipe.optimiser]
         rates = [other.learning_rate for other in alike]
         rate = _between(here, recipe.learning_rate, min(rates), max(rates))
@@ -100,7 +132,7 @@ def _reconfigured(here: Circumstances) -> Member:
 
 def _rebuilt(here: Circumstances) -> Member:
     if "hidden" in here.learner.follows:
-        hidden = HIDDEN_LAYERS[STRIDE * here.number % len(HIDDEN_LAYERS)]
+        hidden = HIDDEN_LAYERS[here.one_of(len(HIDDEN_LAYERS))]
         return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
     return _alternative(here, here.learner.other_kinds())
 
@@ -156,14 +188,22 @@ def checked_kinds(expect: Sequence[str]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in expect)
 
 
+class Pools(NamedTuple):
+    """Models that the base model may become: those that have to agree, and those that judge."""
+
+    members: list[Member]
+    judges: list[Member]
+
+
 def expected_members(
     task: Task,
     model: Model,
     base_seed: int,
     learner: PrivateLearner,
     kinds: Sequence[str],
-    count: int,
-) -> list[Member]:
+    members: int,
+    judges: int,
+) -> Pools:
     """Describe models that the base model may become, kind after kind in turn.
 
     Parameters
@@ -172,14 +212,22 @@ def expected_members(
         The base model, and how its kind is trained.
     kinds
         Which kinds of change happen.
-    count
-        How many models; no two are the same.
+    members, judges
+        How many models of either pool; no two of all are the same.
     """
-    found: list[Member] = []
-    for place in range(count):
-        number, which = divmod(place, len(kinds))
-        seed = private_seed(base_seed, place)
-        found.append(
-            KINDS[kinds[which]](Circumstances(task, model, learner, base_seed, seed, number))
-        )
-    return found
+
+    def described(turns: Sequence[str], first: int, count: int, judging: bool) -> list[Member]:
+        turns = [kind for kind in turns if kind in kinds] or kinds
+        found, numbers = [], dict.fromkeys(kinds, 0)
+        for place in range(count):
+            kind = turns[place % len(turns)]
+            seed = private_seed(base_seed, first + place)
+            here = Circumstances(task, model, learner, base_seed, seed, numbers[kind], judging)
+            found.append(KINDS[kind](here)._replace(kind=kind))
+            numbers[kind] += 1
+        return found
+
+    return Pools(
+        described(FAR_REACHING, 0, members, judging=False),
+        described(JUDGING, members, judges, judging=True),
+    )

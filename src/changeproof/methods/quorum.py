@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logit
-from scipy.stats import norm
 
 from changeproof.errors import InputError
 from changeproof.methods.expected import checked_kinds, expected_members, supported_kinds
@@ -17,22 +15,18 @@ from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
 from changeproof.methods.search.calibration import Calibrated, Losses, lower_bounds, smallest_margin
+from changeproof.methods.search.judges import Judges, usual_log_odds
 from changeproof.model import Floats
-from changeproof.models.learner import stacked
 from changeproof.models.making import Wanted, made
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
-# Log odds by which everybody has to accept; one of them is chosen.
+# How clearly everybody has to accept, in units of its own (its usual log odds); one is chosen.
 MARGINS = (
     *(0.0625 * number for number in range(13)),
-    *(0.875, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0),
+    *(0.875, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0),
 )
-FIRST_GUESS = MARGINS.index(0.5)
 CONFIDENCE = 0.95
-TINY = 1e-12
-# A standard deviation below the median of a normal distribution.
-LOW_QUANTILE = 0.1587
 NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
@@ -40,18 +34,21 @@ NONE_ACCEPTED = "no row that the base model accepts was found"
 class Quorum(Method):
     """Send people to the nearest point that the base model and a pool of models accept.
 
-    The pool is what the base model may become: the same kinds of change that the evaluation has,
-    with seeds that no changed model has. All of the pool, and the base model, must accept with a
-    margin. The margin is calibrated: people who are none of those that ask (adverse rows of all
-    parts but the test) are advised, and a second pool judges. The smallest margin is taken with
-    which no more than 1 - target of the judgements are against the advice, one more person counted
-    who fails altogether (conformal risk control).
+    The pool is what the base model may become: kinds of change that the evaluation has, with seeds
+    that no changed model has, and most of those that move a model far. All of the pool, and the
+    base model, must accept with a margin, each in units of its own: how sure of itself it usually
+    is. The margin is calibrated: people who are none of those that ask (adverse rows of all parts
+    but the test) are advised, and a second pool of all kinds judges. The smallest margin is taken
+    with which no more than 1 - target of the judgements are against the advice, all kinds counted
+    the same, and one more person who fails altogether (conformal risk control).
 
     The promise: of people exchangeable with these, in expectation a share of at least `target` of
     the second pool accepts the advice. It holds in changed models as far as those are like the
-    second pool. Where there are too few people, less is promised; `promised` in the diagnostics
-    says how much. `accepted` and `at_least` say of every answer how many of the second pool accept
-    it, and the exact lower bound (95 %) on the share of such models that do.
+    second pool. Where there are too few people for that, the margin is the smallest with which
+    the judgements, taken as normally distributed, let so few failures expect. Less is promised
+    then; `promised` in the diagnostics says how much. `accepted` and `at_least` say of every answer
+    how many of the second pool accept it, and the exact lower bound (95 %) on the share of such
+    models that do.
 
     Of networks, points are found by linear programmes. Of other models, and where it is said what
     people may be told, training rows are put back feature by feature.
@@ -80,8 +77,8 @@ class Quorum(Method):
 
     target: float = 0.99
     members: int = 48
-    held_out: int = 24
-    people: int = 400
+    held_out: int = 40
+    people: int = 256
     expect: str | Sequence[str] = ()
     sparsity: float = 0.02
 
@@ -108,27 +105,31 @@ class Quorum(Method):
                 )
         base = (context.task, context.model, context.base_seed, context.learner)
         kinds = self._kinds or supported
-        members = expected_members(*base, kinds, self.members + self.held_out)
+        members, judges = expected_members(*base, kinds, self.members, self.held_out)
         models = made(
-            [Wanted(change, other or context.learner, context.task) for change, other in members]
+            [
+                Wanted(member.change, member.learner or context.learner, context.task)
+                for member in (*members, *judges)
+            ]
         )
         pool, second = models[: self.members], models[self.members :]
-        self._second = stacked(second)
+        self._judges = Judges.of(judges, second, context.task.rows("train"))
         self._search_with(pool)
         self.calibrated = self._calibrate()
 
     def _search_with(self, pool: Sequence[Any]) -> None:
         task, model, actions = self.context.task, self.context.model, self.context.actions
-        rows = task.rows("train")
-        networks = [one for one in (model, *pool) if isinstance(one, Network)]
+        rows, models = task.rows("train"), (model, *pool)
+        units = usual_log_odds(models, rows)
+        networks = [one for one in models if isinstance(one, Network)]
         points = None
-        if len(networks) == 1 + len(pool):
-            points = AgreedPoints(tuple(networks), task, rows, self.sparsity)
+        if len(networks) == len(models):
+            points = AgreedPoints(tuple(networks), task, rows, self.sparsity, units)
         self._agreed: AgreedPoints | AgreedRows
         if points is not None and actions is None:
             self._agreed = points
         else:
-            self._agreed = AgreedRows((model, *pool), actions or task.actions, rows, points)
+            self._agreed = AgreedRows(models, units, actions or task.actions, rows, points)
 
     def _calibrate(self) -> Calibrated:
         """Choose the margin on people who are not asked about later."""
@@ -145,22 +146,16 @@ class Quorum(Method):
             # Who gets no advice cannot be failed by it.
             lost, expected = np.zeros((2, len(found)))
             there = np.isfinite(found).all(axis=1)
-            lost[there], expected[there] = self._failures(found[there])
+            lost[there], expected[there] = self._judges.refusals(found[there])
             return Losses(lost, expected)
 
-        return smallest_margin(MARGINS, losses, len(people), self.target, FIRST_GUESS)
+        return smallest_margin(MARGINS, losses, len(people), self.target, self._first_guess)
 
-    def _failures(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the share of the second pool that refuses, and what it tells of other models.
-
-        That is the lower tail of a normal distribution with the median and the lower spread of
-        the pool's log odds.
-        """
-        likely = self._second.probabilities(rows)
-        refused = 1.0 - (likely >= 0.5).mean(axis=0)
-        odds = logit(np.clip(likely, TINY, 1.0 - TINY))
-        middle, low = np.quantile(odds, (0.5, LOW_QUANTILE), axis=0)
-        return refused, norm.sf(middle / (middle - low + TINY))
+    @property
+    def _first_guess(self) -> int:
+        """Where margins for such a target mostly are: another fifth for every digit."""
+        likely = 0.2 * (-np.log10(1.0 - self.target) - 1.0)
+        return int(np.abs(np.array(MARGINS) - likely).argmin())
 
     def _answers(self, factuals: Floats, margin: float) -> tuple[Floats, Floats]:
         """Return answers with a margin, or with the largest smaller one that there is."""
@@ -179,7 +174,7 @@ class Quorum(Method):
         rows, margins = self._answers(factuals.rows, self.calibrated.margin)
         found = np.isfinite(rows).all(axis=1)
         accepted = np.zeros(len(rows), dtype=np.int64)
-        accepted[found] = self._second.favourable(rows[found]).sum(axis=0)
+        accepted[found] = self._judges.accepted(rows[found])
         n = len(rows)
         diagnostics: dict[str, npt.NDArray[Any]] = {
             "margin": margins,

@@ -64,3 +64,10 @@ def test_bounds_are_those_of_an_exact_test() -> None:
     for accepted in range(25):
         exact = binomtest(accepted, 24, alternative="greater").proportion_ci(0.95, "exact")
         assert bounds[accepted] == pytest.approx(exact.low, abs=1e-12)
+
+
+def test_without_anybody_nothing_is_promised() -> None:
+    def nobody(margin: float, some: slice) -> Losses:
+        raise AssertionError("there is nobody to try a margin on")
+
+    assert smallest_margin(GRID, nobody, 0, 0.95, 3) == (GRID[3], 0.0, 0)

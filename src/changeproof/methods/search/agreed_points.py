@@ -36,12 +36,19 @@ class AgreedPoints:
         Training rows.
     sparsity
         How much longer, as a share, a change may become to spare a feature.
+    units
+        What a margin of 1 is for each network, in log odds; 1 by default.
     """
 
     def __init__(
-        self, networks: tuple[Network, ...], task: Task, rows: Floats, sparsity: float
+        self,
+        networks: tuple[Network, ...],
+        task: Task,
+        rows: Floats,
+        sparsity: float,
+        units: Floats | None = None,
     ) -> None:
-        self.jury, self.rows, self.sparsity = Jury(networks), rows, sparsity
+        self.jury, self.rows, self.sparsity = Jury(networks, units), rows, sparsity
         self._low, self._high = task.training_range
         self._weights = task.distance_weights
 

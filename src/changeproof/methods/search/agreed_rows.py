@@ -31,16 +31,19 @@ class Agreement:
     ----------
     models
         The base model, then the others.
+    units
+        What a margin of 1 is for each of them, in log odds.
     margin
-        Log odds that each of them has to give a row.
+        How clearly each of them has to accept.
     """
 
     models: tuple[Model, ...]
+    units: Floats
     margin: float
 
     def __call__(self, rows: Floats) -> Booleans:
         """Return which rows are accepted by all."""
-        needed = float(sigmoids(np.array([self.margin]))[0])
+        needed = sigmoids(self.margin * self.units)
         accepted = np.ones(len(rows), dtype=np.bool_)
         ends = [*(end for end in ASKED if end < len(self.models)), len(self.models)]
         start = 0
@@ -50,7 +53,7 @@ class Agreement:
                 break
             likely = stacked(self.models[start:end]).probabilities(rows[left])
             # What is favourable has a probability of at least one half.
-            accepted[left] = (likely >= needed).all(axis=0)
+            accepted[left] = (likely >= needed[start:end, None]).all(axis=0)
             start = end
         return accepted
 
@@ -63,6 +66,8 @@ class AgreedRows:
     ----------
     models
         The base model, then the pool.
+    units
+        What a margin of 1 is for each of them, in log odds.
     actions
         What may change.
     rows
@@ -72,6 +77,7 @@ class AgreedRows:
     """
 
     models: tuple[Model, ...]
+    units: Floats
     actions: Actions
     rows: Floats
     points: AgreedPoints | None = None
@@ -83,7 +89,7 @@ class AgreedRows:
         are the starts. Features then go back to what people have, or halfway, the longest part
         first.
         """
-        agreement = Agreement(self.models, margin)
+        agreement = Agreement(self.models, self.units, margin)
         goal = self._goal(agreement)
         starts = nearest_accepted(
             self.actions, factuals, self.rows, lambda rows, _: agreement(rows), wanted=STARTS

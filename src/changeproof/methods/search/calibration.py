@@ -47,7 +47,7 @@ def smallest_margin(
 
     With too few people for that, whatever they lose, what they are expected to lose has to be at
     most 1 - target on average, and less is promised. If no margin suffices, that of the least
-    loss is returned with what it promises.
+    loss is returned with what it promises. Without anybody, the guess is, and nothing is promised.
 
     Parameters
     ----------
@@ -62,6 +62,8 @@ def smallest_margin(
     guess
         Where in the grid to look first; it changes how many margins are tried, not the result.
     """
+    if people == 0:
+        return Calibrated(grid[guess], 0.0, 0)
     enough_people = 1.0 / (people + 1.0) <= 1.0 - target
 
     @cache
@@ -71,19 +73,21 @@ def smallest_margin(
         for first in range(0, people, PEOPLE_AT_ONCE):
             found = losses(grid[place], slice(first, first + PEOPLE_AT_ONCE))
             lost += float(found.lost.sum())
-            expected += float(np.maximum(found.lost, found.expected).sum())
-            enough = lost / (people + 1.0) if enough_people else expected / people
-            if enough > 1.0 - target and not to_the_end:
+            expected += float(found.expected.sum())
+            risk = lost / (people + 1.0) if enough_people else expected / people
+            if risk > 1.0 - target and not to_the_end:
                 return False, lost / (people + 1.0)
-        return enough <= 1.0 - target, lost / (people + 1.0)
+        return risk <= 1.0 - target, lost / (people + 1.0)
 
-    low, high, place = 0, len(grid), guess
+    # Near the guess at first, then farther and farther away, and by halves when it is surrounded.
+    low, high, place, step = 0, len(grid), guess, 1
     while low < high:
         if tried(place)[0]:
-            high = place
+            high, following = place, place - step
         else:
-            low = place + 1
-        place = (low + high) // 2
+            low, following = place + 1, place + step
+        place = following if low <= following < high else (low + high) // 2
+        step *= 2
     if low == len(grid):
         low = min(range(len(grid)), key=lambda other: tried(other, True)[1])
         return Calibrated(grid[low], 1.0 - tried(low, True)[1], people)

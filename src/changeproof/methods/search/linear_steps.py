@@ -46,9 +46,14 @@ HALVINGS = 12
 
 @dataclass(frozen=True, eq=False)
 class Jury:
-    """Networks that are asked together; the first, the base network, has to accept."""
+    """Networks that are asked together; the first, the base network, has to accept.
+
+    Where networks are more or less sure of themselves, their logits may be told in units of their
+    own.
+    """
 
     networks: tuple[Network, ...]
+    units: Floats | None = None
 
     @cached_property
     def stack(self) -> NetworkStack:
@@ -57,7 +62,8 @@ class Jury:
 
     def logits(self, rows: Floats) -> Floats:
         """Return the logits [rows, networks]."""
-        return np.ascontiguousarray(self.stack.logits(rows).T)
+        logits = np.ascontiguousarray(self.stack.logits(rows).T)
+        return logits if self.units is None else logits / self.units
 
     def least(self, rows: Floats, failures: int) -> Floats:
         """Return the lowest logit of every row, that of the base network or of those that count.
@@ -73,6 +79,9 @@ class Jury:
     def lowest(self, rows: Floats, failures: int) -> tuple[Floats, Floats]:
         """Return logits [rows, k] and gradients of the base network and of the lowest others."""
         logits, gradients = self.stack.logits_and_gradients(rows)
+        if self.units is not None:
+            logits = logits / self.units[:, None]
+            gradients = gradients / self.units[:, None]
         order = np.argsort(logits[1:].T, axis=1, kind="stable")[:, failures : failures + LOWEST]
         which = np.concatenate([np.zeros((len(rows), 1), dtype=np.int64), order + 1], axis=1)
         slopes = np.take_along_axis(gradients, which[:, :, None], axis=1)
