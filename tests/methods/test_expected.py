@@ -108,9 +108,13 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
     far = {"bootstrap": 15, "architecture": 12, "label-update": 12, "new-initialization": 9}
     assert Counter(member.kind for member in members) == far
     assert {member.kind for member in judges[:8]} == set(kinds)
-    assert {m.strength for m in members if m.kind == "label-update"} == {0.10}
-    flipped = Counter(m.strength for m in judges if m.kind == "label-update")
-    assert flipped == {0.10: 6, 0.05: 4, 0.01: 2}
+    assert {m.group for m in members if m.kind == "label-update"} == {"10%"}
+    flipped = Counter(m.group for m in judges if m.kind == "label-update")
+    assert flipped == {"10%": 6, "5%": 4, "1%": 2}
+    # The groups of a kind are all of it.
+    shares = {(m.kind, m.group): m.share for m in judges}
+    for kind in kinds:
+        assert sum(share for (k, _), share in shares.items() if k == kind) == pytest.approx(1.0)
     # Where nothing far-reaching is expected, the pool has what is.
     mild = ("data-deletion", "data-addition")
     members, judges = expected_members(task, network, 2026, learner, mild, 4, 4)
