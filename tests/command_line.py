@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["changeproof.cli", "changeproof.workflow", "changeproof.front_door"])
+SERVER.set_forkserver_preload(["preloaded"])
 PATIENCE = 120.0
 # What of a command only a shell understands.
 SHELL = set("|&;<>$`*")
