@@ -14,8 +14,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+
+import pytest
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["preloaded"])
@@ -59,10 +63,13 @@ def run_script(path: Path) -> Done:
 
 
 def _forked(what: Callable[[list[str], Connection], None], words: list[str], cwd: Path) -> Done:
+    _start_server()
     here, there = SERVER.Pipe()
     with tempfile.TemporaryDirectory() as folder, here:
         told = [Path(folder) / "stdout", Path(folder) / "stderr"]
-        process = SERVER.Process(target=_become, args=(what, words, cwd, told, there))
+        process = SERVER.Process(
+            target=_become, args=(what, words, cwd, told, dict(os.environ), there)
+        )
         process.start()
         there.close()
         # Whoever is there asks for commands, and closes the pipe when it ends.
@@ -82,13 +89,24 @@ def _forked(what: Callable[[list[str], Connection], None], words: list[str], cwd
     return subprocess.CompletedProcess(words, process.exitcode, out, err)
 
 
+@cache
+def _start_server() -> None:
+    """Start what processes are forked from; Python 3.11 does not tell it where modules are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        forkserver.ensure_running()
+
+
 def _become(
     what: Callable[[list[str], Connection], None],
     words: list[str],
     cwd: Path,
     told: list[Path],
+    environment: dict[str, str],
     pipe: Connection,
 ) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
     for number, path in enumerate(told, start=1):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, number)
