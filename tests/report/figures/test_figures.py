@@ -219,6 +219,7 @@ def test_bytes_depend_on_no_hash_seed_and_no_settings(tmp_path: Path) -> None:
     found = set()
     for seed, folder in (("1", Path.cwd()), ("2", tmp_path)):
         environment = {"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": seed, "PATH": ""}
+        environment["HOME"] = str(Path.home())  # where matplotlib has its list of fonts
         done = subprocess.run(
             [sys.executable, "-c", program],
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
