@@ -115,9 +115,18 @@ def advised_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return advised(tmp_path_factory.mktemp("advised") / "run", publish=False)
 
 
+# Files with tests that take long, the longest first.
+LONG = (
+    "test_processors.py", "test_docs.py", "test_cluster.py", "test_own_method.py",
+    "test_warm_up.py", "test_site.py", "test_readme.py", "test_package.py", "test_cluster_trust.py",
+    "test_cli.py", "test_runner.py", "test_things.py", "test_ellice.py", "test_planted.py",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests, so that no worker is left alone with one at the end."""
-    items.sort(key=lambda item: item.path.name != "test_processors.py")
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

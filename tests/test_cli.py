@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import changeproof
-from changeproof import Results
+from changeproof import Plan, Results, run
 from changeproof.cli import app
 from command_line import call, call_anew
 
@@ -89,13 +88,13 @@ def test_show_and_status_need_a_run(tmp_path: Path) -> None:
         assert "nowhere is not a run directory: it has no plan.json" in done.stderr
 
 
-def test_report_opens_the_page_when_asked(
-    quick_run: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_opens_the_page_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda address: not opened.append(address))
-    folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    folder = tmp_path / "run"
     page = folder / "report" / "index.html"
+    asked = {"datasets": ["diabetes"], "methods": ["kdtree"], "families": ["bootstrap"]}
+    run(Plan.preset("quick", **asked, factuals=3), folder, jobs=1, publish=False)
     done = CliRunner().invoke(app, ["report", str(folder), "--open"])
     assert done.exit_code == 0
     assert opened == [page.resolve().as_uri()]

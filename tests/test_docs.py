@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from command_line import run_script
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 DICE = "## From DiCE"
@@ -96,14 +95,12 @@ EXPECTED = {
 
 def script(text: str) -> str:
     """Turn a page into a Python script, with its commands as calls."""
-    lines = ["import subprocess, sys"]
+    lines = []
     for kind, block in re.findall(r"```(python|console)\n(.*?)```", text, flags=re.DOTALL):
         if kind == "python":
             lines.append(block)
             continue
-        for command in re.split(r"\n(?=\S)", block.strip()):
-            call = f"subprocess.run({command!r}, shell=True, check=True)"
-            lines.append(f"sys.stdout.flush(); {call}")
+        lines += [f"command({line!r})" for line in re.split(r"\n(?=\S)", block.strip())]
     return "\n".join(lines)
 
 
@@ -120,15 +117,7 @@ def test_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     if find_spec("dice_ml") is None:
         text = text.partition(DICE)[0]
     (tmp_path / "page.py").write_text(script(text), encoding="utf-8")
-    programs = str(Path(sys.executable).parent)
-    done = subprocess.run(
-        [sys.executable, "page.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"},
-    )
+    done = run_script(tmp_path / "page.py")
     assert done.returncode == 0, done.stdout + done.stderr
     for expected in EXPECTED[page]:
         assert expected in done.stdout, f"{expected!r} is not in:\n{done.stdout}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command_line import run_script
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -26,9 +26,7 @@ def test_every_block_is_tried() -> None:
 def test_python_blocks_run_as_written(number: int, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(BLOCKS[number], encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_script(script)
     assert done.returncode == 0, done.stderr
     for expected in EXPECTED[number]:
         assert expected in done.stdout, f"{expected!r} is not in:\n{done.stdout}"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from command_line import call
+from command_line import call, run_script
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
 BLOCKS = re.findall(
@@ -49,8 +47,7 @@ def try_command(command: str, folder: Path) -> None:
         done = call(*arguments, cwd=folder)
     else:
         assert program == "python"
-        words = [sys.executable, *arguments]
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        done = run_script(folder / arguments[0])
     assert done.returncode == 0, command + done.stdout + done.stderr
     if "check" in arguments:
         assert "All is well." in done.stdout

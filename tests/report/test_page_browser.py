@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
@@ -55,35 +55,47 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Page]:
+    """One tab for all tests: what its process has compiled of the page's scripts is kept."""
+    context = browser.new_context(offline=True)
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture
-def show(browser: Browser) -> Iterator[Open]:
+def show(tab: Page) -> Iterator[Open]:
     """Open a page; at the end there must have been no request and nothing on the console."""
-    contexts, trouble = [], []
+    asked: set[str] = set()
+    trouble: list[str] = []
+
+    def requested(request: Request) -> None:
+        address = request.url
+        if address.split("#")[0] not in asked and not address.startswith(("blob:", "data:")):
+            trouble.append(f"request: {address}")
+
+    listeners: dict[Any, Callable[[Any], None]] = {
+        "console": lambda message: trouble.append(f"console: {message.text}"),
+        "pageerror": lambda error: trouble.append(f"error: {error}"),
+        "request": requested,
+    }
 
     def show(path: Path, width: int = 1400, scheme: Any = "light") -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
-        )
-        contexts.append(context)
-        page = context.new_page()
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(color_scheme=scheme)
         own = path.resolve().as_uri()
-        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url.split("#")[0] == own or request.url.startswith(("blob:", "data:"))
-                else trouble.append(f"request: {request.url}")
-            ),
-        )
-        page.goto(own)
-        page.wait_for_selector("html[data-ready]")
-        return page
+        asked.add(own)
+        tab.goto(own)
+        tab.wait_for_selector("html[data-ready]")
+        return tab
 
+    for event, listener in listeners.items():
+        tab.on(event, listener)
     yield show
-    for context in contexts:
-        context.close()
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    tab.mouse.move(0, 0)
+    tab.goto("about:blank")
     assert trouble == []
 
 

@@ -136,7 +136,7 @@ def test_nothing_is_computed_twice(quick_run: Results, tmp_path: Path) -> None:
     recorder = Recorder()
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
     before = tables(folder)
-    run(quick_run.plan, folder, jobs=1, observer=recorder)
+    tabled(quick_run.plan, folder, jobs=1, observer=recorder)
     assert recorder.computed == []
     assert recorder.inventory.complete
     assert tables(folder) == before

@@ -205,6 +205,7 @@ def test_whatever_is_killed_the_run_goes_on(tmp_path: Path) -> None:
                 stdout=file,
             )
 
+    calm = start()
     with ClusterProcesses(tmp_path / "cluster") as processes:
         scheduler = processes.scheduler()
         first, second = processes.worker(), processes.worker()
@@ -225,7 +226,7 @@ def test_whatever_is_killed_the_run_goes_on(tmp_path: Path) -> None:
         again = start(processes.address)
         assert again.wait(timeout=120) == 0, said.read_text()
         assert "pieces are done already" in said.read_text()
-    assert start().wait(timeout=120) == 0, said.read_text()
+    assert calm.wait(timeout=120) == 0, said.read_text()
     assert stored(tmp_path / "run") == stored(tmp_path / "calm")
     assert not list(pieces.rglob(".unfinished-*"))
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from changeproof.workers.warm_up import COMPILED_METHODS, LIMIT, NETWORKS
 
 RUN = """
+import gc
 import sys
 from numba.core import event
 
+gc.disable()  # much is compiled
 compiled = []
 
 class Listener(event.Listener):

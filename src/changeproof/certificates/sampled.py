@@ -108,7 +108,9 @@ def _favourable_under_draws(
 ) -> bool:
     widest = layers[:, :2].max()
     inputs, outputs = np.zeros((2, samples, widest + SPARE))
-    inputs[:, : len(row)] = row
+    for sample in range(samples):
+        for i in range(len(row)):  # to assign a slice takes three seconds longer to compile
+            inputs[sample, i] = row[i]
     drawn = np.zeros(layers[:, 0].max() * layers[:, 1].max() + SPARE, np.float32)
     place = WORDS
     for layer in range(len(layers)):

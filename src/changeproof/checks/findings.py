@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,9 +75,8 @@ def fresh_generators() -> Iterator[None]:
     random.seed(seed)
     try:
         with ExitStack() as forked:
-            if find_spec("torch") is not None:
-                import torch
-
+            # Who draws from PyTorch has imported it; to do so for nobody takes seconds.
+            if (torch := sys.modules.get("torch")) is not None:
                 forked.enter_context(torch.random.fork_rng(devices=[]))
                 torch.manual_seed(seed)
             yield

@@ -6,6 +6,9 @@ would compile while the others wait for what it computes, or all would compile t
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +60,19 @@ def warm_up(kernels: Kernels, *, jobs: int) -> None:
         pass
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Look for no garbage: compiling makes much to look through, and hardly any."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@_uncollected()
 def compile_kernels(whose: tuple[str, bool]) -> None:
     """Do on a handful of rows what uses the kernels of a method, or those of the networks."""
     name, realisable = whose

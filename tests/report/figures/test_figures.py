@@ -9,6 +9,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import combinations, pairwise, product
 from pathlib import Path
 
@@ -111,6 +112,12 @@ def figures(paper: dict[str, pd.DataFrame]) -> dict[str, Figure]:
     return {name: draw(paper) for name, draw in DRAW.items()}
 
 
+@pytest.fixture(scope="module")
+def files(figures: dict[str, Figure]) -> Callable[[str, str], bytes]:
+    """The bytes of a figure in a format, encoded once."""
+    return cache(lambda name, kind: encoded(figures[name], kind))
+
+
 def texts(figure: Figure) -> list[Text]:
     found = figure.findobj(lambda part: isinstance(part, Text) and bool(part.get_text().strip()))
     return [text for text in found if isinstance(text, Text) and text.get_visible()]
@@ -160,8 +167,8 @@ def test_letters_do_not_overlap(name: str, figures: dict[str, Figure]) -> None:
 
 
 @each_figure
-def test_pdf_has_its_fonts_inside(name: str, figures: dict[str, Figure]) -> None:
-    pdf = encoded(figures[name], "pdf")
+def test_pdf_has_its_fonts_inside(name: str, files: Callable[[str, str], bytes]) -> None:
+    pdf = files(name, "pdf")
     assert pdf.startswith(b"%PDF")
     assert b"/Type3" not in pdf
     descriptors = re.findall(rb"/Type /FontDescriptor.*?>>", pdf, flags=re.DOTALL)
@@ -178,24 +185,25 @@ def test_pdf_has_its_fonts_inside(name: str, figures: dict[str, Figure]) -> None
 
 
 @each_figure
-def test_svg_needs_no_font_and_png_is_fine_enough(name: str, figures: dict[str, Figure]) -> None:
-    figure = figures[name]
-    svg = encoded(figure, "svg")
+def test_svg_needs_no_font_and_png_is_fine_enough(
+    name: str, files: Callable[[str, str], bytes]
+) -> None:
+    svg = files(name, "svg")
     tags = {element.tag.split("}")[-1] for element in ElementTree.fromstring(svg).iter()}
     assert "path" in tags
     assert not tags & {"text", "script", "image"}
     assert b"<dc:date>" not in svg
-    png = encoded(figure, "png")
+    png = files(name, "png")
     assert int.from_bytes(png[16:20], "big") == 990
 
 
 @each_figure
 def test_same_tables_same_bytes(
-    name: str, figures: dict[str, Figure], paper: dict[str, pd.DataFrame]
+    name: str, files: Callable[[str, str], bytes], paper: dict[str, pd.DataFrame]
 ) -> None:
     again = DRAW[name](paper)
     for kind in ("pdf", "svg", "png"):
-        assert encoded(again, kind) == encoded(figures[name], kind)
+        assert encoded(again, kind) == files(name, kind)
 
 
 def test_bytes_depend_on_no_hash_seed_and_no_settings(tmp_path: Path) -> None:
@@ -211,6 +219,7 @@ def test_bytes_depend_on_no_hash_seed_and_no_settings(tmp_path: Path) -> None:
     found = set()
     for seed, folder in (("1", Path.cwd()), ("2", tmp_path)):
         environment = {"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": seed, "PATH": ""}
+        environment["HOME"] = str(Path.home())  # where matplotlib has its list of fonts
         done = subprocess.run(
             [sys.executable, "-c", program],
             cwd=folder, env=environment, capture_output=True, text=True, check=False,

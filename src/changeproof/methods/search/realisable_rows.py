@@ -115,7 +115,8 @@ def fill_distances(
     told = np.empty(rows.shape[1])
     for i in range(len(factuals)):
         for k in range(len(rows)):
-            told[:] = rows[k]
+            for j in range(len(told)):
+                told[j] = rows[k, j]
             project_row(told, factuals[i], rules, savings)
             length = 0.0
             for j in range(len(told)):
