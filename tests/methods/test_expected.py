@@ -108,13 +108,16 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
     far = {"bootstrap": 15, "architecture": 12, "label-update": 12, "new-initialization": 9}
     assert Counter(member.kind for member in members) == far
     assert {member.kind for member in judges[:8]} == set(kinds)
-    assert {m.group for m in members if m.kind == "label-update"} == {"10%"}
-    flipped = Counter(m.group for m in judges if m.kind == "label-update")
-    assert flipped == {"10%": 6, "5%": 4, "1%": 2}
-    # The groups of a kind are all of it.
-    shares = {(m.kind, m.group): m.share for m in judges}
-    for kind in kinds:
-        assert sum(share for (k, _), share in shares.items() if k == kind) == pytest.approx(1.0)
+    assert {m.strength for m in members if m.kind == "label-update"} == {0.10}
+    flipped = Counter(m.strength for m in judges if m.kind == "label-update")
+    assert flipped == {0.10: 6, 0.05: 4, 0.01: 2}
+    # Of the shapes, two are of the small third, two of the middling and two of the large.
+    sizes = sorted(
+        sum(m.change.hidden or ())
+        for m in judges
+        if m.kind == "architecture" and isinstance(m.change, TrainingRecipe)
+    )
+    assert sizes[1] <= 32 < sizes[2] <= sizes[3] <= 80 <= sizes[4]
     # Where nothing far-reaching is expected, the pool has what is.
     mild = ("data-deletion", "data-addition")
     members, judges = expected_members(task, network, 2026, learner, mild, 4, 4)

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from changeproof import Context, Counterfactuals, Factuals, InputError, Quorum
+from changeproof.methods.quorum import MARGINS
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
@@ -135,8 +136,11 @@ def test_models_without_gradients_are_searched_by_predictions() -> None:
     np.testing.assert_array_equal(alone.rows[0], answers.rows[3])
 
 
-def test_who_cannot_have_the_margin_gets_the_largest_that_there_is() -> None:
+def test_who_cannot_have_the_margin_gets_the_largest_that_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     _, people, method, _ = answered(False)
+    monkeypatch.setattr("changeproof.methods.quorum.MARGINS", (*MARGINS, 2.0, 6.0))
     rows, reached = method._answers(people.rows, 6.0)
     assert np.isfinite(rows).all()
     assert method.context.model.favourable(rows).all()

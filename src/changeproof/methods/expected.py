@@ -52,11 +52,10 @@ JUDGING = (
 # Shares of flipped labels, by turns: in a pool the largest, among those that judge all of them.
 FLIPPED_IN_A_POOL = FLIPPED_SHARES[-1:]
 FLIPPED_FOR_JUDGES = tuple(FLIPPED_SHARES[place] for place in (2, 1, 2, 0, 2, 1))
-# Small networks refuse most, the smallest by far. So they have turns of their own, and count as
-# what they are: a few of all architectures.
+# Small networks refuse most. So that judges are what all architectures are, the small, the middling
+# and the large third have turns.
 _BY_SIZE = tuple(sorted(HIDDEN_LAYERS, key=sum))
-SMALLEST, SMALL, LARGE = _BY_SIZE[:1], _BY_SIZE[1:9], _BY_SIZE[9:]
-HIDDEN_FOR_JUDGES = (LARGE, SMALL, SMALLEST, LARGE, SMALL, LARGE)
+HIDDEN_FOR_JUDGES = (_BY_SIZE[17:], _BY_SIZE[8:17], _BY_SIZE[:8])
 # Neighbours in a list of settings are alike: few members take every seventh.
 STRIDE = 7
 HALF_AN_OCTAVE = 2.0**0.5
@@ -65,15 +64,13 @@ HALF_AN_OCTAVE = 2.0**0.5
 class Member(NamedTuple):
     """A model still to be trained, by another learner if one is named, or a finished one.
 
-    `kind` says what happened to it, and `group` how, where that makes quite another model of it;
-    `share` is what the group makes up of its kind.
+    `kind` says what happened to it, and `strength` how much, where that makes another model of it.
     """
 
     change: TrainingRecipe | Model
     learner: PrivateLearner | None = None
     kind: str = ""
-    group: str = ""
-    share: float = 1.0
+    strength: float = 0.0
 
 
 class Circumstances(NamedTuple):
@@ -123,8 +120,7 @@ def _extended(here: Circumstances) -> Member:
 def _relabelled(here: Circumstances) -> Member:
     shares = FLIPPED_FOR_JUDGES if here.judging else FLIPPED_IN_A_POOL
     share = shares[here.number % len(shares)]
-    recipe = relabelled(here.task, share, here.base_seed, here.seed)
-    return Member(recipe, group=f"{share:.0%}", share=1.0 / len(FLIPPED_SHARES))
+    return Member(relabelled(here.task, share, here.base_seed, here.seed), strength=share)
 
 
 def _reconfigured(here: Circumstances) -> Member:
@@ -143,11 +139,8 @@ def _rebuilt(here: Circumstances) -> Member:
         shapes = HIDDEN_LAYERS
         if here.judging:
             shapes = HIDDEN_FOR_JUDGES[here.number % len(HIDDEN_FOR_JUDGES)]
-        recipe = TrainingRecipe(
-            initialisation_seed=here.seed, hidden=shapes[here.one_of(len(shapes))]
-        )
-        share = len(shapes) / len(HIDDEN_LAYERS)
-        return Member(recipe, group=f"like {shapes[0]}", share=share)
+        hidden = shapes[here.one_of(len(shapes))]
+        return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
     return _alternative(here, here.learner.other_kinds())
 
 

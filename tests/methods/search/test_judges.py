@@ -20,26 +20,26 @@ def linear(slope: float, bias: float) -> Network:
     return Network((weights,), (np.array([bias], np.float32),))
 
 
-def judged_by(kinds: list[tuple[str, str, float]], biases: list[float]) -> Judges:
+def judged_by(kinds: list[tuple[str, float]], biases: list[float]) -> Judges:
     models = [linear(1.0, bias) for bias in biases]
     network = models[0]
     members = [Member(network, None, *kind) for kind in kinds]
     return Judges.of(members, models, ROWS)
 
 
-def test_kinds_count_the_same_and_groups_as_they_share_their_kind() -> None:
-    kinds = [("a", "", 1.0)] * 3 + [("b", "weak", 0.6), ("b", "strong", 0.2), ("b", "strong", 0.2)]
+def test_kinds_count_the_same_and_so_do_the_strengths_of_a_kind() -> None:
+    kinds = [("a", 0.0)] * 3 + [("b", 0.1), ("b", 0.5), ("b", 0.5)]
     judges = judged_by(kinds, [1.0, 1.0, -1.0, 1.0, 1.0, -1.0])
     row = np.zeros((1, COLUMNS))
     refused, _ = judges.refusals(row)
-    assert refused[0] == pytest.approx(0.5 * (1 / 3) + 0.375 * 0.0 + 0.125 * 0.5)
+    assert refused[0] == pytest.approx(0.5 * (1 / 3) + 0.25 * 0.0 + 0.25 * 0.5)
     assert judges.accepted(row) == [4]
     assert judges.weights.sum() == pytest.approx(1.0)
 
 
 def test_what_is_expected_is_the_tail_of_a_normal_distribution() -> None:
     biases = [0.5, 1.0, 2.5]
-    judges = judged_by([("a", "", 1.0)] * 3, biases)
+    judges = judged_by([("a", 0.0)] * 3, biases)
     refused, expected = judges.refusals(np.zeros((1, COLUMNS)))
     sure = np.array(biases) / usual_log_odds([linear(1.0, bias) for bias in biases], ROWS)
     assert refused[0] == 0.0
@@ -53,7 +53,7 @@ def test_rare_failures_are_expected_about_as_often_as_they_happen() -> None:
         told = []
         for _ in range(200):
             biases = norm.isf(rate) + generator.normal(size=12)
-            judges = judged_by([("a", "", 1.0)] * 12, biases.tolist())
+            judges = judged_by([("a", 0.0)] * 12, biases.tolist())
             # One unit for all: their usual log odds differ by the draw of the bias.
             judges.units[:] = 1.0
             told.append(judges.refusals(np.zeros((1, COLUMNS)))[1][0])

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.special import logit
 from scipy.stats import norm
 
@@ -47,9 +46,9 @@ class Judges:
     units
         What a margin of 1 is for each of them, in log odds.
     groups
-        Their places, one array for every kind of change, or several where a kind has several.
+        Their places, one array for every kind and strength of change.
     weights
-        What each group counts. The kinds count the same; the groups of a kind as they share it.
+        What each group counts; the kinds count the same, and so do the strengths of a kind.
     """
 
     stack: Stack
@@ -60,15 +59,13 @@ class Judges:
     @classmethod
     def of(cls, members: Sequence[Member], models: Sequence[Model], rows: Floats) -> Judges:
         """Let models judge who became what they are as members say; rows are for training."""
-        found = pd.DataFrame({"kind": [member.kind for member in members]})
-        found["group"] = [member.group for member in members]
-        found["share"] = [member.share for member in members]
-        groups = found.groupby(["kind", "group"], sort=False)
-        shares = groups["share"].first()
-        weights = shares / shares.groupby("kind").transform("sum") / found["kind"].nunique()
-        places = tuple(np.asarray(groups.indices[name]) for name in shares.index)
+        places: dict[str, dict[float, list[int]]] = {}
+        for place, member in enumerate(members):
+            places.setdefault(member.kind, {}).setdefault(member.strength, []).append(place)
+        groups = [np.array(found) for kind in places.values() for found in kind.values()]
+        weights = [1.0 / (len(places) * len(kind)) for kind in places.values() for _ in kind]
         units = usual_log_odds(models, rows)
-        return cls(stacked(models), units, places, weights.to_numpy())
+        return cls(stacked(models), units, tuple(groups), np.array(weights))
 
     def accepted(self, rows: Floats) -> Integers:
         """Return how many of them accept each row."""
