@@ -36,9 +36,7 @@ SEEDS_OF_A_BANK = 2**20
 # Whose turn it is in a pool: only kinds that move a model far, if there are such among the kinds
 # that are expected. Points that these accept are accepted by the others.
 FAR_REACHING = (
-    *("bootstrap", "architecture", "label-update", "new-initialization"),
-    *("bootstrap", "architecture", "label-update", "new-initialization"),
-    *("bootstrap", "architecture", "label-update", "new-initialization"),
+    *(3 * ("bootstrap", "architecture", "label-update", "new-initialization")),
     *("bootstrap", "label-update", "architecture", "bootstrap"),
 )
 # Whose turn it is among those that judge: all kinds, and more of those that refuse more often.
