@@ -34,7 +34,7 @@ from changeproof.networks.training import TrainingRecipe
 # The seeds of changed models are less than this above the base seed.
 SEEDS_OF_A_BANK = 2**20
 # Whose turn it is in a pool: only kinds that move a model far, if there are such among the kinds
-# that are expected. Points that these accept are accepted by the others.
+# that are expected. Points that these accept, the others mostly accept as well.
 FAR_REACHING = (
     *(3 * ("bootstrap", "architecture", "label-update", "new-initialization")),
     *("bootstrap", "label-update", "architecture", "bootstrap"),
