@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from changeproof.errors import InputError
 from changeproof.files import clear_unfinished, write_whole
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.store import DamagedPieceError, Store
+from changeproof.runs.store import Store
 
 NETWORKS = Piece(Kind.BANK, "heloc", 2026, "abc123", family="bootstrap")
 TABLE = Piece(Kind.TUNING, "heloc", 2026, "def456", method="kdtree")
@@ -38,7 +39,18 @@ def test_damage_is_detected_and_named(tmp_path: Path, damage: str) -> None:
         content[len(content) // 2] ^= 0x10
     path.write_bytes({"flip": content, "cut": content[:-7], "empty": b""}[damage])
     assert store.take_inventory([TABLE]).damaged == {TABLE: path}
-    with pytest.raises(DamagedPieceError, match=path.name):
+    with pytest.raises(InputError, match=f"damaged file .*{path.name}; `changeproof run`"):
+        store.load(TABLE)
+
+
+def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save(TABLE, b"a whole table")
+    path = store.path(TABLE)
+    assert path is not None
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match=f"cannot read .*{path.name}: Is a directory; "):
         store.load(TABLE)
 
 

@@ -16,14 +16,7 @@ from changeproof.files import write_whole
 from changeproof.runs.piece import Piece
 
 PIECES = "pieces"
-
-
-class DamagedPieceError(RuntimeError):
-    """A stored file does not hold the bytes that its name promises."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"damaged file {path}")
-        self.path = path
+AGAIN = "`changeproof run` with the same plan computes what cannot be read"
 
 
 @dataclass(frozen=True)
@@ -75,10 +68,10 @@ class Store:
             raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
         try:
             content = path.read_bytes()
-        except OSError:
-            raise DamagedPieceError(path) from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}; {AGAIN}") from None
         if path.suffixes[-2] != f".{checksum(content)}":
-            raise DamagedPieceError(path)
+            raise InputError(f"damaged file {path}; {AGAIN}")
         return content
 
     def save(self, piece: Piece, content: bytes) -> None:
