@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -11,7 +12,7 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from changeproof import Context, Counterfactuals, Factuals, InputError, Quorum
-from changeproof.methods.quorum import MARGINS
+from changeproof.methods.quorum import CAUTION, COARSE
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
@@ -85,8 +86,8 @@ def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
     for row in rows[order[:60]]:
         answer = method._answers(row[None], chosen.margin)[0]
         accepted = method._judges.stack.favourable(answer)[:, 0]
-        # Eight judges, one of every kind.
-        lost += 1.0 - accepted.mean()
+        # Eight judges, one of every kind; each refusal counts a quarter more.
+        lost += CAUTION * (1.0 - accepted.mean())
     assert chosen.promised == pytest.approx(1.0 - lost / 61.0)
     test_rows = {tuple(row) for row in task.rows("test")}
     assert not test_rows & {tuple(row) for row in rows[order[:60]]}
@@ -136,11 +137,26 @@ def test_models_without_gradients_are_searched_by_predictions() -> None:
     np.testing.assert_array_equal(alone.rows[0], answers.rows[3])
 
 
+def test_an_odd_member_does_not_send_everybody_away() -> None:
+    _, people, method, _ = answered(False)
+    method = copy(method)
+    usual = list(method._agreed.jury.networks[1:]) * 3
+    first = usual[0]
+    # One that refuses what lies near to its boundary, and another that never decides.
+    odd = replace(first, biases=(*first.biases[:-1], first.biases[-1] - np.float32(2.0)))
+    meek = replace(first, biases=(*first.biases[:-1], first.biases[-1] + np.float32(50.0)))
+    assert len(usual) == 24
+    kept = method._without_odd_ones([*usual[:-2], odd, meek], people.rows)
+    assert kept == [*usual[:-2], meek]
+    assert method._without_odd_ones(usual[:23], people.rows) == usual[:23]
+    assert method._without_odd_ones([*usual[:-1], odd], people.rows[:0]) == [*usual[:-1], odd]
+
+
 def test_who_cannot_have_the_margin_gets_the_largest_that_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, people, method, _ = answered(False)
-    monkeypatch.setattr("changeproof.methods.quorum.MARGINS", (*MARGINS, 2.0, 6.0))
+    monkeypatch.setattr("changeproof.methods.quorum.COARSE", (*COARSE, 2.0))
     rows, reached = method._answers(people.rows, 6.0)
     assert np.isfinite(rows).all()
     assert method.context.model.favourable(rows).all()

@@ -14,17 +14,32 @@ from changeproof.methods.expected import checked_kinds, expected_members, suppor
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
-from changeproof.methods.search.calibration import Calibrated, Losses, lower_bounds, smallest_margin
-from changeproof.methods.search.judges import Judges, usual_log_odds
+from changeproof.methods.search.calibration import (
+    DIGIT,
+    Calibrated,
+    Losses,
+    lower_bounds,
+    smallest_margin,
+)
+from changeproof.methods.search.judges import Judges, log_odds, usual_log_odds
 from changeproof.model import Floats
+from changeproof.models.learner import stacked
 from changeproof.models.making import Wanted, made
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
 # How clearly everybody has to accept, in units of its own (its usual log odds); one is chosen. None
 # has to be surer than it usually is: what single models refuse even then, no margin mends.
-MARGINS = (*(0.0625 * number for number in range(13)), 0.875, 1.0)
+MARGINS = tuple(number / 64.0 for number in range(65))
+# Whoever cannot have it gets the largest smaller one of these.
+COARSE = MARGINS[::4]
+# One member of so many is left out of the pool: the one that stands in most people's way.
+SPARED = 24
+# How many people are asked for that, and what is as unsure as the least sure.
+ASKED, NEAR = 128, 1e-3
 CONFIDENCE = 0.95
+# What judges refuse counts a quarter more: they are few, and one margin of many suits them best.
+CAUTION = 1.25
 NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
@@ -33,12 +48,13 @@ class Quorum(Method):
     """Send people to the nearest point that the base model and a pool of models accept.
 
     The pool is what the base model may become: kinds of change that the evaluation has, with seeds
-    that no changed model has, and most of those that move a model far. All of the pool, and the
-    base model, must accept with a margin, each in units of its own: how sure of itself it usually
-    is. The margin is calibrated: people who are none of those that ask (adverse rows of all parts
-    but the test) are advised, and a second pool of all kinds judges. The smallest margin is taken
-    with which no more than 1 - target of the judgements are against the advice, all kinds counted
-    the same, and one more person who fails altogether (conformal risk control).
+    that no changed model has, and most of those that move a model far. Members that would decide
+    about most people's advice are left out. All others, and the base model, must accept with a
+    margin, each in units of its own: how sure of itself it usually is. The margin is calibrated:
+    people who are none of those that ask (adverse rows of all parts but the test) are advised, and
+    a second pool of all kinds judges. The smallest margin is taken with which no more than 1 -
+    target of the judgements are against the advice, all kinds counted the same, every refusal a
+    quarter more, and one more person who fails altogether (conformal risk control).
 
     The promise: of people exchangeable with these, in expectation a share of at least `target` of
     the second pool accepts the advice. It holds in changed models as far as those are like the
@@ -75,7 +91,7 @@ class Quorum(Method):
 
     target: float = 0.99
     members: int = 48
-    held_out: int = 40
+    held_out: int = 36
     people: int = 256
     expect: str | Sequence[str] = ()
     sparsity: float = 0.02
@@ -112,8 +128,9 @@ class Quorum(Method):
         )
         pool, second = models[: self.members], models[self.members :]
         self._judges = Judges.of(judges, second, context.task.rows("train"))
-        self._search_with(pool)
-        self.calibrated = self._calibrate()
+        people = self._people()
+        self._search_with(self._without_odd_ones(pool, people))
+        self.calibrated = self._calibrate(people)
 
     def _search_with(self, pool: Sequence[Any]) -> None:
         task, model, actions = self.context.task, self.context.model, self.context.actions
@@ -129,15 +146,35 @@ class Quorum(Method):
         else:
             self._agreed = AgreedRows(models, units, actions or task.actions, rows, points)
 
-    def _calibrate(self) -> Calibrated:
-        """Choose the margin on people who are not asked about later."""
+    def _without_odd_ones(self, pool: Sequence[Any], people: Floats) -> list[Any]:
+        """Leave out the members that decide about most people's advice.
+
+        All have to agree, so that one odd model would send everybody far away; little is gained by
+        it, since a changed model is hardly ever odd in the same way.
+        """
+        spared, rows = len(pool) // SPARED, self.context.task.rows("train")
+        if not spared or not len(people):
+            return list(pool)
+        self._search_with(pool)
+        answers = self._answers(people[:ASKED], MARGINS[self._first_guess])[0]
+        answers = answers[np.isfinite(answers).all(axis=1)]
+        sure = log_odds(stacked(pool), answers) / usual_log_odds(pool, rows)[:, None]
+        deciding = (sure <= sure.min(axis=0) + NEAR).sum(axis=1)
+        odd = np.argsort(-deciding, kind="stable")[:spared]
+        return [member for place, member in enumerate(pool) if place not in odd]
+
+    def _people(self) -> Floats:
+        """Return people who are not asked about later."""
         task, model = self.context.task, self.context.model
         rows = np.concatenate([task.rows(part) for part in ("validation", "update", "train")])
         rows = rows[~model.favourable(rows)]
         if self.context.actions is not None:
             rows = rows[[not reason for reason in self.context.actions.refusals(rows)]]
         order = stream(task.name, self.context.base_seed, "quorum people").permutation(len(rows))
-        people = rows[order[: self.people]]
+        return np.asarray(rows[order[: self.people]])
+
+    def _calibrate(self, people: Floats) -> Calibrated:
+        """Choose the margin."""
 
         def losses(margin: float, some: slice) -> Losses:
             found = self._answers(people[some], margin)[0]
@@ -145,20 +182,20 @@ class Quorum(Method):
             lost, expected = np.zeros((2, len(found)))
             there = np.isfinite(found).all(axis=1)
             lost[there], expected[there] = self._judges.refusals(found[there])
-            return Losses(lost, expected)
+            return Losses(CAUTION * lost, CAUTION * expected)
 
         return smallest_margin(MARGINS, losses, len(people), self.target, self._first_guess)
 
     @property
     def _first_guess(self) -> int:
-        """Where margins for such a target mostly are: another fifth for every digit."""
-        likely = 0.2 * (-np.log10(1.0 - self.target) - 1.0)
+        """Where margins for such a target mostly are."""
+        likely = DIGIT * (-np.log10(1.0 - self.target) - 2.0) + 0.1
         return int(np.abs(np.array(MARGINS) - likely).argmin())
 
     def _answers(self, factuals: Floats, margin: float) -> tuple[Floats, Floats]:
         """Return answers with a margin, or with the largest smaller one that there is."""
         rows, reached = np.full_like(factuals, np.nan), np.full(len(factuals), np.nan)
-        for smaller in reversed([other for other in MARGINS if other <= margin]):
+        for smaller in (margin, *(other for other in reversed(COARSE) if other < margin)):
             left = np.flatnonzero(np.isnan(reached))
             if not len(left):
                 break

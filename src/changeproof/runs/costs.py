@@ -68,7 +68,7 @@ NETWORKS_WORTH = {
 # The setting of a sequence that says how many updates there are, and what it is by default.
 UPDATES = {"later-data": ("updates", 6), "updates": ("length", 12)}
 # Models that methods train for themselves.
-ENSEMBLES = {"betarce": 32, "quorum": 88}
+ENSEMBLES = {"betarce": 32, "quorum": 84}
 
 
 def training_cost(task: Task, networks: float) -> float:
