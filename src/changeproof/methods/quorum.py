@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.errors import InputError
 from changeproof.methods.expected import checked_kinds, expected_members, supported_kinds
 from changeproof.methods.method import Candidates, Factuals, Method
@@ -171,7 +172,7 @@ class Quorum(Method):
         if self.context.actions is not None:
             rows = rows[[not reason for reason in self.context.actions.refusals(rows)]]
         order = stream(task.name, self.context.base_seed, "quorum people").permutation(len(rows))
-        return np.asarray(rows[order[: self.people]])
+        return np.asarray(rows[order[: fewer(self.people, rows.shape[1])]])
 
     def _calibrate(self, people: Floats) -> Calibrated:
         """Choose the margin."""
@@ -195,7 +196,8 @@ class Quorum(Method):
     def _answers(self, factuals: Floats, margin: float) -> tuple[Floats, Floats]:
         """Return answers with a margin, or with the largest smaller one that there is."""
         rows, reached = np.full_like(factuals, np.nan), np.full(len(factuals), np.nan)
-        for smaller in (margin, *(other for other in reversed(COARSE) if other < margin)):
+        coarse = COARSE if factuals.shape[1] <= WIDE else COARSE[::8]
+        for smaller in (margin, *(other for other in reversed(coarse) if other < margin)):
             left = np.flatnonzero(np.isnan(reached))
             if not len(left):
                 break

@@ -8,6 +8,7 @@ import numpy as np
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.datasets.actions import Actions
+from changeproof.datasets.few_columns import WIDE
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.alternatives import lengths
 from changeproof.methods.search.realisable_rows import nearest_accepted
@@ -21,6 +22,8 @@ STARTS = 3
 ASKED = (1, 4, 12)
 # How much of its change a number takes back, at first.
 COARSE = np.array([1.0, 0.5])
+# What is added to a margin, by turns, where points lose it by being rounded.
+MORE = (0.0, 0.02, 0.1, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +94,8 @@ class AgreedRows:
         """
         agreement = Agreement(self.models, self.units, margin)
         goal = self._goal(agreement)
+        if factuals.shape[1] > WIDE and self.points is not None:
+            return self._told_points(factuals, margin, goal)
         starts = nearest_accepted(
             self.actions, factuals, self.rows, lambda rows, _: agreement(rows), wanted=STARTS
         ).rows
@@ -105,6 +110,27 @@ class AgreedRows:
                 result[person], shortest[person] = row, length
         there = np.flatnonzero(np.isfinite(shortest))
         result[there] = shortened(self.actions, factuals[there], result[there], goal)
+        return result
+
+    def _told_points(self, factuals: Floats, margin: float, goal: Goal) -> Floats:
+        """Return the nearest points as rows that people may be told, of a wide table.
+
+        To put single features back would take too long there. Who loses the margin by what may be
+        told is searched again with more of it.
+        """
+        assert self.points is not None
+        result, bounds = np.full_like(factuals, np.nan), self.actions.bounds(factuals)
+        left = np.arange(len(factuals))
+        for more in MORE:
+            limits = bounds[0][left], bounds[1][left]
+            points = self.points.search(factuals[left], margin + more, limits)
+            found = np.flatnonzero(np.isfinite(points).all(axis=1))
+            told = self.actions.project(factuals[left[found]], points[found])
+            kept = goal.score(told, left[found]) >= margin
+            result[left[found[kept]]] = told[kept]
+            left = left[np.isnan(result[left, 0])]
+            if not len(left):
+                break
         return result
 
     def _goal(self, agreement: Agreement) -> Goal:
