@@ -9,6 +9,8 @@ from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 OURS = ["cli", "workflow", "front_door", "report.print.write", "report.terminal.tables"]
 OTHERS = [
+    "command_line",
+    "joblib.externals.loky.reusable_executor",
     "highspy",
     "pyarrow.parquet",
     *(f"matplotlib.backends.backend_{k}" for k in ("agg", "pdf", "svg")),
