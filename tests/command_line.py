@@ -22,7 +22,6 @@ from pathlib import Path
 import pytest
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["preloaded"])
 PATIENCE = 120.0
 # What of a command only a shell understands.
 SHELL = set("|&;<>$`*")
@@ -63,7 +62,7 @@ def run_script(path: Path) -> Done:
 
 
 def _forked(what: Callable[[list[str], Connection], None], words: list[str], cwd: Path) -> Done:
-    _start_server()
+    start_server()
     here, there = SERVER.Pipe()
     with tempfile.TemporaryDirectory() as folder, here:
         told = [Path(folder) / "stdout", Path(folder) / "stderr"]
@@ -90,8 +89,12 @@ def _forked(what: Callable[[list[str], Connection], None], words: list[str], cwd
 
 
 @cache
-def _start_server() -> None:
-    """Start what processes are forked from; Python 3.11 does not tell it where modules are."""
+def start_server() -> None:
+    """Start what processes are forked from; Python 3.11 does not tell it where modules are.
+
+    There is one for all of this process, so others may have said what it has to import.
+    """
+    SERVER.set_forkserver_preload(["preloaded"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         forkserver.ensure_running()
@@ -105,6 +108,7 @@ def _become(
     environment: dict[str, str],
     pipe: Connection,
 ) -> None:
+    assert "preloaded" in sys.modules, "somebody else has started the server of forks"
     os.environ.clear()
     os.environ.update(environment)
     for number, path in enumerate(told, start=1):

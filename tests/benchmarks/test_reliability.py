@@ -14,6 +14,7 @@ from benchmarks.commands import call, half_written
 from benchmarks.reliability import Journal, Trial, is_bad, left_of
 from benchmarks.trials import FAULTS, ON_DISK, STATES
 from changeproof.files import write_together
+from command_line import start_server
 
 TOLD = ("good", "traceback", "good")
 
@@ -79,6 +80,7 @@ def test_a_file_that_stops_in_its_middle_is_not_left(tmp_path: Path) -> None:
 
 
 def test_a_command_tells_its_end(tmp_path: Path) -> None:
+    start_server()
     told = call(["status", "nowhere"], tmp_path)
     assert told.code == 2 and not told.traceback
     assert told.refusals == ["changeproof: nowhere is not a run directory: it has no plan.json"]

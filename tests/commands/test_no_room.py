@@ -19,6 +19,7 @@ import pytest
 from benchmarks.commands import call, read_only
 from changeproof import Results
 from changeproof.cli import main
+from command_line import start_server
 from loans import loans
 
 ASKED = (
@@ -41,6 +42,7 @@ def largest_file(size: int) -> None:
 
 @pytest.fixture
 def cwd(tmp_path: Path, quick_run: Results) -> Path:
+    start_server()
     shutil.copytree(quick_run.folder, tmp_path / "disk" / "run")
     loans(120).to_csv(tmp_path / "loans.csv", index=False)
     return tmp_path

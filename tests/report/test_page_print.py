@@ -8,9 +8,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -45,12 +45,34 @@ def written(quick_run: Results) -> Path:
     return quick_run.folder / "report" / "index.html"
 
 
-def opened(browser: Browser, path: Path, width: int = 1400, **more: Any) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": 900}, **more)
-    page.on("pageerror", lambda error: pytest.fail(str(error)))
-    page.goto(path.resolve().as_uri())
-    page.wait_for_selector("html[data-ready]")
-    return page
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Page]:
+    """One tab for all tests: what its process has compiled of the page's scripts is kept."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def show(tab: Page, written: Path) -> Iterator[Callable[..., Page]]:
+    """Open the page anew, as on a screen; at the end there must have been no error."""
+    errors: list[str] = []
+
+    def note(error: object) -> None:
+        errors.append(str(error))
+
+    def show(scheme: Literal["dark", "light"] = "light") -> Page:
+        tab.set_viewport_size({"width": 1400, "height": 900})
+        tab.emulate_media(media="screen", color_scheme=scheme)
+        tab.goto("about:blank")
+        tab.goto(written.resolve().as_uri())
+        tab.wait_for_selector("html[data-ready]")
+        return tab
+
+    tab.on("pageerror", note)
+    yield show
+    tab.remove_listener("pageerror", note)
+    assert errors == []
 
 
 def headings(page: Page, selector: str) -> list[str]:
@@ -64,7 +86,7 @@ def bookmarks(content: bytes) -> list[str]:
 
 
 def test_a_print_that_does_not_wait_has_every_section_and_chart(
-    browser: Browser, written: Path, tmp_path: Path
+    show: Callable[..., Page], written: Path, tmp_path: Path
 ) -> None:
     assert CHROMIUM is not None
     paper = tmp_path / "page.pdf"
@@ -77,7 +99,7 @@ def test_a_print_that_does_not_wait_has_every_section_and_chart(
     )
     content = paper.read_bytes()
     printed = bookmarks(content)
-    page = opened(browser, written)
+    page = show()
     expected = headings(page, "main > section > h2, figure > h3")
     assert len(expected) == 12 + 10
     assert set(expected) <= set(printed)
@@ -86,13 +108,12 @@ def test_a_print_that_does_not_wait_has_every_section_and_chart(
     assert content.count(b"/Subtype /Image") >= heat_maps
     # The person and the single changed models are unpacked for it.
     assert {"KD-tree", "Wachter"} <= set(printed)
-    page.close()
 
 
 def test_every_chart_is_drawn_for_paper_and_for_the_screen_again(
-    browser: Browser, written: Path
+    show: Callable[..., Page],
 ) -> None:
-    page = opened(browser, written, color_scheme="dark")
+    page = show("dark")
     assert page.evaluate("page.waiting.size") > 0
     before = page.evaluate("document.body.scrollWidth")
     page.emulate_media(media="print")
@@ -138,13 +159,12 @@ def test_every_chart_is_drawn_for_paper_and_for_the_screen_again(
           return Math.abs(width - each.clientWidth) < 2;
         })"""
     )
-    page.close()
 
 
 def test_a_section_that_somebody_adds_is_printed_like_the_others(
-    browser: Browser, written: Path
+    show: Callable[..., Page],
 ) -> None:
-    page = opened(browser, written)
+    page = show()
     page.evaluate(
         """() => {
           const body = document.querySelector("#run > div");
@@ -164,11 +184,10 @@ def test_a_section_that_somebody_adds_is_printed_like_the_others(
     content = page.pdf(outline=True, tagged=True)
     assert "Added" in bookmarks(content)
     assert page.locator("#added-figure .main-svg").count() > 0
-    page.close()
 
 
-def test_a_table_that_is_too_wide_is_made_to_fit(browser: Browser, written: Path) -> None:
-    page = opened(browser, written)
+def test_a_table_that_is_too_wide_is_made_to_fit(show: Callable[..., Page]) -> None:
+    page = show()
     page.evaluate(
         """() => {
           const columns = Array.from({ length: 30 }, (_, place) => `characteristic${place}`);
@@ -185,17 +204,15 @@ def test_a_table_that_is_too_wide_is_made_to_fit(browser: Browser, written: Path
     page.emulate_media(media="screen")
     page.wait_for_function("page.printing === null")
     assert table.evaluate("each => each.style.zoom") == ""
-    page.close()
 
 
-def test_what_is_packed_is_unpacked_at_once(browser: Browser, written: Path) -> None:
+def test_what_is_packed_is_unpacked_at_once(show: Callable[..., Page]) -> None:
     generator = np.random.default_rng(5)
     letters = "".join(map(chr, generator.integers(32, 1200, 40_000)))
     texts = ["", "a", "abc" * 50_000, letters, "ü€𝄞 " * 7, letters[:300] * 90]
     zipped = [packed(text) for text in texts]
     zipped.append(base64.b64encode(gzip.compress(letters.encode(), 0, mtime=0)).decode())
     zipped.append(base64.b64encode(gzip.compress(letters.encode(), 9, mtime=0)).decode())
-    page = opened(browser, written)
+    page = show()
     found = page.evaluate("all => all.map(page.unzipped)", zipped)
     assert found == [*texts, letters, letters]
-    page.close()

@@ -14,6 +14,7 @@ from changeproof.runs.observer import Observer
 from changeproof.runs.piece import Kind
 from changeproof.runs.resolved import resolve
 from changeproof.runs.tables import read_tables
+from tabled import tabled
 
 SMALL = {"datasets": ["diabetes"], "methods": ["kdtree"], "factuals": 6}
 FEW = {**SMALL, "families": ["bootstrap", "parameter-perturbation"]}
@@ -87,10 +88,10 @@ def test_a_run_can_be_asked_for_it_later(tmp_path: Path) -> None:
         def finished(self, item: object) -> None:
             computed.append(item.piece.kind)  # type: ignore[attr-defined]
 
-    run(Plan.preset("quick", **FEW, limit=False), tmp_path, jobs=1)
+    tabled(Plan.preset("quick", **FEW, limit=False), tmp_path, jobs=1)
     before = {path.name: path.read_bytes() for path in (tmp_path / "tables").glob("*.csv")}
     assert not {"limit.csv", "limit_seeds.csv", "price.csv"} & before.keys()
-    results = run(Plan.preset("quick", **FEW), tmp_path, jobs=1, observer=Recorder())
+    results = tabled(Plan.preset("quick", **FEW), tmp_path, jobs=1, observer=Recorder())
     assert computed == [Kind.LIMIT]
     after = {path.name: path.read_bytes() for path in (tmp_path / "tables").glob("*.csv")}
     assert after.keys() - before.keys() == {"limit.csv", "limit_seeds.csv", "price.csv"}

@@ -130,7 +130,8 @@ def test_a_method_cannot_train_a_changed_model_of_the_evaluation(tmp_path: Path)
     families = ["new-initialization", "bootstrap"]
     asked = {"datasets": ["diabetes"], "factuals": 2, "families": families}
     try:
-        run(Plan.preset("quick", methods=["copycat"], **asked), tmp_path, jobs=1)
+        plan = Plan.preset("quick", methods=["copycat"], **asked)
+        run(plan, tmp_path, jobs=1, publish=False)
     finally:
         del methods.REGISTRY._registered["copycat"]
     assert len(seen) == 1

@@ -158,7 +158,9 @@ def test_own_table_model_and_method_arrive_by_value(
         assert not place.is_dir() or not list(place.rglob("*own_tree*"))
 
 
+# Slow on the cluster, where there has to be time to kill somebody.
 SLOW = """
+import os
 import time
 from changeproof import Candidates, Method
 
@@ -166,49 +168,54 @@ class Slow(Method):
     name, summary = "slow", "take your time"
 
     def _search(self, factuals):
-        time.sleep(1.0)
+        time.sleep(float(os.environ.get("SECONDS_OF_SLEEP", "0")))
         return Candidates(factuals.rows + 1)
 """
+SLOWLY = {"SECONDS_OF_SLEEP": "1.0"}
+SIX_TIMES: dict[str, Any] = {
+    "datasets": ["diabetes"],
+    "methods": ["slow_way:Slow", "kdtree"],
+    "families": ["bootstrap(replicates=1)"],
+    "base_seeds": [1, 2, 3, 4, 5, 6],
+    "factuals": 5,
+    "limit": False,
+}
 
 
-RUN = """
+RUN = f"""
 import sys
 from changeproof import Plan, run
 from changeproof.commands.progress import ConsoleObserver
 from changeproof.workers.cluster.connection import connected
 
-plan = Plan.preset("quick", datasets=["diabetes"], factuals=5, limit=False,
-                   methods=["slow_way:Slow", "kdtree"], families=["bootstrap(replicates=1)"],
-                   base_seeds=[1, 2, 3, 4, 5, 6])
-if len(sys.argv) == 1:
-    run(plan, "calm", jobs=1, publish=False)
-else:
-    with connected(sys.argv[1]) as client, ConsoleObserver() as observer:
-        run(plan, "run", client=client, observer=observer, publish=False)
+plan = Plan.preset("quick", **{SIX_TIMES!r})
+with connected(sys.argv[1]) as client, ConsoleObserver() as observer:
+    run(plan, "run", client=client, observer=observer, publish=False)
 """
 
 
-def test_whatever_is_killed_the_run_goes_on(tmp_path: Path) -> None:
+def test_whatever_is_killed_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "slow_way.py").write_text(SLOW)
     pieces, said = tmp_path / "run" / "pieces", tmp_path / "said"
 
     def kept() -> int:
         return len([path for path in pieces.rglob("*.*.*.*") if not path.name.startswith(".")])
 
-    def start(*address: str) -> subprocess.Popen[bytes]:
+    def start(address: str) -> subprocess.Popen[bytes]:
         with said.open("ab") as file:
             return subprocess.Popen(
-                [sys.executable, "-c", RUN, *address],
+                [sys.executable, "-c", RUN, address],
                 cwd=tmp_path,
                 env=os.environ | HASTY,
                 stderr=file,
                 stdout=file,
             )
 
-    calm = start()
     with ClusterProcesses(tmp_path / "cluster") as processes:
         scheduler = processes.scheduler()
-        first, second = processes.worker(), processes.worker()
+        first, second = processes.worker(**SLOWLY), processes.worker(**SLOWLY)
         client = start(processes.address)
         until(lambda: kept() >= 8, "the first pieces")
         kill_all(first)
@@ -217,7 +224,7 @@ def test_whatever_is_killed_the_run_goes_on(tmp_path: Path) -> None:
         kill_all(scheduler)
         kill_all(second)
         processes.scheduler()
-        processes.worker()
+        processes.worker(**SLOWLY)
         before = kept()
         until(lambda: kept() > before + 1, "pieces after the scheduler came back")
         client.kill()
@@ -226,7 +233,8 @@ def test_whatever_is_killed_the_run_goes_on(tmp_path: Path) -> None:
         again = start(processes.address)
         assert again.wait(timeout=120) == 0, said.read_text()
         assert "pieces are done already" in said.read_text()
-    assert calm.wait(timeout=120) == 0, said.read_text()
+    monkeypatch.syspath_prepend(tmp_path)
+    run(Plan.preset("quick", **SIX_TIMES), tmp_path / "calm", jobs=1, publish=False)
     assert stored(tmp_path / "run") == stored(tmp_path / "calm")
     assert not list(pieces.rglob(".unfinished-*"))
 

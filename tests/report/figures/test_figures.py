@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fontTools.ttLib import TTFont
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -28,6 +29,7 @@ from changeproof.report.figures import (
     robustness_heat_map,
     score_decomposition,
 )
+from changeproof.report.figures.sheet import FONT_TABLES
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]
 HAIR = 0.01
@@ -167,21 +169,31 @@ def test_letters_do_not_overlap(name: str, figures: dict[str, Figure]) -> None:
 
 
 @each_figure
-def test_pdf_has_its_fonts_inside(name: str, files: Callable[[str, str], bytes]) -> None:
+def test_pdf_has_its_fonts_inside(
+    name: str, files: Callable[[str, str], bytes], figures: dict[str, Figure]
+) -> None:
     pdf = files(name, "pdf")
     assert pdf.startswith(b"%PDF")
     assert b"/Type3" not in pdf
     descriptors = re.findall(rb"/Type /FontDescriptor.*?>>", pdf, flags=re.DOTALL)
     assert descriptors
     fonts = [re.search(rb"/FontFile2 (\d+) 0 R", descriptor) for descriptor in descriptors]
+    shapes = 0
     for font in fonts:
         assert font is not None
         stream = re.search(
             rb"\n%s 0 obj\n.*?stream\r?\n(.*?)\r?\nendstream" % font[1], pdf, flags=re.DOTALL
         )
         assert stream is not None
+        content = zlib.decompress(stream[1])
         # The first bytes of a TrueType font.
-        assert zlib.decompress(stream[1])[:4] == b"\x00\x01\x00\x00"
+        assert content[:4] == b"\x00\x01\x00\x00"
+        # What a reader needs to draw a glyph by its number, and nothing that takes long to cut.
+        inside = TTFont(io.BytesIO(content))
+        assert {"glyf", "head", "hhea", "hmtx", "loca", "maxp"} <= set(inside.keys()) <= FONT_TABLES
+        glyphs = [inside["glyf"][glyph] for glyph in inside.getGlyphOrder()]
+        shapes += sum(glyph.numberOfContours != 0 for glyph in glyphs)
+    assert shapes >= len(set(filter(str.isalpha, drawn(figures[name]))))
 
 
 @each_figure
