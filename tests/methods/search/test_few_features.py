@@ -15,12 +15,15 @@ from changeproof.datasets.few_columns import LOOKED_AT, LOOKED_AT_COLUMNS, WIDE,
 from changeproof.methods import make_method
 from changeproof.methods.realising import realised
 from changeproof.methods.search import straight_through
+from changeproof.methods.search.agreed_points import AgreedPoints
+from changeproof.methods.search.agreed_rows import AgreedRows
 from changeproof.methods.search.few_features import FewFeatures, focused
 from changeproof.methods.search.repair import Goal
 from changeproof.methods.search.shaken import Shaken
 from changeproof.methods.search.shortest import shortest
 from changeproof.methods.search.undoing import HALVED, HALVINGS, TRIES, shortened, undone
 from changeproof.model import Access
+from changeproof.models.network import NetworkLearner
 from changeproof.networks import network as networks
 
 FEATURES = 230
@@ -243,3 +246,21 @@ def test_few_features_that_do_not_suffice_find_nothing() -> None:
 
 def test_no_embedded_dataset_is_wide() -> None:
     assert max(load_task(name).n_features for name in dataset_names()) <= WIDE
+
+
+def test_points_of_a_wide_table_are_told_as_rows() -> None:
+    task, people = wide_task(), adverse(6)
+    networks = (
+        wide_network(),
+        *(NetworkLearner().perturbed(wide_network(), 0.02, i) for i in (1, 2)),
+    )
+    rows = task.rows("train")
+    points = AgreedPoints(networks, task, rows, 0.02)
+    agreed = AgreedRows(networks, np.ones(3), task.actions, rows, points)
+    told = agreed.search(people.rows, 0.05)
+    found = np.isfinite(told).all(axis=1)
+    assert found.mean() > 0.5
+    assert task.actions.realisable(people.rows[found], told[found]).all()
+    assert (points.jury.least(told[found], 0) >= 0.05).all()
+    alone = agreed.search(people.rows[[3]], 0.05)
+    np.testing.assert_array_equal(alone[0], told[3])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from changeproof import Network
+from changeproof.datasets.few_columns import LOOKED_AT_COLUMNS, WIDE
 from changeproof.methods.search.linear_steps import Jury, Room, nearest_accepted_points, pulled
 from changeproof.model import Floats
 from plain_searches import alike
@@ -97,3 +98,23 @@ def test_a_constant_column_stays_and_pulled_rows_are_still_accepted() -> None:
     near = pulled(people, far, lambda rows, _: jury.logits(rows)[:, 0] >= 2.0)
     assert (jury.logits(near[accepted])[:, 0] >= 2.0).all()
     assert (room.lengths(people, near) <= room.lengths(people, far) + 1e-12).all()
+
+
+def test_on_wide_tables_few_columns_suffice_where_few_move_the_networks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator, columns = np.random.default_rng(3), WIDE + 40
+    strong = generator.permutation(columns)[:12]
+    networks = []
+    for _ in range(3):
+        weight = np.zeros((1, columns), dtype=np.float32)
+        weight[0, strong] = generator.normal(size=12)
+        networks.append(Network((weight,), (generator.normal(size=1).astype(np.float32),)))
+    people = generator.normal(size=(PEOPLE, columns))
+    room = Room(generator.uniform(0.1, 1.0, columns), people - 4.0, people + 3.0)
+    far = people + np.where(np.arange(columns) < LOOKED_AT_COLUMNS - 12, 0.5, 0.0)
+    few = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
+    assert np.isfinite(few.lengths).any()
+    monkeypatch.setattr("changeproof.methods.search.linear_steps.WIDE", columns)
+    every = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
+    np.testing.assert_allclose(few.lengths, every.lengths, rtol=1e-9)

@@ -255,9 +255,7 @@ def pulled(factuals: Floats, rows: Floats, accepted: Any) -> Floats:
     return result
 
 
-def _columns_that_move(
-    factuals: Floats, rows: Floats, slopes: Floats, weights: Floats
-) -> Integers:
+def _columns_that_move(factuals: Floats, rows: Floats, slopes: Floats, weights: Floats) -> Integers:
     """Return which columns a linear programme may change [people, columns]: all of them.
 
     On a wide table, those that have changed already, and of the others those that move the networks
@@ -289,8 +287,9 @@ def _solve_all(
 ) -> None:
     """Replace every row, in place, by the answer of its linear programme.
 
-    `places` [people, columns] are the columns that may change; the others stay. A change is a part up and a part down, each counted in distance, and begins at what is nearest
-    to the person inside the trust region. The last variable is what all networks may lack.
+    `places` [people, columns] are the columns that may change; the others stay. A change is a part
+    up and a part down, each counted in distance, and begins at what is nearest to the person inside
+    the trust region. The last variable is what all networks may lack.
     """
     n_people, n_networks, _ = slopes.shape
     n_columns = places.shape[1]
