@@ -115,6 +115,6 @@ def test_on_wide_tables_few_columns_suffice_where_few_move_the_networks(
     far = people + np.where(np.arange(columns) < LOOKED_AT_COLUMNS - 12, 0.5, 0.0)
     few = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
     assert np.isfinite(few.lengths).any()
-    monkeypatch.setattr("changeproof.methods.search.linear_steps.WIDE", columns)
+    monkeypatch.setattr("changeproof.methods.search.linear_programmes.WIDE", columns)
     every = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
     np.testing.assert_allclose(few.lengths, every.lengths, rtol=1e-9)
