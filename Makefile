@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test quick browser style types kernels docs links bench torture clean
+.PHONY: run test all-tests quick browser style types kernels docs links bench torture clean
 .DEFAULT_GOAL := run
 
 $(BIN)/python:
@@ -33,7 +33,11 @@ run: $(INSTALLED)  ## the quick protocol on embedded data, ending with a report 
 
 test:  ## style, types and all tests
 	@$(MAKE) --no-print-directory -j2 $(INSTALLED_DEV) browser
-	@$(MAKE) --no-print-directory -j2 style types kernels
+	@$(MAKE) --no-print-directory -j2 style kernels
+	@$(MAKE) --no-print-directory -j2 types all-tests
+
+# Tests wait for browsers and processes now and then; types are checked meanwhile.
+all-tests: $(INSTALLED_DEV)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Rooms whose tests compile nothing and share no run, so that they are over in a minute.
