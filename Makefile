@@ -24,20 +24,19 @@ $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) .
 	@touch $@
 
-$(INSTALLED_DEV): pyproject.toml constraints.txt | $(BIN)/python
+# After the other, so that kernels can be compiled meanwhile.
+$(INSTALLED_DEV): $(INSTALLED)
 	$(INSTALL) '.[dev]'
-	@touch $(INSTALLED) $@
+	@touch $@
 
 run: $(INSTALLED)  ## the quick protocol on embedded data, ending with a report to open
 	$(BIN)/changeproof run --preset quick --jobs $(JOBS) --out runs/quick
 
 test:  ## style, types and all tests
-	@$(MAKE) --no-print-directory -j2 $(INSTALLED_DEV) browser
-	@$(MAKE) --no-print-directory -j2 style kernels
-	@$(MAKE) --no-print-directory -j2 types all-tests
+	@$(MAKE) --no-print-directory -j3 browser kernels style types all-tests
 
 # Tests wait for browsers and processes now and then; types are checked meanwhile.
-all-tests: $(INSTALLED_DEV)
+all-tests: $(INSTALLED_DEV) | browser kernels style
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Rooms whose tests compile nothing and share no run, so that they are over in a minute.
@@ -60,8 +59,10 @@ style: $(INSTALLED_DEV)
 types: $(INSTALLED_DEV)
 	$(BIN)/mypy
 
-kernels: $(INSTALLED_DEV)  ## compiled once, before every test worker would
-	@$(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(COMPILED_METHODS); [warm_up(Kernels(every, told, told), jobs=$(JOBS)) for told in (False, True)]'
+# In one process, while the other core installs what tests need and checks types. It reads the
+# sources themselves: installing takes the package away for a moment.
+kernels: $(INSTALLED)  ## compiled once, before every test worker would
+	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(COMPILED_METHODS); [compile_kernels(part) for told in (False, True) for part in Kernels(every, told, told).parts]'
 
 docs: $(INSTALLED_DEV)  ## the documentation site, in site/index.html; `make test` builds it too
 	$(BIN)/python tools/build_docs.py --out site
