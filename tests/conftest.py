@@ -36,6 +36,9 @@ settings.register_profile("changeproof", deadline=None)
 settings.load_profile("changeproof")
 
 
+SharedRun = Callable[[str, Callable[[Path], Results]], Results]
+
+
 @pytest.fixture(scope="session")
 def small_task() -> Task:
     """400 rows, 5 features, a boundary that is not linear."""
@@ -86,7 +89,7 @@ def always_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Plan], Results]:
+def shared_run(tmp_path_factory: pytest.TempPathFactory) -> SharedRun:
     """Runs by name: computed once, by whoever of the test workers comes first.
 
     Tests read them, and change nothing in them.
@@ -94,20 +97,22 @@ def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Plan]
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
 
-    def shared_run(name: str, plan: Plan) -> Results:
-        folder: Path = shared / name
+    def shared_run(name: str, compute: Callable[[Path], Results]) -> Results:
+        folder = shared / name
         with FileLock(shared / f"{name}.lock"):
-            if (folder / "report" / "index.html").exists():
+            if (shared / f"{name}.done").exists():
                 return Results(folder)
-            return run(plan, folder, jobs=1)
+            results = compute(folder)
+            (shared / f"{name}.done").touch()
+            return results
 
     return shared_run
 
 
 @pytest.fixture(scope="session")
-def quick_run(shared_run: Callable[[str, Plan], Results]) -> Results:
+def quick_run(shared_run: SharedRun) -> Results:
     """The quick preset, in one process."""
-    return shared_run("quick", Plan.preset("quick"))
+    return shared_run("quick", lambda folder: run(Plan.preset("quick"), folder, jobs=1))
 
 
 @pytest.fixture(scope="session")

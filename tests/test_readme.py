@@ -13,7 +13,7 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
 # What each block prints, among other things.
 EXPECTED = [
-    ["end_to_end_robustness_mean", "to-the-mean", "robx-balanced(quantile=0.7)"],
+    ["end_to_end_robustness_mean", "to-the-mean", "betarce(robustness=0.8)"],
     ["parameter-perturbation    0.9", "Name: held"],
 ]
 

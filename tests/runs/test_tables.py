@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from changeproof import Plan, Results, build_tables, load_task, measure
 from changeproof.runs.tables import read_tables
+from tabled import tabled
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]
 MEANS = [f"{metric}_{which}" for metric in METRICS for which in ("mean", "std")]
@@ -97,12 +99,14 @@ def test_diagnostics_are_summarised(quick_run: Results) -> None:
 
 
 @pytest.fixture(scope="module")
-def small_datasets(shared_run: Callable[[str, Plan], Results]) -> dict[str, pd.DataFrame]:
+def small_datasets(
+    shared_run: Callable[[str, Callable[[Path], Results]], Results],
+) -> dict[str, pd.DataFrame]:
     """Both small datasets of the paper, all five base models, the two baselines."""
     plan = Plan.preset(
         "paper", datasets=["breast-cancer", "diabetes"], methods=["kdtree", "wachter"], limit=False
     )
-    return read_tables(shared_run("small", plan).folder)
+    return read_tables(shared_run("small", lambda folder: tabled(plan, folder, jobs=1)).folder)
 
 
 def test_published_rows_of_the_baselines(small_datasets: dict[str, pd.DataFrame]) -> None:
