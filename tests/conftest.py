@@ -26,11 +26,14 @@ from changeproof import (
     run,
     train,
 )
+from changeproof.workers.garbage import look_less_often
 
 # What one test has trained, the next one trains again, unless it is about that.
 os.environ["CHANGEPROOF_MODELS"] = "off"
 # Worker processes only where a test asks for them: they take longer to start than small runs.
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+# Importing and drawing make many objects: a fourth of the time went into looking for garbage.
+look_less_often()
 # Kernels are compiled when they are first used, and machines are busy: time says nothing here.
 settings.register_profile("changeproof", deadline=None)
 settings.load_profile("changeproof")
@@ -136,13 +139,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have the collector of garbage pass over modules and tests, which stay, and look less often.
-
-    Drawing makes many objects: a fourth of its time went into looking through all there is.
-    """
+    """Have the collector of garbage pass over modules and tests, which stay."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 import changeproof
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import resolve
+from changeproof.workers.garbage import look_less_often
 from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 # Rooms whose modules are imported when they are needed; nothing of an extra is among them.
@@ -30,6 +31,7 @@ def modules_of(room: str) -> list[str]:
     return [found.name for found in iter_modules(package.__path__, f"{package.__name__}.")]
 
 
+look_less_often()
 for name in [*(name for room in ROOMS for name in modules_of(room)), *OTHERS]:
     import_module(name)
 for name in OURS:

@@ -22,6 +22,7 @@ from changeproof.commands import (
 )
 from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
+from changeproof.workers.garbage import look_less_often
 
 INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -66,6 +67,7 @@ def main() -> None:
 
     So does a standard output that takes no more, as on a full disk.
     """
+    look_less_often()
     try:
         try:
             app()

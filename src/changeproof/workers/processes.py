@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from joblib.externals.loky import get_reusable_executor, process_executor
 
+from changeproof.workers.garbage import look_less_often
 from changeproof.workers.jobs import Done, Engine, Job, Result, Supply, Work, awaited
 from changeproof.workers.jobs import most_urgent_first as in_order
 
@@ -198,6 +199,7 @@ def _follow(parent: int) -> None:
 
     And have it stay as long: loky would replace one that has come to hold more memory.
     """
+    look_less_often()
     process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
     def watch() -> None:
