@@ -55,6 +55,15 @@ def test_integer_ids_are_row_ids() -> None:
     assert task.ids.tolist() == frame["applicant"].tolist()
 
 
+def test_ids_of_a_file_are_kept_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "loans.csv"
+    frame = loans().assign(applicant=[f"{number:05d}" for number in range(900, 1020)])
+    frame.to_csv(path, index=False)
+    assert loan_task(path).ids.tolist() == frame["applicant"].tolist()
+    frame.assign(applicant=np.arange(900, 1020)).to_csv(path, index=False)
+    assert loan_task(path).frame.index.tolist() == list(range(900, 1020))
+
+
 def test_the_index_is_the_id_where_no_column_is() -> None:
     frame = loans().drop(columns="applicant").set_axis(np.arange(120) * 3)
     assert loan_task(frame, id_column=None).ids.tolist() == frame.index.tolist()

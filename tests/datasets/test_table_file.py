@@ -50,6 +50,24 @@ def test_a_mark_at_the_start_and_blanks_are_not_part_of_names(tmp_path: Path) ->
     assert table.to_dict("list") == {"a": ["1", "007"], "b": ["x", "y"]}
 
 
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["12", "985", "0"], [12, 985, 0]),
+        (["00985", "985", "12"], ["00985", "985", "12"]),
+        (["12.0", "985.0"], [12, 985]),
+        (["A12", "985"], ["A12", "985"]),
+        (["98500000000000000000001", "7"], [98500000000000000000001, 7]),
+    ],
+)
+def test_ids_keep_their_leading_zeros(
+    tmp_path: Path, texts: list[str], expected: list[object]
+) -> None:
+    (tmp_path / "a.csv").write_text("a, b\n" + "".join(f" {text} ,1\n" for text in texts))
+    found = read_table(tmp_path / "a.csv", id_column="a")["a"].tolist()
+    assert [each.strip() if isinstance(each, str) else each for each in found] == expected
+
+
 def test_a_frame_is_copied() -> None:
     frame = loans()
     table = read_table(frame)

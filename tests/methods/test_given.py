@@ -228,6 +228,17 @@ def test_categories_and_ids_of_own_data(tmp_path: Path) -> None:
         read_counterfactuals(path, task, id_column="applicant")
 
 
+def test_ids_that_lost_their_zeros_are_found_if_that_is_no_other_person() -> None:
+    frame = loans()
+    frame["applicant"] = [*(f"{number:04d}" for number in range(119)), "7"]
+    task = own_task(frame, target="approved", favourable="yes", id_column="applicant")
+    given = loans().drop(columns="approved").head(3).assign(applicant=[12, "0007", 7])
+    table = read_counterfactuals(given, task, id_column="applicant")
+    assert table["row_id"].tolist() == [12, 7, 119]
+    with pytest.raises(InputError, match=r"id 07 \(row 1\) is not in task"):
+        read_counterfactuals(given.assign(applicant=["07", "1", "2"]), task, id_column="applicant")
+
+
 def test_a_table_that_was_not_read_for_the_task_is_refused(
     frame: pd.DataFrame, small_task: Task, small_context: Context
 ) -> None:

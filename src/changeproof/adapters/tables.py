@@ -7,6 +7,7 @@ original units.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -148,11 +149,14 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
     """Find the task's row ids for ids that may be numbers here and text there."""
     row_ids: list[int] = task.frame.index.to_list()
     known = dict(zip(map(text_of, task.ids), row_ids, strict=True))
+    # Other programs take the zeros off an id such as 007. Without them it may be another person's.
+    numbers = Counter(map(_number, known))
+    bare = {_number(text): text for text in known if numbers[_number(text)] == 1}
     found: dict[int, int] = {}
     for number, value in enumerate(given.tolist(), start=1):
         if pd.isna(value):
             raise InputError(f"{where}: row {number} has no id in column {given.name!r}")
-        key = next((k for k in (text_of(value), _number(value)) if k in known), None)
+        key = text_of(value) if text_of(value) in known else bare.get(_number(value))
         if key is None:
             raise InputError(
                 f"{where}: id {value} (row {number}) is not in task {task.name!r}; "

@@ -61,7 +61,7 @@ def own_task(
         The name of the task in plans and tables; by default that of the file, or ``data``.
     id_column
         The column with one id per row; by default the index or, in a file, the number of the row
-        from 0. `Task.ids` keeps them.
+        from 0. `Task.ids` keeps them as they are written (00985).
     categorical
         Columns to treat as categories, whatever they contain.
     drop
@@ -96,7 +96,7 @@ def own_task(
     chosen = checked_name(name) if name is not None else default_name(data)
     reserved = [target, *(c for c in (id_column, split, time) if isinstance(c, str))]
     unread = {*_listed("drop", drop)} - {*_listed("beside", beside), *reserved}
-    table = read_table(data, _listed("categorical", categorical), unread, encoding)
+    table = read_table(data, _listed("categorical", categorical), unread, encoding, id_column)
     nothing = table.attrs.pop(READ_AS_MISSING, {})
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()

@@ -21,6 +21,7 @@ DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 UTF8 = "utf-8"
 # Where a table from a CSV file tells which texts were read as missing: {column: {text: rows}}.
 READ_AS_MISSING = "read as missing"
+WHOLE, LEADING_ZERO = r"-?(0|[1-9][0-9]*)", r"[+-]?0[0-9].*"
 # The first two bytes of a file, and what it then is.
 BEGINNINGS = {
     re.compile(rb"\xff\xfe|\xfe\xff"): "utf-16",
@@ -34,6 +35,7 @@ def read_table(
     text_columns: Iterable[str] = (),
     unread: Iterable[str] = (),
     encoding: str | None = None,
+    id_column: str | None = None,
 ) -> pd.DataFrame:
     """Return a table with column names that are unique texts.
 
@@ -50,13 +52,15 @@ def read_table(
         is read, to see that it is whole.)
     encoding
         The encoding of a CSV file; UTF-8 where nobody can say another one.
+    id_column
+        A column of a CSV file that holds ids: numbers, unless some have leading zeros (00985).
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
     elif isinstance(source, str | Path):
         left = frozenset(unread)
         where = str(Path(source))
-        table = _read_file(Path(source), tuple(text_columns), left, encoding)
+        table = _read_file(Path(source), tuple(text_columns), left, encoding, id_column)
     else:
         raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
@@ -69,7 +73,11 @@ def read_table(
 
 
 def _read_file(
-    path: Path, text_columns: tuple[str, ...], unread: frozenset[str], encoding: str | None
+    path: Path,
+    text_columns: tuple[str, ...],
+    unread: frozenset[str],
+    encoding: str | None,
+    id_column: str | None,
 ) -> pd.DataFrame:
     kind = path.suffix[1:].lower()
     if kind not in ("csv", "parquet"):
@@ -80,7 +88,7 @@ def _read_file(
         raise InputError(f"cannot read {path}: permission denied")
     try:
         if kind == "csv":
-            return _read_csv(path, text_columns, _layout(encoding))
+            return _read_csv(path, text_columns, _layout(encoding), id_column)
         return _read_parquet(path, unread)
     except UnicodeError:
         raise InputError(_not_readable(path, encoding)) from None
@@ -128,7 +136,9 @@ def _index(schema: pa.Schema) -> list[str]:
     return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
-def _read_csv(path: Path, text_columns: tuple[str, ...], layout: dict[str, Any]) -> pd.DataFrame:
+def _read_csv(
+    path: Path, text_columns: tuple[str, ...], layout: dict[str, Any], id_column: str | None
+) -> pd.DataFrame:
     try:
         header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **layout)
     except pd.errors.EmptyDataError:
@@ -136,7 +146,7 @@ def _read_csv(path: Path, text_columns: tuple[str, ...], layout: dict[str, Any])
     written = [str(name) for name in header.iloc[0]]
     names = [name.strip() for name in written]
     _check_header(path, names)
-    kept = [name for name in written if name.strip() in text_columns]
+    kept = [name for name in written if name.strip() in (*text_columns, id_column)]
     with warnings.catch_warnings():
         # Surplus fields would be lost, or taken for an index.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -150,8 +160,21 @@ def _read_csv(path: Path, text_columns: tuple[str, ...], layout: dict[str, Any])
                 f"{path}: the rows have more fields than the header, which has {len(names)}"
             ) from None
     table = table.set_axis(names, axis="columns")
+    if id_column in names and id_column not in text_columns:
+        table[id_column] = _ids(table[id_column])
     table.attrs[READ_AS_MISSING] = _read_as_missing(path, table, layout)
     return table
+
+
+def _ids(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts as numbers, if all are and no leading zero would be lost by that."""
+    there = texts.dropna().str.strip()
+    if there.str.fullmatch(WHOLE).all():
+        return texts.map(int, na_action="ignore")
+    if there.str.fullmatch(LEADING_ZERO).any():
+        return texts
+    numbers = pd.to_numeric(texts, errors="coerce")
+    return texts if numbers[texts.notna()].isna().any() else numbers
 
 
 def _read_as_missing(
