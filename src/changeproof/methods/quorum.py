@@ -128,15 +128,20 @@ class Quorum(Method):
             ]
         )
         pool, second = models[: self.members], models[self.members :]
-        self._judges = Judges.of(judges, second, context.task.rows("train"))
+        rows = context.task.rows("train")
+        self._judges = Judges.of(judges, second, rows)
         people = self._people()
-        self._search_with(self._without_odd_ones(pool, people))
+        asked = (context.model, *pool)
+        self._search_with(*self._without_odd_ones(asked, usual_log_odds(asked, rows), people))
         self.calibrated = self._calibrate(people)
 
-    def _search_with(self, pool: Sequence[Any]) -> None:
-        task, model, actions = self.context.task, self.context.model, self.context.actions
-        rows, models = task.rows("train"), (model, *pool)
-        units = usual_log_odds(models, rows)
+    def _search_with(self, models: Sequence[Any], units: Floats) -> None:
+        """Search with the base model and a pool, and what a margin of 1 is for each of them."""
+        task, actions, rows = (
+            self.context.task,
+            self.context.actions,
+            self.context.task.rows("train"),
+        )
         networks = [one for one in models if isinstance(one, Network)]
         points = None
         if len(networks) == len(models):
@@ -145,24 +150,28 @@ class Quorum(Method):
         if points is not None and actions is None:
             self._agreed = points
         else:
-            self._agreed = AgreedRows(models, units, actions or task.actions, rows, points)
+            self._agreed = AgreedRows(tuple(models), units, actions or task.actions, rows, points)
 
-    def _without_odd_ones(self, pool: Sequence[Any], people: Floats) -> list[Any]:
-        """Leave out the members that decide about most people's advice.
+    def _without_odd_ones(
+        self, models: Sequence[Any], units: Floats, people: Floats
+    ) -> tuple[Sequence[Any], Floats]:
+        """Leave out the members that decide about most people's advice; the base model stays.
 
         All have to agree, so that one odd model would send everybody far away; little is gained by
         it, since a changed model is hardly ever odd in the same way.
         """
-        spared, rows = len(pool) // SPARED, self.context.task.rows("train")
+        pool = models[1:]
+        spared = len(pool) // SPARED
         if not spared or not len(people):
-            return list(pool)
-        self._search_with(pool)
+            return models, units
+        self._search_with(models, units)
         answers = self._answers(people[:ASKED], MARGINS[self._first_guess])[0]
         answers = answers[np.isfinite(answers).all(axis=1)]
-        sure = log_odds(stacked(pool), answers) / usual_log_odds(pool, rows)[:, None]
+        sure = log_odds(stacked(pool), answers) / units[1:, None]
         deciding = (sure <= sure.min(axis=0) + NEAR).sum(axis=1)
-        odd = np.argsort(-deciding, kind="stable")[:spared]
-        return [member for place, member in enumerate(pool) if place not in odd]
+        odd = np.argsort(-deciding, kind="stable")[:spared] + 1
+        kept = [place for place in range(len(models)) if place not in odd]
+        return [models[place] for place in kept], units[kept]
 
     def _people(self) -> Floats:
         """Return people who are not asked about later."""
