@@ -11,9 +11,11 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from changeproof import Context, Counterfactuals, Factuals, InputError, Quorum
+from changeproof import Context, Counterfactuals, Factuals, InputError, Network, Quorum
 from changeproof.methods.quorum import CAUTION, COARSE
 from changeproof.methods.search.agreed_points import AgreedPoints
+from changeproof.methods.search.judges import usual_log_odds
+from changeproof.model import Floats
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
@@ -146,10 +148,18 @@ def test_an_odd_member_does_not_send_everybody_away() -> None:
     odd = replace(first, biases=(*first.biases[:-1], first.biases[-1] - np.float32(2.0)))
     meek = replace(first, biases=(*first.biases[:-1], first.biases[-1] + np.float32(50.0)))
     assert len(usual) == 24
-    kept = method._without_odd_ones([*usual[:-2], odd, meek], people.rows)
-    assert kept == [*usual[:-2], meek]
-    assert method._without_odd_ones(usual[:23], people.rows) == usual[:23]
-    assert method._without_odd_ones([*usual[:-1], odd], people.rows[:0]) == [*usual[:-1], odd]
+    base, training = method.context.model, method.context.task.rows("train")
+
+    def kept(pool: list[Network], rows: Floats) -> list[Network]:
+        models = [base, *pool]
+        models, units = method._without_odd_ones(models, usual_log_odds(models, training), rows)
+        np.testing.assert_array_equal(units, usual_log_odds(models, training))
+        assert models[0] is base
+        return list(models[1:])
+
+    assert kept([*usual[:-2], odd, meek], people.rows) == [*usual[:-2], meek]
+    assert kept(usual[:23], people.rows) == usual[:23]
+    assert kept([*usual[:-1], odd], people.rows[:0]) == [*usual[:-1], odd]
 
 
 def test_who_cannot_have_the_margin_gets_the_largest_that_there_is(
