@@ -26,7 +26,7 @@ from changeproof import (
     run,
     train,
 )
-from changeproof.workers.garbage import look_less_often
+from changeproof.workers.interpreters import look_less_often
 
 # What one test has trained, the next one trains again, unless it is about that.
 os.environ["CHANGEPROOF_MODELS"] = "off"

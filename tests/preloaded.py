@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 import changeproof
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import resolve
-from changeproof.workers.garbage import look_less_often
+from changeproof.workers.interpreters import look_less_often
 from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 # Rooms whose modules are imported when they are needed; nothing of an extra is among them.

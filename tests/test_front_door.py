@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
@@ -237,6 +238,21 @@ BAD_DATA = {
     "text in a number": ({}, {"income": ["much"] + ["1"] * 299}, "much"),
     "ids twice": ({}, {"applicant": "A1"}, "A1"),
 }
+
+
+@pytest.mark.parametrize(
+    ("always", "words"),
+    [
+        (0, "accepts nobody of the 231 test rows of 'diabetes', so no advice can lead to"),
+        (1, "accepts everybody of the 231 test rows of 'diabetes', so nobody needs advice"),
+    ],
+)
+def test_a_model_that_always_decides_the_same(always: int, words: str) -> None:
+    model = DummyClassifier(strategy="constant", constant=always)
+    with pytest.raises(PieceFailedError) as failed:
+        cp.evaluate("diabetes", model, ["kdtree"], ["bootstrap"], factuals=3, jobs=1)
+    assert failed.value.refused
+    assert words in failed.value.summary[0]
 
 
 @pytest.mark.parametrize("case", BAD_DATA)

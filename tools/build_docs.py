@@ -15,7 +15,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-from changeproof.workers.garbage import look_less_often
+from changeproof.workers.interpreters import look_less_often
 from docs_gallery import write_gallery
 from docs_pictures import draw
 from docs_reference import write_commands, write_named, write_reference

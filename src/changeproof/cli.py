@@ -22,7 +22,7 @@ from changeproof.commands import (
 )
 from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
-from changeproof.workers.garbage import look_less_often
+from changeproof.workers.interpreters import SAFE_PATH, look_less_often
 
 INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -68,6 +68,8 @@ def main() -> None:
     So does a standard output that takes no more, as on a full disk.
     """
     look_less_often()
+    # Processes that are started from here take no module from the working directory.
+    os.environ.update(SAFE_PATH)
     try:
         try:
             app()

@@ -9,6 +9,7 @@ import pytest
 from changeproof import compare_with_paper
 from changeproof.paper.lines import Deviation, Line, Rule, Verdict, read_deviations
 from command_line import call
+from loans import loans
 from published_run import Tables, outside, setting
 
 Fabricate = Callable[..., Path]
@@ -23,6 +24,18 @@ def test_a_run_without_a_number_of_the_paper_is_not_compared(fabricate: Fabricat
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("changeproof: nothing to compare: the run in ")
     assert not (folder / "tables" / "paper_comparison.csv").exists()
+
+
+def test_an_audit_has_nothing_to_compare(tmp_path: Path) -> None:
+    loans().to_csv(tmp_path / "loans.csv", index=False)
+    words = "--id-column applicant --target approved --favourable yes --methods kdtree"
+    more = "--model sklearn:GaussianNB --families bootstrap(replicates=2) --factuals 5 --jobs 1 --out audit"
+    done = call("audit", "--data", "loans.csv", *words.split(), *more.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = call("compare", "audit", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("changeproof: nothing to compare: the run in audit has no number")
+    assert not (tmp_path / "audit" / "tables" / "paper_comparison.csv").exists()
 
 
 def test_undefined_is_never_within(fabricate: Fabricate) -> None:

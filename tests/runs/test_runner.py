@@ -288,5 +288,9 @@ def test_results_can_be_read_back(quick_run: Results) -> None:
     assert quick_run.tuning("diabetes", "wachter")["chosen"].sum() == 1
     with pytest.raises(InputError, match="'heloc 2026 base' is not part of the plan"):
         quick_run.base_network("heloc", 2026)
+    shown = f"Results({str(quick_run.folder)!r}: 2 datasets, 10 methods, 8 families, 1 base model)"
+    assert repr(quick_run) == shown
+    with pytest.raises(InputError, match="'diabetes wachter counterfactuals 2026' is not part of"):
+        quick_run.counterfactuals("diabetes", "wachter", 2026)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no tuning of 'kdtree'"):
         quick_run.tuning("diabetes", "kdtree")

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from changeproof import Results, evaluate
+from changeproof import Results, evaluate, gate
+from changeproof.gating.judging import Answer
 from changeproof.report.page.payload import build_payload
+from changeproof.report.tables import screen_tables
 from changeproof.report.verdict import verdict
+from changeproof.runs.tables import write_tables
 
+RULE = {"method": "kdtree", "metric": "empirical_robustness", "at_least": 10}
 FAMILIES = ["new-initialization", "bootstrap(replicates=4)"]
 
 
@@ -64,6 +68,36 @@ def test_networks_change_with_their_seed(quick_run: Results) -> None:
     assert quick_run.averaged == quick_run.run.averaged
 
 
-def test_if_nothing_changes_anything_all_is_averaged() -> None:
-    results = evaluate("diabetes", TheSame(), ["kdtree"], FAMILIES[:1], factuals=5, jobs=1)
+def test_if_nothing_changes_anything_nothing_is_said_to_hold(tmp_path: Path) -> None:
+    results = evaluate(
+        "diabetes",
+        TheSame(),
+        ["kdtree"],
+        FAMILIES[:1],
+        factuals=5,
+        jobs=1,
+        out=tmp_path,
+        publish=False,
+    )
     assert results.unchanged == results.averaged == ("new-initialization",)
+    (finding,) = verdict(results, results.tables()).findings
+    assert finding.sentence.startswith("No changed model decides or scores anybody in another way")
+    assert finding.holds is finding.method is None
+    write_tables(results)
+    (outcome,) = gate(tmp_path, [RULE]).outcomes
+    assert outcome.answer is Answer.NOT_DECIDED
+    assert "no changed model differs from today's" in outcome.decisive.reason
+
+
+def test_tables_and_gates_know_it(audited: Results) -> None:
+    tables = write_tables(audited)
+    (by_family,) = [table for table in screen_tables(tables) if table.name == "family_results"]
+    ((_, rows),) = by_family.sections
+    assert [row[1] for row in rows] == ["no change", "no change"]
+    assert not any(row[2] == "no change" for row in rows)
+    named, each, over_all = gate(
+        audited.folder, [RULE | {"family": name} for name in ("new-initialization", "each", "all")]
+    ).outcomes
+    assert named.answer is Answer.NOT_DECIDED
+    assert {judged.number.family for judged in each.judged} == {FAMILIES[1]}
+    assert over_all.answer is not Answer.NOT_DECIDED or over_all.decisive.number.value < 100.0

@@ -128,3 +128,40 @@ def test_what_is_not_a_jobs_fault_is_raised() -> None:
 
     with pytest.raises(AssertionError, match="a bug"):
         done_by(Processes(2), [Job("a", wrong, "", (), (), 1.0)], {})
+
+
+STRANGERS = """
+from pathlib import Path
+Path("imported").touch()
+raise ImportError("a module of the working directory")
+"""
+SAFELY = """
+from changeproof import cli
+from changeproof.workers.processes import done_elsewhere
+
+def work():
+    print(list(done_elsewhere(abs, [-1, -2], workers=2)), flush=True)
+
+cli.app = work
+cli.main()
+"""
+
+
+def test_no_process_takes_a_module_from_the_working_directory(tmp_path: Path) -> None:
+    """That may be a stranger's run directory, and workers are new interpreters."""
+    folder, script = tmp_path / "run", tmp_path / "command.py"
+    folder.mkdir()
+    script.write_text(SAFELY)
+    for name in ("joblib", "numpy", "pickle", "multiprocessing"):
+        (folder / f"{name}.py").write_text(STRANGERS)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "[1, 2]\n"), done.stderr
+    assert not (folder / "imported").exists()

@@ -12,7 +12,7 @@ from changeproof.models.learner import EVERY_FIELD, Learner
 _OFFERED: dict[str, tuple[Callable[[Learner], bool], str]] = {
     "parameters": (
         lambda learner: learner.has_parameters,
-        "parameters that can be moved, as networks and PyTorch modules have",
+        "a network's parameters, ours or a PyTorch module's, for which its radii are made",
     ),
     "weights": (
         lambda learner: learner.has_weights,

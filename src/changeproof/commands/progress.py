@@ -40,8 +40,8 @@ REPORTING = "tables and report"
 @contextmanager
 def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
     """Print what is being done on standard error, if it takes longer than a few seconds."""
-    console = Console(stderr=True)
-    timer = threading.Timer(seconds, lambda: console.print(f"{what} …", markup=False))
+    console = Console(stderr=True, emoji=False)
+    timer = threading.Timer(seconds, lambda: console.print(f"{visible(what)} …", markup=False))
     timer.daemon = True
     timer.start()
     try:
@@ -81,7 +81,7 @@ class ConsoleObserver(Observer):
     """
 
     def __init__(self, console: Console | None = None, beginning: str = "reading the data") -> None:
-        self.console = console if console is not None else Console(stderr=True)
+        self.console = console if console is not None else Console(stderr=True, emoji=False)
         self._doing, self._ended = visible(beginning), threading.Event()
         self._pace = Pace()
         self._bar = Progress(

@@ -22,8 +22,11 @@ from changeproof.runs.directory import read_record
 from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.runs.tables import read_finished
+from changeproof.runs.unchanged import unchanged_families
 
 NOBODY = "it is undefined: nobody stands behind it"
+NO_CHANGE = "it says nothing: no changed model differs from today's"
+ALL_HOLD = 100.0
 
 
 class Number(NamedTuple):
@@ -86,6 +89,7 @@ class Numbers:
         self.folder = folder
         plan, self._tables = read_finished(folder)
         self._left_out = plan.left_out
+        self._unchanged = unchanged_families(self._tables)
         self.datasets = tuple(read_record(folder).tasks)
         self.methods = (*plan.methods, *plan.counterfactuals)
 
@@ -111,16 +115,29 @@ class Numbers:
                 raise InputError(
                     f"{where}: {self.folder} has no {rule.metric} of {asked}; did it fail there?"
                 )
-            row = rows[dataset, method, family]
-            numbers.append(_number(row, source)._replace(dataset=dataset, method=method))
+            number = _number(rows[dataset, method, family], source)
+            if self._tests_nothing(rule, number):
+                number = Number(dataset, method, family, math.nan, why=NO_CHANGE)
+            numbers.append(number._replace(dataset=dataset, method=method))
         return numbers
+
+    def _tests_nothing(self, rule: Rule, number: Number) -> bool:
+        """Return whether all holds because no model has changed."""
+        if not rule.metric.endswith("robustness") or number.value != ALL_HOLD:
+            return False
+        known = set(self._tables["variants"]["family"]) if self._unchanged else set()
+        return number.family in self._unchanged or (
+            number.family == ALL_FAMILIES and bool(known) and known <= self._unchanged
+        )
 
     def _families(self, rule: Rule, where: str, table: pd.DataFrame) -> Sequence[str]:
         """Return which families a rule looks at; of the life of advice, which sequences."""
         known = [name for name in table["family"].drop_duplicates() if name != ALL_FAMILIES]
         if rule.family in (None, ALL):
             return known if rule.metric in LIFE else (ALL_FAMILIES,)
-        return self._chosen(where, "family", None if rule.family == EACH else rule.family, known)
+        if rule.family == EACH:
+            return [name for name in known if name not in self._unchanged] or known
+        return self._chosen(where, "family", rule.family, known)
 
     def _about(self, rule: Rule, where: str, table: pd.DataFrame) -> pd.DataFrame:
         """Return the rows about the metric of a rule and, for differences, about its groups."""

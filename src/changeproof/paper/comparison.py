@@ -99,7 +99,8 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
         within tolerance or a documented deviation.
     """
     comparison = compare_tables(*read_finished(Path(folder)))
-    if not any(line.ours is not None for line in comparison.lines):
+    judged = (Verdict.WITHIN, Verdict.EXPLAINED, Verdict.OUTSIDE)
+    if not any(line.verdict in judged for line in comparison.lines):
         raise InputError(
             f"nothing to compare: the run in {folder} has no number that the paper has; "
             f"its datasets are {', '.join(paper_datasets())}"

@@ -16,11 +16,13 @@ from changeproof.report.interval_tables import people_interval_table
 from changeproof.report.numbers import Measured
 from changeproof.report.spreads import spread_over
 from changeproof.report.table import METRICS, Cell, Heading, Table
+from changeproof.runs.unchanged import unchanged_families
 
 Tables = Mapping[str, pd.DataFrame]
 Row = Mapping[Hashable, Any]
 DASH = "\N{EN DASH}"
 WIDEST_HEADING = 12
+NO_CHANGE, ALL_HOLD = "no change", 100.0
 
 
 # A heading, and how the cells below it are made from the rows of a run's table.
@@ -51,7 +53,7 @@ class Kind:
         columns, rows = self.columns, frame.to_dict("records")
         if not columns:
             columns = (METHOD, *map(_family_column, names.in_order(frame["family"])))
-            rows = _wide(rows)
+            rows = _wide(rows, unchanged_families(tables))
         sections: dict[str, list[list[Cell]]] = {}
         for row in rows:
             section = row["dataset"] if self.by_dataset else ""
@@ -118,12 +120,17 @@ def _lasting(name: str) -> Callable[[Row], Cell]:
     return lambda row: lasting.told(row, name)
 
 
-def _wide(rows: list[dict[Hashable, Any]]) -> list[dict[Hashable, Any]]:
-    """Return a row per dataset and method, with empirical robustness by family."""
+def _wide(rows: list[dict[Hashable, Any]], unchanged: frozenset[str]) -> list[dict[Hashable, Any]]:
+    """Return a row per dataset and method, with empirical robustness by family.
+
+    Advice that holds in models that have not changed says nothing.
+    """
     wide: dict[tuple[str, str], dict[Hashable, Any]] = {}
     for row in rows:
         found = wide.setdefault((row["dataset"], row["method"]), row)
-        found["family", row["family"]] = _measured("empirical_robustness", 1)(row)
+        nothing = row["family"] in unchanged and row["empirical_robustness_mean"] == ALL_HOLD
+        cell = NO_CHANGE if nothing else _measured("empirical_robustness", 1)(row)
+        found["family", row["family"]] = cell
     return list(wide.values())
 
 

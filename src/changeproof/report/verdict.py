@@ -22,6 +22,11 @@ from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
+NOTHING_CHANGED = (
+    "no changed model decides or scores anybody in another way than today's, so nothing is known "
+    "about whose advice would hold."
+)
+
 
 class Finding(NamedTuple):
     """What was found on one dataset, with the words for it.
@@ -96,8 +101,11 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
     wanted = len(plan.datasets) * len(plan.methods) * len(plan.base_seeds)
     state = () if len(there) == wanted else ("so far",)
     findings = []
+    nothing = bool(results.unchanged) and set(results.averaged) <= set(results.unchanged)
     for dataset, families in zip(plan.datasets, scores(tables["intervals"], plan), strict=True):
         found = _finding(plan, tables, dataset, families)
+        if nothing and found.holds is not None:
+            found = Finding(dataset, people=found.people, sentence=NOTHING_CHANGED)
         place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
         words = ", ".join((*state, *place, found.sentence))
         findings.append(found._replace(sentence=words[0].upper() + words[1:]))

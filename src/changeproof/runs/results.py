@@ -70,7 +70,17 @@ class StoredResults:
         self._variants: dict[tuple[str, int], pd.DataFrame] = {}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.folder)!r})"
+        plan = self.shown
+        words = [
+            f"{len(each)} {one if len(each) == 1 else several}"
+            for each, one, several in (
+                (plan.datasets, "dataset", "datasets"),
+                (plan.methods, "method", "methods"),
+                (plan.families, "family", "families"),
+                (plan.base_seeds, "base model", "base models"),
+            )
+        ]
+        return f"{type(self).__name__}({str(self.folder)!r}: {', '.join(words)})"
 
     @property
     def plan(self) -> Plan:
@@ -279,5 +289,7 @@ class StoredResults:
         try:
             return self._pieces[kind, dataset, base_seed, method, family]
         except KeyError:
-            asked = " ".join(filter(None, (dataset, str(base_seed), kind.value, method, family)))
+            asked = " ".join(
+                map(str, filter(None, (dataset, base_seed, kind.value, method, family)))
+            )
             raise InputError(f"{asked!r} is not part of the plan in {self.folder}") from None

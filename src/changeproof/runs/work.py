@@ -83,10 +83,15 @@ def _make_base(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) ->
     stack = _trained(_Base(piece.fingerprint, piece.base_seed, using.learner, task))
     probabilities = stack[0].probabilities(task.rows("test"))
     predicted = stack[0].favourable(task.rows("test"))
-    for what, there in (("favourable", predicted.any()), ("adverse", not predicted.all())):
-        if not there:
+    for decided, what, then in (
+        (not predicted.any(), "accepts nobody", "no advice can lead to what it never decides"),
+        (predicted.all(), "accepts everybody", "nobody needs advice"),
+    ):
+        if decided:
             raise InputError(
-                f"model {using.learner.name} predicts no test row of {task.name!r} {what}"
+                f"{using.learner.name} {what} of the {len(predicted)} test rows of {task.name!r}, "
+                f"so {then}; perhaps another threshold, weights for the rarer outcome, or another "
+                "model"
             )
     accuracy = balanced_accuracy_score(task.labels_of("test"), predicted)
     record = {"balanced_accuracy": float(accuracy)}

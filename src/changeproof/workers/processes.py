@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from joblib.externals.loky import get_reusable_executor, process_executor
 
-from changeproof.workers.garbage import look_less_often
+from changeproof.workers.interpreters import SAFE_PATH, look_less_often
 from changeproof.workers.jobs import Done, Engine, Job, Result, Supply, Work, awaited
 from changeproof.workers.jobs import most_urgent_first as in_order
 
@@ -188,7 +188,7 @@ def _executor(workers: int) -> Any:
     return get_reusable_executor(
         max_workers=workers,
         timeout=IDLE,
-        env=ONE_THREAD,
+        env=ONE_THREAD | SAFE_PATH,
         initializer=_follow,
         initargs=(os.getpid(),),
     )

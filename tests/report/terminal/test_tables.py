@@ -69,3 +69,11 @@ def test_one_table_is_printed_as_it_is(console: Console) -> None:
     assert "[bold]x[/bold]" in capture.get()
     assert "0.123457" in capture.get()
     assert "nan" not in capture.get()
+
+
+def test_names_with_colons_are_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"debt:x:ratio": ["job:100:2"], "value": [1.0]})
+    print_table("fam:boom:", frame)
+    say_so = capsys.readouterr().out
+    for name in ("debt:x:ratio", "job:100:2", "fam:boom:"):
+        assert name in say_so

@@ -52,7 +52,7 @@ def print_comparison(
 
     Between them: picks of tuning that could easily have been others, and warnings.
     """
-    console = console if console is not None else Console()
+    console = console if console is not None else Console(emoji=False)
     for table, lines in groupby(comparison.compared, key=lambda line: line.table):
         shown: dict[str, list[Line]] = {}
         for line in lines:

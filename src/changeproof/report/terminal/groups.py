@@ -16,7 +16,7 @@ WRAPPED = ("Method", "Highest", "Lowest")
 
 def print_groups(tables: Mapping[str, pd.DataFrame], console: Console | None = None) -> None:
     """Print the largest differences between groups, and how many are not shown."""
-    console = console if console is not None else Console()
+    console = console if console is not None else Console(emoji=False)
     found = difference_table(tables, SHORT_NAMES)
     for table in found:
         for title, rows in table.sections:

@@ -27,7 +27,7 @@ def print_run_comparison(
 
     With `everything`, all that was compared under each family as well.
     """
-    console = console if console is not None else Console()
+    console = console if console is not None else Console(emoji=False)
     say(console, f"Before: {comparison.before}. After: {comparison.after}.")
     say(console, f"Families of change in both: {', '.join(comparison.families)}.")
     for dataset, lines in groupby(comparison.lines, key=lambda line: line.dataset):

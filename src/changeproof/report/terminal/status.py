@@ -43,7 +43,7 @@ NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
 
 def print_inventory(folder: Path, inventory: Inventory) -> None:
     """Print what is done, damaged and missing."""
-    console = Console()
+    console = Console(emoji=False)
     states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
     counts = {state: count_by_kind(pieces) for state, pieces in states.items()}
     rows = [
@@ -64,7 +64,7 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
 
 def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
     """Print where the time of a run went, longest first."""
-    console = Console()
+    console = Console(emoji=False)
     table = timings_table(folder, pieces).sort_values("seconds", ascending=False)
     names = {"processor_seconds": "processor", "share": "share (%)"}
     seconds = ["seconds", "processor_seconds", "share"]
@@ -104,4 +104,4 @@ def print_names(kind: str, sources: bool = False) -> None:
         known = [{column: name, "from": getattr(usable[name], origin)} for name in usable]
         print_table(f"where the {kind} are from", pd.DataFrame(known))
     for name, reason in broken.items():
-        say(Console(), f"broken: {name}: {reason}")
+        say(Console(emoji=False), f"broken: {name}: {reason}")

@@ -26,7 +26,7 @@ def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = N
 
     One that is too wide for the console is printed in parts, with all rows in each.
     """
-    console = console if console is not None else Console()
+    console = console if console is not None else Console(emoji=False)
     for table in screen_tables(tables):
         for columns in _parts(table, console.width):
             console.print(_grid(table, columns), "")
@@ -69,7 +69,7 @@ def _needed(table: Table, column: int) -> int:
 
 def print_table(title: str, table: pd.DataFrame, console: Console | None = None) -> None:
     """Print one table as it is."""
-    console = console if console is not None else Console()
+    console = console if console is not None else Console(emoji=False)
     grid = titled_grid(title)
     for column in table.columns:
         numeric = pd.api.types.is_numeric_dtype(table[column].dtype)

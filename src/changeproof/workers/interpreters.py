@@ -1,4 +1,4 @@
-"""How often processes of our own look for garbage."""
+"""What interpreters that are ours alone do in another way than usual."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import gc
 
 # New objects, less those that are gone, after which Python looks for more that could go.
 OBJECTS = 50_000
+# For the environment of new ones: they would look for modules in the working directory first, and
+# that may be a stranger's run directory.
+SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 
 
 def look_less_often() -> None:
