@@ -29,8 +29,8 @@ def test_a_run_without_a_number_of_the_paper_is_not_compared(fabricate: Fabricat
 def test_an_audit_has_nothing_to_compare(tmp_path: Path) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     words = "--id-column applicant --target approved --favourable yes --methods kdtree"
-    more = "--model sklearn:GaussianNB --families bootstrap(replicates=2) --factuals 5 --jobs 1 --out audit"
-    done = call("audit", "--data", "loans.csv", *words.split(), *more.split(), cwd=tmp_path)
+    words += " --model sklearn:GaussianNB --families bootstrap(replicates=2) --factuals 5 --jobs 1"
+    done = call("audit", "--data", "loans.csv", *words.split(), "--out", "audit", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     done = call("compare", "audit", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

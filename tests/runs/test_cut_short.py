@@ -63,6 +63,9 @@ def test_what_was_killed_before_its_plan_was_written_can_be_begun_again(
 
 def test_a_lost_plan_strands_no_pieces(copy: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (copy / "pieces").rglob("*.*.*.*")}
+    (copy / PLAN).write_text('{"format": ')
+    with pytest.raises(InputError, match="if it is damaged, remove it and give the full command"):
+        run(SMALL, copy, jobs=1, publish=False)
     (copy / PLAN).unlink()
     run(SMALL, copy, jobs=1, publish=False)
     assert {p: p.stat().st_mtime_ns for p in (copy / "pieces").rglob("*.*.*.*")} == before

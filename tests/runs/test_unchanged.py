@@ -58,6 +58,7 @@ def test_people_are_told(audited: Results) -> None:
         "Bootstrap (replicates=4)",
     ]
     assert payload["averaged"] == [1]
+    assert " of 2 cells are at 95 % or more." in payload["words"]["heat"]
     (view,) = payload["rankings"]["views"]
     assert [row[0] for row in view["ranks"]] == [None, None]
     assert "moves the" in view["rank_words"] or "keeps its rank" in view["rank_words"]

@@ -51,15 +51,17 @@ def sentence(change: str, method: str, score: Score, over: str) -> str:
     return text
 
 
-def heat_map_words(table: Scores, plan: Plan) -> str:
-    """Say what the heat map shows."""
+def heat_map_words(table: Scores, plan: Plan, unchanged: Sequence[str] = ()) -> str:
+    """Say what the heat map shows of the families that change anything."""
     cells = [
         (value, method, dataset, family)
         for dataset, families in zip(plan.datasets, table, strict=True)
         for family, row in zip(plan.families, families[1:], strict=True)
         for method, score in _finished(plan, row)
-        if (value := score.empirical_robustness.mean) is not None
+        if family not in unchanged and (value := score.empirical_robustness.mean) is not None
     ]
+    if unchanged and not cells:
+        return "Nothing was tested: no changed model differs from today's."
     if not cells:
         return "No cell is defined: no method gave a CFE that the base model accepts."
     value, method, dataset, family = min(cells)

@@ -137,8 +137,13 @@ def read_record(folder: Path) -> Record:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder} is not a run directory: it has no {PLAN}") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         raise InputError(f"cannot read {path}: {one_line(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"cannot read {path}: {one_line(error)}; if it is damaged, remove it and give the full "
+            "command again, which goes on with what is finished"
+        ) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a plan of this version of changeproof")
     for key in ("plan", "tasks"):

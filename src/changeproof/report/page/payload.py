@@ -72,7 +72,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
         "life": life(tables, plan),
         "letters": letters(tables),
         "words": {
-            "heat": words.heat_map_words(table, plan),
+            "heat": words.heat_map_words(table, plan, results.unchanged),
             "hidden": words.hidden_words(table, plan),
             "price": words.price_words(table, plan) + limit_words(tables),
         },
