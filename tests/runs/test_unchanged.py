@@ -58,6 +58,10 @@ def test_people_are_told(audited: Results) -> None:
         "Bootstrap (replicates=4)",
     ]
     assert payload["averaged"] == [1]
+    whole, same, changed = payload["answers"][0]
+    assert whole["sentences"][0].startswith("Under the one kind of change that averages are about")
+    assert same["sentences"][0].startswith("Nothing has changed about the model, so this says")
+    assert changed["sentences"][0].startswith("After retraining")
     assert " of 2 cells are at 95 % or more." in payload["words"]["heat"]
     (view,) = payload["rankings"]["views"]
     assert [row[0] for row in view["ranks"]] == [None, None]
@@ -84,6 +88,8 @@ def test_if_nothing_changes_anything_nothing_is_said_to_hold(tmp_path: Path) -> 
     (finding,) = verdict(results, results.tables()).findings
     assert finding.sentence.startswith("No changed model decides or scores anybody in another way")
     assert finding.holds is finding.method is None
+    first = build_payload(results, results.tables())["answers"][0][0]
+    assert first["sentences"][0].startswith("Nothing has changed about the model, so this says")
     write_tables(results)
     (outcome,) = gate(tmp_path, [RULE]).outcomes
     assert outcome.answer is Answer.NOT_DECIDED

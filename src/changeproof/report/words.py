@@ -15,6 +15,10 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+# How a sentence begins about models that are as they were.
+AS_IT_WAS = "Nothing has changed about the model, so this says nothing: in models as today's"
+
+
 def after(summary: str | None, families: int = 0, *, sequences: bool = False) -> str:
     """Return how a sentence about a family of this summary begins; None is "don't know".
 
@@ -22,6 +26,8 @@ def after(summary: str | None, families: int = 0, *, sequences: bool = False) ->
     """
     if summary is None and sequences:
         return "Averaged over all updates" + (f" of {families} sequences" * (families > 1))
+    if summary is None and families == 1:
+        return "Under the one kind of change that averages are about"
     if summary is None:
         return f"Averaged over all {families} kinds of change"
     if summary.startswith("retraining"):

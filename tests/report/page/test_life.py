@@ -55,7 +55,8 @@ def test_averages_say_what_they_are_about(mixed: Results, tables: dict[str, pd.D
     payload = build_payload(mixed, tables)
     assert payload["averaged"] == [0]
     first = payload["answers"][0][0]
-    assert "Averaged over all 1 kinds of change" in first["sentences"][first["order"][0]]
+    said = first["sentences"][first["order"][0]]
+    assert said.startswith("Under the one kind of change that averages are about, ")
     (note,) = [note for note in payload["state"]["notes"] if "leave out" in note]
     assert note.startswith("Averages over all kinds of change leave out Later data (")
     assert "and Chain of updates (" in note

@@ -11,7 +11,7 @@ import pandas as pd
 from changeproof.report.lasting import told
 from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import numbers, percent
-from changeproof.report.words import after, listed
+from changeproof.report.words import AS_IT_WAS, after, listed
 from changeproof.runs.life_tables import SHARES, SUMMARISED
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun
@@ -49,6 +49,8 @@ def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | Non
 
 def over_all(results: StoredResults) -> str:
     """Return how a sentence about averages begins."""
+    if results.unchanged and set(results.averaged) <= set(results.unchanged):
+        return AS_IT_WAS
     sequences = all(results.run.families[name].sequence for name in results.averaged)
     return after(None, len(results.averaged), sequences=sequences)
 

@@ -36,7 +36,11 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
     table = scores(tables["intervals"], plan, people_instead(tables, plan))
     over = covered(tables, plan)
     summaries = [results.run.families[family].summary for family in plan.families]
-    changes = [over_all(results), *map(words.after, summaries)]
+    changes = [
+        words.AS_IT_WAS if family in results.unchanged else words.after(summary)
+        for family, summary in zip(plan.families, summaries, strict=True)
+    ]
+    changes.insert(0, over_all(results))
     behind = tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     return {
         "datasets": list(plan.datasets),
