@@ -32,6 +32,7 @@ from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun
 from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
+from changeproof.runs.unchanged import unchanged_families
 
 # What tables call all families together.
 ALL_FAMILIES = "all"
@@ -140,9 +141,7 @@ class StoredResults:
         """
         names = set(self.run.families)
         for key in self.banks:
-            variants = self.variants(*key)
-            same = (variants[["hard_disagreement", "probability_mae"]] == 0.0).all(axis=1)
-            names &= set(variants["family"]) - set(variants["family"][~same])
+            names &= unchanged_families({"variants": self.variants(*key)})
         for who in self.answered if names else ():
             valid = self.counterfactuals(*who).base_valid
             broken = np.flatnonzero(~self.survived(*who)[valid].all(axis=0))
