@@ -221,7 +221,7 @@ def test_a_cost_replaces_the_scale_of_the_distance() -> None:
         ({"owner": ["yes" if told["owner"][0] == "no" else "no"]}, 2.0),
     ):
         moved = task.encoded(told.assign(**change))
-        assert task.distances(person, moved)[0] * task.n_features == pytest.approx(expected)
+        assert task.distances(person, moved)[0] * len(task.features) == pytest.approx(expected)
 
 
 def test_people_outside_a_stated_range_get_a_reason() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changeproof import InputError, Split, Task, load_task
+from changeproof import InputError, Split, Task, load_task, own_task
 
 
 def test_standardisation_uses_training_rows_only_and_can_be_undone(small_task: Task) -> None:
@@ -65,6 +65,54 @@ def test_distance_is_a_scaled_absolute_difference(first: int, second: int, facto
     assert task.distances(y, x)[0] == distance
     assert (distance == 0) == (first == second)
     assert task.distances(x, x + factor * (y - x))[0] == pytest.approx(factor * distance)
+
+
+KINDS = {
+    "text": ["no", "yes"],
+    "flag": [False, True],
+    "number": [0, 1],
+    "other numbers": [10, 35],
+}
+
+
+@given(st.integers(2, 40), st.floats(0.02, 0.5))
+def test_a_feature_counts_once_however_it_is_encoded(categories: int, share: float) -> None:
+    """Neither many categories nor rare ones make advice look nearer or farther."""
+    generator = np.random.default_rng(categories)
+    rare = np.where(np.arange(400) < max(2, share * 400), 1, 0)
+    town = generator.integers(0, categories, 400)
+    town[:categories] = np.arange(categories)
+    frame = pd.DataFrame(
+        {
+            "income": generator.normal(3000, 500, 400),
+            "town": [f"town {place}" for place in town],
+            **{name: [values[place] for place in rare] for name, values in KINDS.items()},
+            "outcome": np.arange(400) % 2,
+        }
+    )
+    task = own_task(frame, target="outcome", favourable=1)
+    person = task.standardise(task.frame.iloc[[0]])
+    told = task.told(person)
+    other = f"town {0 if town[0] else 1}"
+    for name, new in {"town": other, **{name: values[0] for name, values in KINDS.items()}}.items():
+        moved = task.encoded(told.assign(**{name: [new]}))
+        assert task.distances(person, moved)[0] == pytest.approx(1.0 / 6.0), name
+    spread = task.distance_scale[0] * task.scale[0]
+    moved = task.encoded(told.assign(income=told["income"] + spread))
+    assert task.distances(person, moved)[0] == pytest.approx(1.0 / 6.0)
+    assert task.n_counted == 6 and "6 features" in repr(task)
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "diabetes", "wine-quality", "heloc"])
+def test_the_distance_of_the_paper_is_the_paper_s(name: str) -> None:
+    """Numbers only: the mean over columns of the change by MAD, to the last bit."""
+    task = load_task(name)
+    train = task.rows("train")
+    mad = np.median(np.abs(train - np.median(train, axis=0)), axis=0)
+    scale = np.where(mad < 1e-8, train.std(axis=0), mad)
+    rows, others = train[:50], train[50:100]
+    expected = (np.abs(others - rows) / scale).mean(axis=1)
+    assert task.distances(rows, others).tobytes() == expected.tobytes()
 
 
 def _task() -> Task:

@@ -87,6 +87,16 @@ def test_sentences_of_every_kind(mixed: Task, after: dict[str, Any], sentence: s
     assert told(mixed, PERSON) == {}
 
 
+@given(st.integers(0, 79), st.integers(0, 79))
+def test_the_sizes_of_changes_make_up_the_distance(mixed: Task, one: int, other: int) -> None:
+    rows = mixed.standardise(mixed.frame.iloc[[one, other]])
+    changes = Wording(mixed, realisable=True).changes(rows[0], rows[1])
+    total = sum(change.size for change in changes)
+    assert total / 6 == pytest.approx(mixed.distances(rows[:1], rows[1:])[0])
+    categories = ("savings", "purpose", "owner", "member")
+    assert all(c.size == pytest.approx(1) for c in changes if c.feature in categories)
+
+
 def test_what_is_told_is_exactly_what_was_tested(applicants: Task) -> None:
     person = [655.0, 5.2, 0.4967141530112327, 250000.25]
     said = {c.feature: c for c in between(applicants, person, [671.0, 5.25, 1.5, 3e5], True)}

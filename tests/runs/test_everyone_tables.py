@@ -50,6 +50,12 @@ def read(
     return {name: read_table(folder / f"{name}.csv") for name in made}
 
 
+def test_the_summary_counts_features_and_not_their_columns(advised_run: Results) -> None:
+    (row,) = build_tables(advised_run)["dataset_summary"].to_dict("records")
+    task = advised_run.task(row["dataset"])
+    assert row["features"] == len(task.features) < task.n_features
+
+
 def test_the_table_has_everybody_and_exactly_what_was_tested(
     advised_run: Results, read: dict[str, pd.DataFrame]
 ) -> None:

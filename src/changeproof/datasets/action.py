@@ -34,8 +34,8 @@ class Action(BaseModel):
         All categories from least to most, where they have an order. "increase" then means later
         in this list.
     cost
-        What one unit, or a change of category, is worth in the distance. By default the paper's
-        scale: one typical deviation is worth 1.
+        What one unit of a number, or another category, adds to the distance. By default the
+        paper's scale, on which one typical deviation adds 1; another category adds 1, too.
     reason
         Why; people are shown it.
 

@@ -45,8 +45,8 @@ class Change(NamedTuple):
         rounded to those, or more where the method said something finer: an integer feature that
         is to become 70.6 is shown as 70.6.
     size
-        The change in typical deviations of the feature, as in the distance; of a category the
-        sum over its columns.
+        What the change adds to the sum that the distance is the mean of: typical deviations of a
+        number, 1 for another category.
     """
 
     feature: str

@@ -104,8 +104,7 @@ class Task:
         return {name: value for name, value in vars(self).items() if name != "_raw"}
 
     def __repr__(self) -> str:
-        rows, features = self.frame.shape
-        return f"Task({self.name!r}, {rows} rows, {features} features)"
+        return f"Task({self.name!r}, {len(self.frame)} rows, {len(self.features)} features)"
 
     @property
     def feature_names(self) -> list[str]:
@@ -238,10 +237,11 @@ class Task:
 
     @cached_property
     def distance_scale(self) -> Floats:
-        """What one unit of distance is, per standardised feature.
+        """What one unit of distance is, per standardised column.
 
-        The training median absolute deviation; the standard deviation where that vanishes;
-        one where both do. A stated cost replaces it.
+        Of a number the training median absolute deviation; the standard deviation where that
+        vanishes; one where both do. Another category is one unit, and so is the other value of a
+        number that has only two. A stated cost replaces all of that.
         """
         train = self.rows("train")
         # Column by column, for little memory; the numbers are the same.
@@ -249,12 +249,22 @@ class Task:
         scale = np.where(mad < SMALLEST_SCALE, _deviation(train), mad)
         for feature in self.features:
             action = self.declared.get(feature.name)
-            if action is not None and action.cost is not None:
-                columns = list(feature.columns)
+            columns = list(feature.columns)
+            cost = None if action is None else action.cost
+            if cost is None:
+                cost = 1.0 if feature.categories else self._cost_of_two(columns[0])
+            if cost is not None:
                 # Another category is a change of two columns.
                 columns_moved = 2.0 if feature.kind == "categorical" else 1.0
-                scale[columns] = columns_moved / (action.cost * self.scale[columns])
+                scale[columns] = columns_moved / (cost * self.scale[columns])
         return scale
+
+    def _cost_of_two(self, column: int) -> float | None:
+        """Return what a unit of a number costs if it has just two values; None if it has more."""
+        values = self._raw[:, column]
+        low, high = values.min(), values.max()
+        two = low < high and bool(((values == low) | (values == high)).all())
+        return float(1.0 / (high - low)) if two else None
 
     @cached_property
     def _varying(self) -> Booleans | slice:
@@ -262,13 +272,20 @@ class Task:
         varying = np.array([(column != column[0]).any() for column in self._raw.T])
         return slice(None) if varying.all() or not varying.any() else varying
 
+    @cached_property
+    def n_counted(self) -> int:
+        """How many features distances are the mean over: those with more than one value."""
+        columns = set(np.arange(self.n_features)[self._varying].tolist())
+        return sum(not columns.isdisjoint(feature.columns) for feature in self.features)
+
     def distances(self, rows: Floats, others: Floats) -> Floats:
         """Return the mean change per feature, in units of its typical deviation, row by row.
 
-        Columns with one value only do not count.
+        A feature counts once, however many columns encode it. One that has the same value in
+        every row does not count.
         """
         changes = np.abs(others - rows) / self.distance_scale
-        return np.asarray(changes[:, self._varying].mean(axis=1))
+        return np.asarray(changes[:, self._varying].sum(axis=1) / self.n_counted)
 
     @cached_property
     def distance_weights(self) -> Floats:

@@ -189,7 +189,7 @@ def _dataset_summary(results: StoredResults) -> pd.DataFrame:
         seeds = [seed for name, seed in asked if name == dataset]
         counts = [asked[dataset, seed] for seed in seeds]
         accuracy = [results.balanced_accuracy(dataset, seed) for seed in seeds]
-        sizes = [len(task.frame), task.n_features, *(len(task.row_ids(part)) for part in PARTS)]
+        sizes = [len(task.frame), len(task.features), *(len(task.row_ids(part)) for part in PARTS)]
         people = [sum(counts), min(counts), max(counts)]
         rows.append((dataset, *sizes, *people, min(accuracy), np.mean(accuracy), max(accuracy)))
     return pd.DataFrame(rows, columns=SUMMARY)

@@ -49,6 +49,7 @@ def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
     wording = Wording(task, results.plan.realisable)
     return {
         "features": wording.names,
+        "counted": task.n_counted,
         "rules": rules(task),
         "reasons": reasons(task),
         "networks": [_network(results, wording, dataset, seed) for seed in seeds],

@@ -82,7 +82,7 @@ page.personView = (parent, chosen, people, network) => {
   }
   page.rules(parent, people, told.length > 0, told.some(([, , , , breach]) => breach));
   parent.append(page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
-    page.answerCard(method, answer, features, factual, network.models, method === best))));
+    page.answerCard(method, answer, people, factual, network.models, method === best))));
   const unfinished = `${left} of ${page.methods.length} methods are not finished`;
   if (left) page.say(parent, `${unfinished} for this base model.`);
 };
@@ -113,8 +113,9 @@ page.rules = (parent, { rules, reasons }, told, broken) => {
   }
 };
 
-page.answerCard = (method, answer, features, factual, models, recommended) => {
+page.answerCard = (method, answer, people, factual, models, recommended) => {
   const { data } = page;
+  const { features, counted } = people;
   const title = page.make("h3", {}, page.marker(page.data.marks[method]), page.methods[method],
     recommended ? page.make("span", { class: "badge" }, "recommended") : null);
   const attributes = { class: recommended ? "card recommended" : "card",
@@ -130,8 +131,8 @@ page.answerCard = (method, answer, features, factual, models, recommended) => {
       : `Today's model does not accept it; ${held} of ${total} changed models would.`),
     ...page.advice(changes, features, factual, parts ?? []),
     breach ? page.make("p", {}, `Not respected: ${breach}.`) : null,
-    page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}` +
-      (changes.length ? `; ${changes.length} of ${features.length} features change.` : ".")),
+    page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}, ` +
+      `the mean over ${counted} features` + (changes.length ? `; ${changes.length} change.` : ".")),
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
