@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.kept import SUFFIX, task_to_bytes
 from changeproof.errors import BusyError, InputError, one_line
-from changeproof.files import TEMPORARY, safe_name, validated, write_whole
+from changeproof.files import TEMPORARY, not_through_links, safe_name, validated, write_whole
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.references import importing_only, parsed
 from changeproof.runs.brought import FLAG, Brought, absent_things, brought_to, from_elsewhere
@@ -74,6 +74,8 @@ def claimed(folder: Path) -> Iterator[None]:
     The system lets go of the lock when the process ends, however it ends.
     """
     check_free(folder)
+    for name in (PLAN, LOCK, LOG, *FOLDERS):
+        not_through_links(folder / name, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / LOCK, timeout=0)
@@ -103,10 +105,11 @@ def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
         path = folder / task_file(name)
         # Without a plan nothing says of which data those are that are there.
         if name not in dataset_names() and not (path.exists() and (folder / PLAN).exists()):
-            write_whole(path, task_to_bytes(task))
+            write_whole(path, task_to_bytes(task), folder)
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
-            write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
+            path = folder / plan.counterfactuals[name]
+            write_whole(path, table_to_bytes(method.table), folder)
     marks = {name: task.fingerprint for name, task in run.tasks.items()}
     write_plan(folder, plan, marks, brought_to(run))
 
@@ -121,7 +124,7 @@ def write_plan(
     content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": dict(tasks or {})}
     if brought is not None and brought != Brought():
         content["brought"] = brought.model_dump(mode="json", exclude_defaults=True)
-    write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode())
+    write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode(), folder)
 
 
 def read_record(folder: Path) -> Record:
