@@ -43,15 +43,37 @@ def plain_name(text: str, otherwise: str) -> str:
     return plain or otherwise
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def not_through_links(path: Path, root: Path) -> Path:
+    """Return a path below a folder, or refuse it if it is, or leads through, a symbolic link.
+
+    A run directory may be a stranger's. What is written or removed in it stays in it. The folder
+    itself may be a link.
+    """
+    for part in (path, *path.parents):
+        if part == root:
+            return path
+        if part.is_symlink():
+            raise InputError(
+                f"{part} is a symbolic link; nothing is written or removed through one in a run "
+                "directory: put a file or a folder in its place, or remove it"
+            )
+    raise ValueError(f"{path} is not below {root}")
+
+
+def write_whole(path: Path, content: bytes, root: Path | None = None) -> None:
     """Write a file so that nobody ever sees half of it; say in one line why it cannot be."""
-    write_together({path: content})
+    write_together({path: content}, root)
 
 
-def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files so that nobody ever sees half of one, and none if there is no room for all."""
+def write_together(contents: Mapping[Path, bytes], root: Path | None = None) -> None:
+    """Write files so that nobody ever sees half of one, and none if there is no room for all.
+
+    With a `root`, all are below it, and none is written through a symbolic link.
+    """
     waiting: dict[Path, Path] = {}
     path = Path()
+    for path in contents if root is not None else ():
+        not_through_links(path, root)
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,6 +94,7 @@ def clear_unfinished(folder: Path, *subfolders: str) -> None:
     """Remove what a killed process left half-written in a folder, and anywhere in subfolders."""
     for pattern in (f"{TEMPORARY}*", *(f"{name}/**/{TEMPORARY}*" for name in subfolders)):
         for path in folder.glob(pattern):
+            not_through_links(path.parent, folder)
             with suppress(OSError):
                 path.unlink()
 

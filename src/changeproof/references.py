@@ -6,7 +6,9 @@ import ast
 import importlib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +25,8 @@ PAPER = (
 )
 # The key of the name where a plan gives a reference as a table.
 NAME = "name"
+# The only import paths that may be followed, and why no others; None if all may.
+_limit: ContextVar[tuple[Collection[str], str] | None] = ContextVar("limit", default=None)
 
 
 class Configurable:
@@ -140,9 +144,25 @@ def check_path(kind: str, reference: str) -> tuple[str, str]:
     return module, attribute
 
 
+@contextmanager
+def importing_only(paths: Collection[str], why: str) -> Iterator[None]:
+    """Refuse every import path but these for a while; `why` ends the message."""
+    token = _limit.set((paths, why))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
 def from_path(kind: str, reference: str) -> Any:
-    """Return what an import path leads to, also in the working directory, as for `python -m`."""
+    """Return what an import path leads to, also in the working directory, as for `python -m`.
+
+    Whatever a plan names is imported here and nowhere else, if `importing_only` allows it.
+    """
     module, attribute = check_path(kind, reference)
+    limit = _limit.get()
+    if limit is not None and reference not in limit[0]:
+        raise InputError(f"{kind} {reference!r} is not imported: {limit[1]}")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)

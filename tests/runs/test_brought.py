@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from changeproof import InputError, Results
-from changeproof.runs.directory import PLAN
+from changeproof import InputError, Plan, Results, compare_runs
+from changeproof.cli import app
+from changeproof.runs import brought
+from changeproof.runs.directory import PLAN, write_plan
 from command_line import call
 
 # Says so in a file whenever it is imported.
@@ -107,3 +110,89 @@ def test_a_run_that_does_not_say_enough_is_not_read(untouched: Path) -> None:
     assert not (untouched / "imported").exists()
     trusted = call("status", "bare", "--import-its-code", cwd=untouched)
     assert trusted.returncode == 0 and (untouched / "imported").exists()
+
+
+# For every field that can name code, a value that does.
+NAMED: dict[str, dict[str, object]] = {
+    "methods": {"methods": ["kdtree", "sly:Sly"]},
+    "families": {"families": ["sly:Slow"]},
+    "model": {"model": "python:sly:fit"},
+    "replacements": {"model": "sklearn:LogisticRegression", "replacements": ["python:sly:fit"]},
+    "successors": {"successors": {"next": "python:sly:fit"}},
+    "renew": {"renew": "sly:Sly", "successors": {"next": "python:sly:fit#0123"}},
+}
+
+
+def strangers(home: Path, values: dict[str, object]) -> Path:
+    """A run directory whose record somebody has edited, beside the code that it names."""
+    folder = home / "stranger"
+    folder.mkdir(exist_ok=True)
+    small = {"datasets": ["breast-cancer"], "methods": ["kdtree"], "families": ["bootstrap"]}
+    write_plan(folder, Plan.checked({**small, "base_seeds": [2026], "factuals": 2}))
+    content = json.loads((folder / PLAN).read_text())
+    content["plan"] |= values
+    (folder / PLAN).write_text(json.dumps(content))
+    return folder
+
+
+def test_every_field_of_a_plan_says_what_it_would_import() -> None:
+    assert list(brought.FROM_ELSEWHERE) == list(Plan.model_fields)
+    found = {
+        field: brought.from_elsewhere(Plan.checked(values, record=True))[field]
+        for field, values in NAMED.items()
+    }
+    assert all(found.values()), found
+
+
+@pytest.mark.parametrize("field", NAMED)
+def test_no_field_of_a_strangers_plan_imports_anything(untouched: Path, field: str) -> None:
+    strangers(untouched, NAMED[field])
+    for command in (["run", "--jobs", "1", "--out"], ["status"], ["report"], ["explain", "--from"]):
+        more = ["--row", "0"] if command[0] == "explain" else []
+        ended = call(*command, "stranger", *more, cwd=untouched)
+        assert "Traceback" not in ended.stderr
+        assert not (untouched / "imported").exists(), command
+        if command[0] == "run":
+            assert ended.returncode == 2 and "--import-its-code" in ended.stderr
+
+
+@pytest.mark.parametrize("field", NAMED)
+def test_a_field_whose_rule_is_forgotten_imports_nothing_either(
+    untouched: Path, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strangers(untouched, NAMED[field])
+    monkeypatch.chdir(untouched)
+    rules = dict.fromkeys(brought.FROM_ELSEWHERE, brought._nothing)
+    monkeypatch.setattr(brought, "FROM_ELSEWHERE", rules)
+    for command in (["run", "--jobs", "1", "--out", "stranger"], ["status", "stranger"]):
+        ended = CliRunner().invoke(app, command)
+        assert not (untouched / "imported").exists(), command
+        if command[0] == "run":
+            assert "is not imported: only" in str(ended.exception)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"datasets": ["mine.toml"]},
+        {"datasets": ["/etc/mine.task.parquet"]},
+        {"datasets": ["data/../../mine.task.parquet"]},
+        {"counterfactuals": {"letters": "mine.csv"}},
+        {"counterfactuals": {"letters": "data/../mine.counterfactuals.parquet"}},
+    ],
+)
+def test_a_record_names_no_files_but_its_own(tmp_path: Path, values: dict[str, object]) -> None:
+    folder = strangers(tmp_path, values)
+    for command in (["run", "--out"], ["status"], ["report"]):
+        ended = CliRunner().invoke(app, [*command, str(folder)])
+        assert "is not one of its directory" in str(ended.exception)
+    with pytest.raises(InputError, match="is not one of its directory"):
+        compare_runs(folder, folder)
+
+
+@pytest.mark.parametrize("reference", ["pickle:m.pkl", "onnx:m.onnx", "scores:s.csv"])
+def test_no_file_from_elsewhere_is_opened_as_a_model(untouched: Path, reference: str) -> None:
+    for values in ({"model": reference}, {"successors": {"next": reference}}):
+        strangers(untouched, values)
+        ended = call("run", "--jobs", "1", "--out", "stranger", cwd=untouched)
+        assert ended.returncode == 2 and f"would import {reference}" in ended.stderr

@@ -259,3 +259,88 @@ def test_where_nothing_can_be_written_one_line_says_so(copy: Path, blocked: str)
     (line,) = [line for line in ended.stderr.splitlines() if line.startswith("changeproof: ")]
     assert "cannot write" in line and "Traceback" not in ended.stderr
     assert not list(copy.rglob(".unfinished-*"))
+
+
+def elsewhere(copy: Path) -> Path:
+    """A folder of somebody, with a file."""
+    folder = copy.parent / "elsewhere"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    return folder
+
+
+def untouched(folder: Path) -> bool:
+    """Say whether all is as `elsewhere` made it."""
+    return [(path.name, path.read_text()) for path in folder.iterdir()] == [("thesis.txt", "mine")]
+
+
+def linked(copy: Path, name: str, folder: Path) -> None:
+    """Have a name of a run directory lead elsewhere."""
+    path = copy / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    path.symlink_to(folder)
+
+
+def test_nothing_is_removed_through_a_link_that_a_list_names(copy: Path) -> None:
+    folder = elsewhere(copy)
+    (copy / "report" / "sub").symlink_to(folder)
+    content = json.loads((copy / "report" / LIST).read_text())
+    content["files"]["sub/thesis.txt"] = "0"
+    (copy / "report" / LIST).write_text(json.dumps(content))
+    page = (copy / "report" / "index.html").read_bytes()
+    ended = CliRunner().invoke(app, ["report", str(copy)])
+    assert f"{copy / 'report' / 'sub'} is a symbolic link" in str(ended.exception)
+    with pytest.raises(InputError, match="is a symbolic link"):
+        run(SMALL, copy, jobs=1, publish=False)
+    assert untouched(folder) and (copy / "report" / "index.html").read_bytes() == page
+
+
+FOLDERS = ["report", "report/figures", "tables", "pieces", "pieces/diabetes/2026", "data"]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_no_linked_folder_is_written_to(copy: Path, name: str) -> None:
+    folder = elsewhere(copy)
+    linked(copy, name, folder)
+    ended = CliRunner().invoke(app, ["run", "--jobs", "1", "--out", str(copy)])
+    assert f"{copy / name} is a symbolic link" in str(ended.exception)
+    writing = ["report", "compare"] if name in ("report", "tables") else []
+    for command in (
+        ["status"],
+        ["show"],
+        ["explain", "--row", "0", "--from"],
+        *([each] for each in writing),
+    ):
+        ended = CliRunner().invoke(app, [*command, str(copy)])
+        assert ended.exception is None or isinstance(ended.exception, InputError | SystemExit)
+    assert untouched(folder)
+
+
+@pytest.mark.parametrize("dangling", [False, True])
+@pytest.mark.parametrize("name", [PLAN, LOG, ".lock", "tables/full_results.csv", "piece"])
+def test_no_linked_file_is_written_to(copy: Path, name: str, dangling: bool) -> None:
+    folder = elsewhere(copy)
+    target = folder / ("gone" if dangling else "thesis.txt")
+    if name == "piece":
+        name = str(next((copy / "pieces").rglob("survival-*")).relative_to(copy))
+    elif name == PLAN and not dangling:
+        target = copy.parent / "plan.json"
+        (copy / PLAN).rename(target)
+        before = target.read_bytes()
+    linked(copy, name, target)
+    ended = CliRunner().invoke(app, ["run", "--jobs", "1", "--out", str(copy)])
+    assert isinstance(ended.exception, InputError)
+    if name != PLAN or not dangling:
+        assert f"{copy / name} is a symbolic link" in str(ended.exception)
+    assert untouched(folder)
+    if name == PLAN and not dangling:
+        assert target.read_bytes() == before
+
+
+def test_a_run_directory_may_itself_be_a_link(copy: Path) -> None:
+    (copy.parent / "link").symlink_to(copy)
+    next((copy / "pieces").rglob("survival-*")).unlink()
+    assert run(SMALL, copy.parent / "link", jobs=1, publish=False).inventory.complete

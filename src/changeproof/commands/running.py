@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -141,7 +142,7 @@ def run(
 
     changeproof run --preset paper --cluster tcp://scheduler:8786
     """
-    from changeproof.runs.directory import check_free
+    from changeproof.runs.directory import PLAN, check_free, without_its_code
 
     changes = {
         "datasets": split(datasets),
@@ -157,18 +158,21 @@ def run(
     }
     folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
     changes = {key: value for key, value in changes.items() if value is not None}
-    chosen = _plan(preset, plan, folder, changes, import_its_code)
-    check_free(folder)
+    continues = preset is None and plan is None and (folder / PLAN).exists()
     from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.workflow import run as run_plan
 
-    with (
-        on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
-        ConsoleObserver() as observer,
-        failures_told(folder),
-    ):
-        results = run_plan(chosen, folder, observer=observer, **workers)
+    limited = continues and not import_its_code
+    with without_its_code(folder, changes) if limited else nullcontext():
+        chosen = _plan(preset, plan, folder, changes)
+        check_free(folder)
+        with (
+            on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
+            ConsoleObserver() as observer,
+            failures_told(folder),
+        ):
+            results = run_plan(chosen, folder, observer=observer, **workers)
     say(f"Tables: {results.folder / 'tables'}")
     say(f"Report: {results.folder / 'report' / 'index.html'}")
     say(f"Print them here: changeproof show {results.folder}")
@@ -241,14 +245,8 @@ def diagnose_apds_radius(
         table.to_csv(out, index=False)
 
 
-def _plan(
-    preset: Preset | None,
-    path: Path | None,
-    folder: Path,
-    changes: dict[str, Any],
-    import_its_code: bool,
-) -> Plan:
-    from changeproof.runs.directory import PLAN, check_trusted, read_plan
+def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
+    from changeproof.runs.directory import PLAN, read_plan
     from changeproof.runs.plan import Plan
 
     if preset is not None and path is not None:
@@ -256,7 +254,5 @@ def _plan(
     if path is not None:
         return Plan.from_toml(path, **changes)
     if preset is None and (folder / PLAN).exists():
-        if not import_its_code:
-            check_trusted(folder, list(changes))
         return Plan.checked({**read_plan(folder).model_dump(), **changes})
     return Plan.preset(preset.value if preset is not None else "quick", **changes)

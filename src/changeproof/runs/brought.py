@@ -6,7 +6,7 @@ families and models from elsewhere are read as what was recorded of them when th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from changeproof import changes, methods
 from changeproof.changes.family import BaseModel as JudgedBy
 from changeproof.changes.family import Family, Variant
-from changeproof.changes.successor import SUCCESSOR, Successors
+from changeproof.changes.successor import MARK, SUCCESSOR, Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.method import Candidates, Factuals, Method
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from changeproof.runs.resolved import ResolvedRun
 
 FLAG = "--import-its-code"
-FROM_PATH = "python:"
+# How references to models begin that bring code or are files.
+ELSEWHERE = ("python:", "pickle:", "onnx:", "scores:")
 
 
 class Recorded(BaseModel):
@@ -104,7 +105,7 @@ def brought_to(run: ResolvedRun) -> Brought:
     if run.renewer is not None and plan.renew is not None:
         asked[plan.renew] = run.renewer
     return Brought(
-        model=object_reference(run.learner) if _by_path(plan) else None,
+        model=object_reference(run.learner) if _models_elsewhere(plan) else None,
         methods={
             name: Recorded(
                 fingerprint=method.fingerprint,
@@ -144,30 +145,67 @@ def absent_things(
     }
     families[SUCCESSOR] = Successors(records=plan.successors)
     described = brought.model is not None and brought.model.startswith(f"{OBJECT}:")
-    learner = AbsentLearner(str(brought.model)) if described and _by_path(plan) else None
+    learner = AbsentLearner(str(brought.model)) if described and _models_elsewhere(plan) else None
     return learner, found, families
 
 
-def imported_for(plan: Plan, given: Sequence[str] = ()) -> list[str]:
-    """Return the references of a plan that running it would import, but of `given` keys."""
-    asked: dict[str, tuple[Registry[Any], tuple[str, ...]]] = {
-        "methods": (methods.REGISTRY, plan.methods),
-        "families": (changes.REGISTRY, plan.families),
-        "renew": (methods.REGISTRY, () if plan.renew is None else (plan.renew,)),
-    }
-    found = [
-        name
-        for key, (registry, names) in asked.items()
-        if key not in given
-        for name in names
-        if ":" in parsed(name)[0] and not _at_hand(registry, name)
-    ]
-    found += [] if "model" in given else _by_path(plan)
-    return list(dict.fromkeys(found))
+def _nothing(value: Any) -> list[str]:
+    """Return nothing: the field names no code, and no file but those of the run directory."""
+    return []
 
 
-def _by_path(plan: Plan) -> list[str]:
-    return [text for text in (plan.model, *(plan.replacements or ())) if text.startswith(FROM_PATH)]
+def _imported(registry: Registry[Any]) -> Callable[[Iterable[str]], list[str]]:
+    def found(names: Iterable[str]) -> list[str]:
+        return [name for name in names if ":" in parsed(name)[0] and not _at_hand(registry, name)]
+
+    return found
+
+
+def _models(references: Iterable[str]) -> list[str]:
+    return [text for text in references if text.startswith(ELSEWHERE)]
+
+
+def _successors(records: Mapping[str, str]) -> list[str]:
+    """Return the successors that would be looked for: none, where they were recorded."""
+    return [] if any(MARK in text for text in records.values()) else _models(records.values())
+
+
+_methods, _families = _imported(methods.REGISTRY), _imported(changes.REGISTRY)
+# For every field of a plan, which of its references would be imported or opened.
+FROM_ELSEWHERE: dict[str, Callable[[Any], list[str]]] = {
+    "datasets": _nothing,
+    "methods": _methods,
+    "families": _families,
+    "base_seeds": _nothing,
+    "factuals": _nothing,
+    "rows": _nothing,
+    "model": lambda reference: _models([reference]),
+    "grid": _nothing,
+    "replacements": lambda references: _models(references or ()),
+    "realisable": _nothing,
+    "limit": _nothing,
+    "over_time": _nothing,
+    "by": _nothing,
+    "smallest_group": _nothing,
+    "counterfactuals": _nothing,
+    "threshold": _nothing,
+    "successors": _successors,
+    "renew": lambda reference: _methods([] if reference is None else [reference]),
+    "left_out": _nothing,
+}
+
+
+def from_elsewhere(plan: Plan) -> dict[str, list[str]]:
+    """Return what running a plan would import or open from elsewhere, by the field that names it.
+
+    The datasets and counterfactuals of a record are files of its directory: see `read_record`.
+    """
+    return {field: FROM_ELSEWHERE[field](getattr(plan, field)) for field in type(plan).model_fields}
+
+
+def _models_elsewhere(plan: Plan) -> list[str]:
+    named = from_elsewhere(plan)
+    return named["model"] + named["replacements"]
 
 
 def _comes_with(registry: Registry[Any], reference: str) -> bool:

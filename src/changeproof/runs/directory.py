@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +13,10 @@ from filelock import FileLock, Timeout
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.kept import SUFFIX, task_to_bytes
 from changeproof.errors import BusyError, InputError, one_line
-from changeproof.files import TEMPORARY, safe_name, validated, write_whole
+from changeproof.files import TEMPORARY, not_through_links, safe_name, validated, write_whole
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.runs.brought import (
-    FLAG,
-    FROM_PATH,
-    Brought,
-    absent_things,
-    brought_to,
-    imported_for,
-)
+from changeproof.references import importing_only, parsed
+from changeproof.runs.brought import FLAG, Brought, absent_things, brought_to, from_elsewhere
 from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import KEPT_TABLE, Known, ResolvedRun, resolve
@@ -80,6 +74,8 @@ def claimed(folder: Path) -> Iterator[None]:
     The system lets go of the lock when the process ends, however it ends.
     """
     check_free(folder)
+    for name in (PLAN, LOCK, LOG, *FOLDERS):
+        not_through_links(folder / name, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / LOCK, timeout=0)
@@ -109,10 +105,11 @@ def write_record(folder: Path, run: ResolvedRun, *, same_plan: bool) -> None:
         path = folder / task_file(name)
         # Without a plan nothing says of which data those are that are there.
         if name not in dataset_names() and not (path.exists() and (folder / PLAN).exists()):
-            write_whole(path, task_to_bytes(task))
+            write_whole(path, task_to_bytes(task), folder)
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
-            write_whole(folder / plan.counterfactuals[name], table_to_bytes(method.table))
+            path = folder / plan.counterfactuals[name]
+            write_whole(path, table_to_bytes(method.table), folder)
     marks = {name: task.fingerprint for name, task in run.tasks.items()}
     write_plan(folder, plan, marks, brought_to(run))
 
@@ -127,7 +124,7 @@ def write_plan(
     content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": dict(tasks or {})}
     if brought is not None and brought != Brought():
         content["brought"] = brought.model_dump(mode="json", exclude_defaults=True)
-    write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode())
+    write_whole(folder / PLAN, (json.dumps(content, indent=2) + "\n").encode(), folder)
 
 
 def read_record(folder: Path) -> Record:
@@ -150,8 +147,22 @@ def read_record(folder: Path) -> Record:
         if not isinstance(content.get(key), dict):
             raise InputError(f"{path}: {key} is missing, or not an object")
     plan = Plan.checked(content["plan"], where=str(path), record=True)
+    _refuse_files_elsewhere(path, plan)
     tasks = {name: str(mark) for name, mark in content["tasks"].items()}
     return Record(plan, tasks, validated(Brought, content.get("brought", {}), str(path)))
+
+
+def _refuse_files_elsewhere(path: Path, plan: Plan) -> None:
+    """Refuse a record that names other files than the copies in its own directory."""
+    tasks = [name for name in plan.datasets if name not in dataset_names()]
+    named = [(name, task_file(Path(name).name.removesuffix(SUFFIX))) for name in tasks]
+    named += [(file, table_file(name)) for name, file in plan.counterfactuals.items()]
+    for file, own in named:
+        if file != own:
+            raise InputError(
+                f"{path} names the file {file!r}, which is not one of its directory; expected "
+                f"{own!r}"
+            )
 
 
 def read_plan(folder: Path) -> Plan:
@@ -174,24 +185,43 @@ def read_run(folder: Path, *, import_its_code: bool = False) -> ResolvedRun:
     if import_its_code:
         return resolve(plan, folder)
     learner, found, families = absent_things(plan, brought)
-    lacking = [name for name in imported_for(plan) if name not in {**found, **families}]
+    named = from_elsewhere(plan)
     if learner is not None:
-        lacking = [name for name in lacking if not name.startswith(FROM_PATH)]
+        del named["model"], named["replacements"]
+    every = [name for names in named.values() for name in names]
+    lacking = [name for name in dict.fromkeys(every) if name not in {**found, **families}]
     if lacking:
         raise InputError(
             f"{folder} is a run of code that is not installed, and does not say enough of it; to "
             f"read it would import {', '.join(lacking)}. If you trust it, pass {FLAG}"
         )
-    return resolve(plan, folder, Known(learner=learner, methods=found, families=families))
+    with _importing_only((), folder):
+        return resolve(plan, folder, Known(learner=learner, methods=found, families=families))
 
 
-def check_trusted(folder: Path, given: Sequence[str]) -> None:
-    """Refuse to import what the plan of a directory names, but of keys that are `given` anew."""
-    if names := imported_for(read_plan(folder), given):
+@contextmanager
+def without_its_code(folder: Path, given: Mapping[str, Any]) -> Iterator[None]:
+    """Import nothing for a while that only the plan of a directory names.
+
+    Parameters
+    ----------
+    given
+        The fields of the plan that somebody has given anew. What they name may be imported.
+    """
+    named = from_elsewhere(read_plan(folder))
+    every = [name for field, names in named.items() if field not in given for name in names]
+    if every:
         raise InputError(
-            f"to go on with {folder} would import {', '.join(names)}, which its {PLAN} names. If "
-            f"you trust it, pass {FLAG}, or name it again"
+            f"to go on with {folder} would import {', '.join(dict.fromkeys(every))}, which its "
+            f"{PLAN} names. If you trust it, pass {FLAG}, or name it again"
         )
+    paths = [parsed(name)[0] for key in ("methods", "families") for name in given.get(key, ())]
+    with _importing_only(paths, folder):
+        yield
+
+
+def _importing_only(paths: Sequence[str], folder: Path) -> AbstractContextManager[None]:
+    return importing_only(paths, f"only {folder / PLAN} names it. If you trust it, pass {FLAG}")
 
 
 def _recorded(run: ResolvedRun) -> Plan:

@@ -3,18 +3,21 @@
 A folder that a run has written has a list of the files that are the run's, with their checksums.
 New files are written beside the old ones, and replace them when all are there; the list goes first.
 So files that do not fit the list are half of a change, or damaged, and are written again.
+
+The folders are directly in the run directory, and nothing in them is written or removed through a
+symbolic link.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from changeproof.errors import InputError
-from changeproof.files import safe_name, write_together
+from changeproof.files import not_through_links, safe_name, write_together
 from changeproof.runs.store import checksum
 
 LIST = ".written.json"
@@ -31,10 +34,12 @@ class Listed(NamedTuple):
 def publish(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Replace the files of a run in a folder; names may have folders of their own in them."""
     before = _listed(folder)
+    gone = [name for name in before.files if name not in contents] if before else []
+    _refuse_links(folder, gone)
     marks = {name: checksum(content) for name, content in contents.items()}
     files = {folder / name: content for name, content in contents.items()}
-    write_together({folder / LIST: _as_bytes(Listed(marks)), **files})
-    _remove(folder, [name for name in before.files if name not in contents] if before else [])
+    write_together({folder / LIST: _as_bytes(Listed(marks)), **files}, folder.parent)
+    _remove(folder, gone)
 
 
 def add(folder: Path, name: str, content: bytes) -> Path:
@@ -44,7 +49,7 @@ def add(folder: Path, name: str, content: bytes) -> Path:
     if listed is not None and not listed.damaged:
         more = listed._replace(files=listed.files | {name: checksum(content)})
         files = {folder / LIST: _as_bytes(more), **files}
-    write_together(files)
+    write_together(files, folder.parent)
     return folder / name
 
 
@@ -52,7 +57,7 @@ def outdate(folder: Path) -> None:
     """Say of the files of a run that they are of an earlier state; they stay where they are."""
     if folder.is_dir():
         listed = _listed(folder) or Listed({})
-        write_together({folder / LIST: _as_bytes(listed._replace(outdated=True))})
+        _write_list(folder, listed._replace(outdated=True))
 
 
 def withdraw(folder: Path) -> None:
@@ -60,6 +65,7 @@ def withdraw(folder: Path) -> None:
     if not folder.is_dir():
         return
     listed = _listed(folder) or Listed({})
+    _refuse_links(folder, listed.files)
     outdate(folder)
     _remove(folder, listed.files)
     if [path.name for path in folder.iterdir()] == [LIST]:
@@ -67,7 +73,7 @@ def withdraw(folder: Path) -> None:
             (folder / LIST).unlink()
             folder.rmdir()
     else:
-        write_together({folder / LIST: _as_bytes(Listed({}, outdated=True))})
+        _write_list(folder, Listed({}, outdated=True))
 
 
 def published(folder: Path) -> dict[str, bytes] | None:
@@ -105,13 +111,23 @@ def _safe(name: str) -> str:
     return "/".join(safe_name(part, "a file") for part in name.split("/"))
 
 
+def _write_list(folder: Path, listed: Listed) -> None:
+    write_together({folder / LIST: _as_bytes(listed)}, folder.parent)
+
+
 def _as_bytes(listed: Listed) -> bytes:
     content = {"outdated": listed.outdated, "files": listed.files}
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-def _remove(folder: Path, names: Any) -> None:
+def _refuse_links(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        not_through_links(folder / name, folder.parent)
+
+
+def _remove(folder: Path, names: Iterable[str]) -> None:
     """Remove files, and folders in which nothing is left; what cannot be removed stays."""
+    _refuse_links(folder, names)
     for name in names:
         with suppress(OSError):
             (folder / name).unlink()

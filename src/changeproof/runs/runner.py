@@ -81,11 +81,12 @@ def run_pieces(
         inventory = store.take_inventory(run.pieces)
         observer.planned(inventory)
         if not inventory.complete:
+            left = [*inventory.damaged, *inventory.missing]
+            store.check_writable(left)
             for path in inventory.damaged.values():
                 store.remove_damaged(path)
                 observer.damaged(path)
             before_work()
-            left = [*inventory.damaged, *inventory.missing]
             computed = compute_left(left, run, folder, workplace, observer)
         began = time.perf_counter()
         after_work(finished_part(run, store))

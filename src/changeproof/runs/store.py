@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from changeproof.errors import InputError
-from changeproof.files import write_whole
+from changeproof.files import not_through_links, write_whole
 from changeproof.runs.piece import Piece
 
 PIECES = "pieces"
@@ -77,15 +77,20 @@ class Store:
     def save(self, piece: Piece, content: bytes) -> None:
         """Keep the content of a piece."""
         path = self.folder / f"{piece.file_stem}.{checksum(content)}.{piece.suffix}"
-        write_whole(path, content)
+        write_whole(path, content, self.folder.parent)
         # Not listed again: on a network file system that may be an old list.
         stem = self.folder / piece.file_stem
         self._listing(path.parent)[f"{stem.name}.{piece.suffix}"] = path
 
-    @staticmethod
-    def remove_damaged(path: Path) -> None:
+    def check_writable(self, pieces: Iterable[Piece]) -> None:
+        """Refuse to begin with pieces that could not be kept, as a link is in their way."""
+        for folder in dict.fromkeys((self.folder / piece.file_stem).parent for piece in pieces):
+            not_through_links(folder, self.folder.parent)
+
+    def remove_damaged(self, path: Path) -> None:
         """Make room for a piece whose file is damaged; what is no file is nobody's to remove."""
-        if path.is_dir() and not path.is_symlink():
+        not_through_links(path, self.folder.parent)
+        if path.is_dir():
             raise InputError(f"{path} is a directory where a piece should be; move it away")
         try:
             path.unlink(missing_ok=True)
