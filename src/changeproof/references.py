@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import math
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -83,6 +84,8 @@ class Configurable:
                 kind in (Integral, Real) and isinstance(value, bool)
             ):
                 raise InputError(f"{name!r}: {key} has to be like {default!r}; got {value!r}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InputError(f"{name!r}: {key} has to be a finite number; got {value!r}")
         try:
             made = cls(**settings)
         except InputError:

@@ -113,7 +113,7 @@ def test_bounds_of_a_row_do_not_depend_on_the_batch() -> None:
 
 def test_wrong_input_is_refused() -> None:
     given_network = Network.initialised(3, (2,), 0)
-    with pytest.raises(InputError, match=r"radius must be finite and not negative; got -0\.1"):
+    with pytest.raises(InputError, match=r"radius must lie between 0 and 3\.4e\+38, .*; got -0\.1"):
         ParameterBox(given_network, -0.1)
     box = ParameterBox(given_network, 0.1)
     with pytest.raises(InputError, match=r"expected rows of shape \(n, 3\); got \(2, 4\)"):

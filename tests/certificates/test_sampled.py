@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from changeproof import InputError, Network, NetworkStack, Task
 from changeproof.certificates.box import ParameterBox
@@ -12,6 +14,9 @@ from changeproof.certificates.sampled import (
     favourable_under_draws,
     samples_needed,
 )
+from changeproof.methods import make_method
+from changeproof.methods.apds import APDS
+from changeproof.methods.rnce import RNCE
 
 
 def slow_sample(network: Network, radius: float, samples: int, seed: int) -> list[Network]:
@@ -87,3 +92,69 @@ def test_a_row_is_judged_alike_whatever_was_judged_before_it() -> None:
     alone = np.concatenate([sample.all_favourable(row[None]) for row in rows])
     np.testing.assert_array_equal(sample.all_favourable(rows), alone)
     np.testing.assert_array_equal(sample.all_favourable(rows[::-1]), alone[::-1])
+
+
+NOT_FINITE = st.sampled_from([np.nan, np.inf, -np.inf])
+
+
+@given(hidden=st.sampled_from([(), (3,), (8, 4)]), value=NOT_FINITE, data=st.data())
+@settings(max_examples=60)
+def test_what_is_not_a_number_is_never_favourable(
+    hidden: tuple[int, ...], value: float, data: st.DataObject
+) -> None:
+    """One parameter that is no number, in any layer: a logit of NaN, and never a certificate."""
+    network = Network.initialised(3, hidden, 1)
+    layer = data.draw(st.integers(0, len(hidden)))
+    arrays = [array.copy() for array in (network.weights[layer], network.biases[layer])]
+    array = arrays[data.draw(st.integers(0, 1))]
+    array.reshape(-1)[data.draw(st.integers(0, array.size - 1))] = value
+    weights, biases = list(network.weights), list(network.biases)
+    weights[layer], biases[layer] = arrays
+    broken = Network(tuple(weights), tuple(biases))
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    with np.errstate(all="ignore"):
+        logits = broken.logits(rows)
+        assert not broken.favourable(rows)[np.isnan(logits)].any()
+        box = ParameterBox(broken, 0.01)
+        drawn = ParameterSample.draw(box, 20, seed=1)
+        assert not drawn.all_favourable(rows)[np.isnan(logits)].any()
+        for row in rows[np.isnan(logits)]:
+            assert not favourable_under_draws(box, row, 20, 1)
+        assert not certify(box, rows).certified.any()
+    if np.isnan(value):
+        assert np.isnan(logits).all()
+
+
+def test_a_radius_that_overflows_certifies_nobody(small_network: Network) -> None:
+    """Sums of draws that are as large as single precision goes overflow, layer after layer."""
+    box = ParameterBox(small_network, 3.4e38)
+    object.__setattr__(box, "radius", 1e39)
+    rows = np.random.default_rng(0).normal(size=(30, 5))
+    with np.errstate(all="ignore"):
+        assert not ParameterSample.draw(box, 10, seed=1).all_favourable(rows).any()
+        assert not any(favourable_under_draws(box, row, 10, 1) for row in rows)
+
+
+@pytest.mark.parametrize("radius", [1e39, np.inf, np.nan, -0.1])
+def test_a_radius_that_single_precision_cannot_hold_is_refused(
+    small_network: Network, radius: float
+) -> None:
+    for make in (
+        lambda: ParameterBox(small_network, radius),
+        lambda: APDS(radius=radius),
+        lambda: RNCE(radius=radius),
+    ):
+        with pytest.raises(InputError, match=r"radius must lie between 0 and 3\.4e\+38"):
+            make()
+
+
+@pytest.mark.parametrize("method", ["apds(radius=1e39)", "rnce(radius=1e39)"])
+def test_a_plan_with_such_a_radius_is_refused(method: str) -> None:
+    with pytest.raises(InputError, match=r"radius must lie between 0 and 3\.4e\+38"):
+        make_method(method)
+
+
+@pytest.mark.parametrize("method", ["roar-lime(radius=1e999)", "quorum(sparsity=1e999)"])
+def test_settings_that_are_infinite_are_refused(method: str) -> None:
+    with pytest.raises(InputError, match="has to be a finite number; got inf"):
+        make_method(method)

@@ -12,7 +12,7 @@ from changeproof import (
     load_task,
     train,
 )
-from changeproof.methods.apds import APDS, CERTIFICATE_OFFSET, certificate_seed
+from changeproof.methods.apds import APDS, CERTIFICATE_OFFSET
 
 
 @pytest.mark.parametrize(
@@ -84,18 +84,45 @@ def test_no_margin_suffices_for_an_absurd_radius(
     assert not answers.diagnostics["certified"].any()
 
 
-def test_certificates_are_addressed_by_row_and_not_by_place(
+def certified(method: APDS, people: Factuals) -> list[bool]:
+    return method.generate(people).diagnostics["certified"].tolist()
+
+
+def test_whether_an_answer_is_certified_does_not_depend_on_the_batch(
     small_context: Context, small_factuals: Factuals
 ) -> None:
     method = APDS(radius=0.03).fit(small_context)
-    together = method.generate(small_factuals[:8]).diagnostics["certified"]
-    alone = [method.generate(small_factuals[[i]]).diagnostics["certified"][0] for i in range(8)]
-    assert together.tolist() == alone
+    named = Factuals(small_factuals.row_ids, small_factuals.rows)
+    for people in (small_factuals[:8], named[:8]):
+        together = certified(method, people)
+        assert 0 < sum(together) < 8
+        backwards = certified(method, people[::-1])[::-1]
+        alone = [
+            certified(method, Factuals(people.row_ids[[i]], people.rows[[i]], places))[0]
+            for i in range(8)
+            for places in [None if people.places is None else people.places[[i]]]
+        ]
+        assert together == backwards == alone
 
 
-def test_all_bits_of_a_long_row_id_count_in_the_seed_of_its_certificate() -> None:
-    assert certificate_seed(2026, 17) == 2026 + CERTIFICATE_OFFSET + 17
-    longer = [17 + high * 2**32 for high in range(200)]
-    seeds = {certificate_seed(2026, row) for row in longer}
-    assert len(seeds) == len(longer)
+def test_people_who_are_drawn_are_certified_by_their_place(
+    small_context: Context, small_factuals: Factuals
+) -> None:
+    """The protocol's seed: that of the base model, an offset, and the place."""
+    method = APDS(radius=0.03).fit(small_context)
+    assert small_factuals.places is not None
+    assert small_factuals.places.tolist() == list(range(len(small_factuals)))
+    batch = small_factuals[[7, 2]]
+    seeds = [method._certificate_seed(batch, i) for i in range(2)]
+    assert seeds == [2026 + CERTIFICATE_OFFSET + 7, 2026 + CERTIFICATE_OFFSET + 2]
+
+
+def test_all_bits_of_a_long_row_id_count_in_the_seed_of_its_certificate(
+    small_context: Context, small_factuals: Factuals
+) -> None:
+    method = APDS(radius=0.03).fit(small_context)
+    ids = np.array([17 + high * 2**32 for high in range(200)])
+    people = Factuals(ids, np.repeat(small_factuals.rows[:1], 200, axis=0))
+    seeds = {method._certificate_seed(people, i) for i in range(200)}
+    assert len(seeds) == 200
     assert max(seeds) < 2**32

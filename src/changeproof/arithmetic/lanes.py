@@ -155,7 +155,8 @@ def _where_positive(typing_context: Any, gate: Any, lanes: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         del signature
         zero = ir.Constant(context.get_value_type(lanes), None)
-        positive = builder.fcmp_ordered(">", arguments[0], zero)
+        # Or NaN, so that a network of NaN says NaN and not what its last bias says.
+        positive = builder.fcmp_unordered(">", arguments[0], zero)
         return builder.select(positive, arguments[1], zero)
 
     return lanes(gate, lanes), code

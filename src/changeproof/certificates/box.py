@@ -24,6 +24,16 @@ from changeproof.networks.network import Network, checked_rows
 
 # Numbers that may be read behind the last one, in whole lanes.
 SPARE = 8
+LARGEST_RADIUS = float(np.finfo(np.float32).max)
+
+
+def check_radius(radius: float) -> None:
+    """Refuse a radius that parameters, which are in single precision, cannot be moved by."""
+    if not 0.0 <= radius <= LARGEST_RADIUS:
+        raise InputError(
+            f"a radius must lie between 0 and {LARGEST_RADIUS:.3g}, the largest number of single "
+            f"precision; got {radius!r}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +44,7 @@ class ParameterBox:
     radius: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.radius) and self.radius >= 0):
-            raise InputError(f"a radius must be finite and not negative; got {self.radius}")
+        check_radius(self.radius)
 
     @property
     def flat(self) -> FlatNetwork:
@@ -108,9 +117,12 @@ def dot(weights: Any, start: int, inputs: Any, n_in: int) -> float:
 
 @compiled
 def activate(outputs: Any, n_out: int) -> None:
-    """Set what is not positive to zero, and what is between the neurons and the next eight."""
+    """Set what is not positive to zero, and what is between the neurons and the next eight.
+
+    NaN stays NaN, so that no later layer takes it for a number.
+    """
     for i in range(n_out):
-        outputs[i] = outputs[i] if outputs[i] > 0.0 else 0.0
+        outputs[i] = 0.0 if outputs[i] <= 0.0 else outputs[i]
     for i in range(n_out, -(-n_out // 8) * 8):
         outputs[i] = 0.0
 

@@ -125,7 +125,7 @@ def _favourable_under_draws(
             for i in range(n_out):
                 outputs[sample, i] += drawn[i]
             if layer == len(layers) - 1:
-                if outputs[sample, 0] < 0.0:
+                if not outputs[sample, 0] >= 0.0:  # NaN is not favourable
                     return False
             else:
                 activate(outputs[sample], n_out)
@@ -149,6 +149,6 @@ def _all_favourable(parameters: Any, layers: Any, rows: Any, result: Any) -> Non
     for r in range(len(rows)):
         result[r] = True
         for sample in range(len(parameters)):
-            if network_logit(parameters[sample], layers, rows[r], values) < 0.0:
+            if not network_logit(parameters[sample], layers, rows[r], values) >= 0.0:
                 result[r] = False
                 break

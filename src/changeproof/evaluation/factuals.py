@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import Part, Task
@@ -42,4 +43,4 @@ def _adverse_sample(task: Task, part: Part, model: Model, limit: int, seed: int)
     adverse = ~model.favourable(rows)
     positions = pd.Series(range(len(rows)), index=task.row_ids(part))[adverse]
     drawn = positions.sample(n=min(limit, len(positions)), random_state=seed)
-    return Factuals(drawn.index.to_numpy(), rows[drawn.to_numpy()])
+    return Factuals(drawn.index.to_numpy(), rows[drawn.to_numpy()], np.arange(len(drawn)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
 from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Task
@@ -81,6 +81,10 @@ class APDS(Method):
     update_batch: int = 8
     farther: bool = False
 
+    def __post_init__(self) -> None:
+        if self.radius is not None:
+            check_radius(self.radius)
+
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
         assert isinstance(network, Network)
@@ -129,7 +133,7 @@ class APDS(Method):
             rows,
             reasons=["" if there else self._reason() for there in np.isfinite(margins)],
             diagnostics={
-                "certified": self._certified(factuals.places, rows, survives),
+                "certified": self._certified(factuals, rows, survives),
                 "margin": margins,
                 "margins_tried": tried,
                 "radius": np.full(len(rows), self.calibrated_radius),
@@ -174,20 +178,21 @@ class APDS(Method):
     def _margins(self) -> int:
         return int(np.floor((self.last_margin - self.first_margin) / self.margin_step + 1e-9)) + 1
 
-    def _certified(self, places: Integers, rows: Floats, answered: Booleans) -> Booleans:
+    def _certified(self, factuals: Factuals, rows: Floats, answered: Booleans) -> Booleans:
         """Test every answer once more, on a sample of its own."""
         certified = np.zeros(len(rows), dtype=np.bool_)
-        for i in np.flatnonzero(answered):
-            seed = certificate_seed(self.context.base_seed, int(places[i]))
+        for i in np.flatnonzero(answered).tolist():
+            seed = self._certificate_seed(factuals, i)
             certified[i] = favourable_under_draws(self._box, rows[i], self._samples, seed)
         return certified
 
+    def _certificate_seed(self, factuals: Factuals, i: int) -> int:
+        """Return the seed of the sample that certifies a person's answer, in any batch.
 
-def certificate_seed(base_seed: int, row_id: int) -> int:
-    """Return the seed of the sample that certifies a person's answer.
-
-    PyTorch's generator looks at 32 bits of a seed. Of a longer one, as long row ids make it, all
-    bits count here.
-    """
-    seed = base_seed + CERTIFICATE_OFFSET + row_id
-    return seed if seed < 2**32 else int(stream("apds", "certificate", seed).integers(2**32))
+        It is the protocol's for the people that are drawn for a base model, by their place among
+        them. For all others it depends on their row id.
+        """
+        if factuals.places is not None:
+            return self.context.base_seed + CERTIFICATE_OFFSET + int(factuals.places[i])
+        address = self.context.task.name, self.context.base_seed, "apds certificate"
+        return int(stream(*address, int(factuals.row_ids[i])).integers(2**32))

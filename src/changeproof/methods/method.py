@@ -60,24 +60,21 @@ class Context:
 class Factuals:
     """The people who ask: row ids and standardised rows [people, features].
 
-    `all_places` says where each stands among all who are asked about this base model; a batch
-    taken from them by `[...]` keeps it, so that nothing need depend on the batch.
+    `places` says where each stands among all who are drawn for this base model; it is None for
+    people who were not drawn but named. A batch taken by `[...]` keeps it, so that nothing need
+    depend on the batch.
     """
 
     row_ids: Integers
     rows: Floats
-    all_places: Integers | None = None
-
-    @property
-    def places(self) -> Integers:
-        """Each person's place among all who are asked; without others, that in this batch."""
-        return np.arange(len(self.rows)) if self.all_places is None else self.all_places
+    places: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, chosen: npt.NDArray[Any] | slice) -> Factuals:
-        return Factuals(self.row_ids[chosen], self.rows[chosen], self.places[chosen])
+        places = None if self.places is None else self.places[chosen]
+        return Factuals(self.row_ids[chosen], self.rows[chosen], places)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
-from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.exact import MAX_NODES, proven_rows
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
@@ -52,6 +52,9 @@ class RNCE(Method):
 
     radius: float = 0.005
     max_nodes: int = MAX_NODES
+
+    def __post_init__(self) -> None:
+        check_radius(self.radius)
 
     def _prepare(self) -> None:
         network = self.context.model
