@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from changeproof.evaluation.differences import Verdict, changes
-from changeproof.evaluation.people import People, drawn, interval
-
-ADDRESS = ("compare", "test")
+from changeproof.evaluation.people import People
 
 
 def people(held: np.ndarray, distance: float = 1.0) -> People:
     ones = np.ones(len(held))
-    return People(ones, ones, held.astype(float), distance * ones)
+    return People(ones, ones, held.astype(float), distance * ones, np.arange(len(held)))
 
 
 def shares(seed: int, number: int = 60) -> np.ndarray:
     return np.random.default_rng(seed).random(number)
 
 
-def test_the_same_people_are_drawn_together() -> None:
+def test_the_same_people_are_compared_one_by_one() -> None:
     before = shares(1)
     after = before - 0.05 - 0.02 * shares(2)
-    paired = changes([people(before)], [people(after)], ADDRESS, paired=True)
-    apart = changes([people(before)], [people(after)], ADDRESS, paired=False)
+    paired = changes([people(before)], [people(after)], paired=True)
+    apart = changes([people(before)], [people(after)], paired=False)
     for found in (paired, apart):
         change = found["end_to_end_robustness"]
         assert change.difference == pytest.approx(100 * (after - before).mean())
@@ -35,9 +34,13 @@ def test_the_same_people_are_drawn_together() -> None:
     # What the same people have in common does not blur the difference.
     assert paired["end_to_end_robustness"].verdict is Verdict.WORSE
     assert apart["end_to_end_robustness"].verdict is Verdict.UNCLEAR
-    draws = [drawn([people(each)], ADDRESS)["end_to_end_robustness"] for each in (before, after)]
-    expected = interval(draws[1][1:] - draws[0][1:])
+    mean, spread = (after - before).mean(), (after - before).std(ddof=1)
+    reach = t.ppf(0.975, 59) * spread / np.sqrt(60)
+    expected = (100 * (mean - reach), 100 * (mean + reach))
     assert paired["end_to_end_robustness"][3:5] == pytest.approx(expected)
+    # Two runs may number their rows differently.
+    moved = people(after)._replace(row_ids=1000 + np.arange(60))
+    assert changes([people(before)], [moved], paired=True) == paired
 
 
 def test_nearer_is_better() -> None:
@@ -45,16 +48,16 @@ def test_nearer_is_better() -> None:
     noise = 0.1 * shares(4)
     far = people(held)._replace(distance=2.0 + noise)
     near = people(held)._replace(distance=1.0 + noise)
-    assert changes([far], [near], ADDRESS, paired=True)["distance"].verdict is Verdict.BETTER
-    assert changes([near], [far], ADDRESS, paired=True)["distance"].verdict is Verdict.WORSE
-    same = changes([near], [near], ADDRESS, paired=True)
+    assert changes([far], [near], paired=True)["distance"].verdict is Verdict.BETTER
+    assert changes([near], [far], paired=True)["distance"].verdict is Verdict.WORSE
+    same = changes([near], [near], paired=True)
     assert all(each.difference == 0.0 for each in same.values())
     assert {each.verdict for each in same.values()} == {Verdict.UNCLEAR}
 
 
 def test_what_one_has_not_is_undefined() -> None:
-    nothing = People(*(np.zeros(20) for _ in range(4)))
-    found = changes([people(shares(5, 20))], [nothing], ADDRESS, paired=True)
+    nothing = People(*(np.zeros(20) for _ in range(4)), np.arange(20))
+    found = changes([people(shares(5, 20))], [nothing], paired=True)
     assert found["distance"].verdict is Verdict.UNDEFINED
     assert np.isnan(found["empirical_robustness"].difference)
     assert found["end_to_end_robustness"].after == 0.0
@@ -62,8 +65,14 @@ def test_what_one_has_not_is_undefined() -> None:
 
 def test_everybody_in_a_few_is_not_everybody() -> None:
     few, many = people(np.ones(8)), people((shares(6, 200) < 0.9).astype(float))
-    change = changes([many], [few], ADDRESS, paired=False)["end_to_end_robustness"]
+    change = changes([many], [few], paired=False)["end_to_end_robustness"]
     assert change.verdict is Verdict.UNCLEAR and change.difference > 5
+
+
+def test_few_people_decide_nothing() -> None:
+    for number, verdict in ((9, Verdict.UNCLEAR), (10, Verdict.WORSE)):
+        before, after = people(np.ones(number)), people(0.1 * shares(7, number))
+        assert changes([before], [after], paired=True)["end_to_end_robustness"].verdict is verdict
 
 
 def test_where_nothing_changed_few_differences_are_clear() -> None:
@@ -73,6 +82,6 @@ def test_where_nothing_changed_few_differences_are_clear() -> None:
         generator = np.random.default_rng(trial)
         before, after = (generator.random(40) < 0.7 for _ in range(2))
         for paired in clear:
-            found = changes([people(before)], [people(after)], ADDRESS, paired=paired)
+            found = changes([people(before)], [people(after)], paired=paired)
             clear[paired] += found["end_to_end_robustness"].verdict is not Verdict.UNCLEAR
     assert all(0 < count / trials < 0.1 for count in clear.values()), clear

@@ -1,7 +1,7 @@
 """What became better or worse from one evaluation to another, with the uncertainty of that.
 
-Where the same people were asked, they are drawn together: what both have in common does not blur
-the difference.
+Where the same people were asked, they are compared one by one: what both have in common does not
+blur the difference. Fewer than `FEWEST_PEOPLE` people decide nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from changeproof.evaluation.groups import unseen
-from changeproof.evaluation.metrics import RATES
-from changeproof.evaluation.people import People, drawn, interval
-from changeproof.model import Floats
+from changeproof.evaluation.groups import difference_interval
+from changeproof.evaluation.metrics import METRICS, RATES
+from changeproof.evaluation.people import PERCENT, People, Sampled
+from changeproof.evaluation.uncertainty import FEWEST_PEOPLE
 
 
 class Verdict(StrEnum):
@@ -39,11 +39,7 @@ class Change(NamedTuple):
 
 
 def changes(
-    before: Sequence[People],
-    after: Sequence[People],
-    address: Sequence[str | int],
-    *,
-    paired: bool,
+    before: Sequence[People], after: Sequence[People], *, paired: bool
 ) -> dict[str, Change]:
     """Return what became of every metric.
 
@@ -51,42 +47,30 @@ def changes(
     ----------
     before, after
         The people of each base model. If `paired`, the same base models and people in the same
-        order: they are drawn alike in both. Otherwise both are drawn by themselves.
-    address
-        Names the draws.
+        order.
     paired
         Whether they are the same.
     """
     if paired:
-        first, second = drawn(before, address), drawn(after, address)
-        return {metric: _change(metric, first[metric], second[metric]) for metric in first}
-    one, other = (
-        drawn(people, (*address, side)) for people, side in ((before, "before"), (after, "after"))
-    )
-    found = {}
-    for metric in one:
-        both = [one[metric], other[metric]]
-        if metric in RATES:
-            sides = zip(both, (before, after), ("before", "after"), strict=True)
-            both = [
-                unseen(values, _most(people), (*address, side, metric))
-                for values, people, side in sides
-            ]
-        found[metric] = _change(metric, *both)
-    return found
+        # Two runs may number their rows differently.
+        pairs = zip(before, after, strict=True)
+        after = [then._replace(row_ids=now.row_ids) for now, then in pairs]
+    return {
+        metric: _change(metric, Sampled.of(before, metric), Sampled.of(after, metric), paired)
+        for metric in METRICS
+    }
 
 
-def _most(people: Sequence[People]) -> int:
-    return max(len(each.found) for each in people)
-
-
-def _change(metric: str, before: Floats, after: Floats) -> Change:
-    apart = after - before
-    if np.isnan(apart[0]):
-        return Change(float(before[0]), float(after[0]), np.nan, np.nan, np.nan, Verdict.UNDEFINED)
-    low, high = interval(apart[1:])
-    low, high = min(low, float(apart[0])), max(high, float(apart[0]))
+def _change(metric: str, before: Sampled, after: Sampled, paired: bool) -> Change:
+    unit = PERCENT if metric in RATES else 1.0
+    values = (unit * before.value, unit * after.value)
+    apart = unit * (after.value - before.value)
+    if np.isnan(apart):
+        return Change(*values, np.nan, np.nan, np.nan, Verdict.UNDEFINED)
+    reach = before.apart_reach(after, same_people=paired, same_bases=paired)
+    low, high = difference_interval(metric, before, after, reach, same_people=paired)
     verdict = Verdict.UNCLEAR
-    if low > 0.0 or high < 0.0:
+    enough = min(before.people, after.people) >= FEWEST_PEOPLE
+    if enough and (low > 0.0 or high < 0.0):
         verdict = Verdict.BETTER if (low > 0.0) == (metric in RATES) else Verdict.WORSE
-    return Change(float(before[0]), float(after[0]), float(apart[0]), low, high, verdict)
+    return Change(*values, apart, low, high, verdict)

@@ -1,12 +1,13 @@
 """Who is let down: every metric by group of people, and the largest difference between groups.
 
-Intervals are over people, drawn again within their group. Groups of few people are not shown, and
+Intervals are over people; see `evaluation.people`. Groups of few people are not shown, and
 neither is a number that few people stand behind: such numbers say more about the few than about
 the group.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,30 +16,31 @@ import numpy.typing as npt
 
 from changeproof.datasets.grouping import SMALLEST_GROUP
 from changeproof.evaluation.metrics import METRICS, RATES
-from changeproof.evaluation.people import Estimate, People, drawn, interval
-from changeproof.evaluation.uncertainty import LEVEL
-from changeproof.model import Floats, Integers
-from changeproof.randomness import stream
+from changeproof.evaluation.people import PERCENT, Estimate, People, Sampled, estimate
+from changeproof.evaluation.uncertainty import LEVEL, rate_interval
 
 NOT_SHOWN = Estimate(np.nan, np.nan, np.nan, 0)
 
 
 class Asked(NamedTuple):
-    """The people of one base model: who they are, their groups, and what became of them."""
+    """The people of one base model: their groups, and what became of them."""
 
-    row_ids: Integers
     groups: npt.NDArray[np.object_]
     people: People
 
 
 class Difference(NamedTuple):
-    """The largest difference between two groups in a metric, and which groups these are."""
+    """The largest difference between two groups in a metric, and which groups these are.
+
+    `people` is how many stand behind the number of the smaller of the two.
+    """
 
     value: float
     low: float
     high: float
     highest: str
     lowest: str
+    people: int = 0
 
 
 class Groups(NamedTuple):
@@ -63,7 +65,6 @@ class Groups(NamedTuple):
 def by_group(
     asked: Sequence[Asked],
     order: Sequence[str],
-    address: Sequence[str | int],
     smallest: int = SMALLEST_GROUP,
 ) -> Groups:
     """Return every metric by group with its interval, and the largest differences.
@@ -84,91 +85,81 @@ def by_group(
         The people of each base model.
     order
         The groups, in the order to show them.
-    address
-        Names the draws; equal addresses draw the same people, so that methods can be compared.
     smallest
         The fewest people of a group, and behind a number, that are shown.
     """
-    sizes = {group: _number(asked, group) for group in order}
+    everybody = {group: _of_group(asked, group) for group in order}
+    sizes = {group: Sampled.of(each, "coverage").people for group, each in everybody.items()}
     there = [group for group in order if sizes[group] >= smallest]
     small = [group for group in order if 0 < sizes[group] < smallest]
-    draws = {group: _draws(asked, group, address, smallest) for group in there}
+    found = {
+        metric: {group: Sampled.of(everybody[group], metric) for group in there}
+        for metric in METRICS
+    }
     shown = {
-        group: {
-            metric: _estimate(values, _number(asked, group, metric))
-            for metric, values in draws[group].items()
-        }
+        group: {metric: _estimate(metric, found[metric][group], smallest) for metric in METRICS}
         for group in there
     }
-    differences = {metric: _largest({g: draws[g][metric] for g in there}) for metric in METRICS}
+    differences = {
+        metric: _largest(
+            metric, {group: each for group, each in of.items() if each.people >= smallest}
+        )
+        for metric, of in found.items()
+    }
     return Groups(shown, differences, len(small), sum(sizes[group] for group in small))
 
 
-def _number(asked: Sequence[Asked], group: str, metric: str = "coverage") -> int:
-    """Return how many different people of a group stand behind a metric."""
-    return len({row for each in asked for row in each.row_ids[_behind(each, group, metric)]})
+def _of_group(asked: Sequence[Asked], group: str) -> list[People]:
+    return [each.people.of_some(np.asarray(each.groups == group)) for each in asked]
 
 
-def _behind(asked: Asked, group: str, metric: str) -> npt.NDArray[np.bool_]:
-    inside = np.asarray(asked.groups == group)
-    if metric == "base_validity":
-        return inside & (asked.people.found > 0)
-    if metric in ("empirical_robustness", "distance"):
-        return inside & (asked.people.valid > 0)
-    return inside
+def _estimate(metric: str, sampled: Sampled, smallest: int) -> Estimate:
+    if sampled.people < smallest:
+        return NOT_SHOWN._replace(people=sampled.people)
+    return estimate(metric, sampled)
 
 
-def _draws(
-    asked: Sequence[Asked], group: str, address: Sequence[str | int], smallest: int
-) -> Mapping[str, Floats]:
-    """Return every metric of a group as it is and in each draw; NaN where few stand behind it."""
-    people = [each.people.of_some(np.asarray(each.groups == group)) for each in asked]
-    everything = dict(drawn(people, address, (group,)))
-    for metric, values in everything.items():
-        behind = _number(asked, group, metric)
-        if behind < smallest:
-            everything[metric] = np.full_like(values, np.nan)
-        elif metric in RATES:
-            everything[metric] = unseen(values, behind, (*address, group, metric))
-    return everything
-
-
-def unseen(values: Floats, people: int, address: Sequence[str | int]) -> Floats:
-    """Return draws of a rate as they are; where all are 0 or 100, those of what may be.
-
-    Who is drawn again from people with one answer has that answer. That a dozen people all have
-    it does not say that everybody has. The share is drawn from what so many people leave possible:
-    its distribution given that all have the answer, if any share was as likely before.
-    """
-    if not (values == values[0]).all() or values[0] not in (0.0, 100.0):
-        return values
-    share = stream("never seen", *address).random(len(values) - 1) ** (1.0 / (people + 1))
-    again = 100.0 * share if values[0] else 100.0 * (1.0 - share)
-    return np.concatenate([values[:1], again])
-
-
-def _estimate(values: Floats, behind: int) -> Estimate:
-    if np.isnan(values[0]):
-        return NOT_SHOWN._replace(people=behind)
-    return Estimate(float(values[0]), *around(values), behind)
-
-
-def around(values: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """Return the interval of what was drawn, stretched to the value itself where need be."""
-    low, high = interval(values[1:], level)
-    return min(low, float(values[0])), max(high, float(values[0]))
-
-
-def _largest(draws: Mapping[str, Floats]) -> Difference:
+def _largest(metric: str, groups: Mapping[str, Sampled]) -> Difference:
     """Return the difference between the two groups that are farthest apart."""
-    defined = {group: values for group, values in draws.items() if np.isfinite(values[0])}
+    defined = {group: each for group, each in groups.items() if each.people}
     if len(defined) < 2:
         return Difference(np.nan, np.nan, np.nan, "", "")
-    highest = max(defined, key=lambda group: float(defined[group][0]))
+    highest = max(defined, key=lambda group: defined[group].value)
     # Of equals, another than the highest.
     others = [group for group in defined if group != highest]
-    lowest = min(others, key=lambda group: float(defined[group][0]))
-    apart = defined[highest] - defined[lowest]
+    lowest = min(others, key=lambda group: defined[group].value)
     pairs = len(defined) * (len(defined) - 1) // 2
-    low, high = around(apart, 1.0 - (1.0 - LEVEL) / pairs)
-    return Difference(float(apart[0]), low, high, highest, lowest)
+    above, below = defined[highest], defined[lowest]
+    level = 1.0 - (1.0 - LEVEL) / pairs
+    reach = above.apart_reach(below, same_people=False, same_bases=True, level=level)
+    ends = difference_interval(metric, below, above, reach, same_people=False, level=level)
+    unit = PERCENT if metric in RATES else 1.0
+    people = min(above.people, below.people)
+    return Difference(unit * (above.value - below.value), *ends, highest, lowest, people)
+
+
+def difference_interval(
+    metric: str,
+    before: Sampled,
+    after: Sampled,
+    reach: float,
+    *,
+    same_people: bool,
+    level: float = LEVEL,
+) -> tuple[float, float]:
+    """Return the interval of after minus before, which may be off by a reach; rates in percent.
+
+    Of rates among other people it goes at least as far as the intervals of both allow for people
+    whom nobody met (Newcombe's way of putting two intervals together).
+    """
+    apart = after.value - before.value
+    low, high = apart - reach, apart + reach
+    if metric not in RATES:
+        return (low, high) if math.isfinite(reach) else (np.nan, np.nan)
+    if not same_people:
+        one, two = before.value, after.value
+        one_low, one_high = rate_interval(one, 0.0, before.people, level)
+        two_low, two_high = rate_interval(two, 0.0, after.people, level)
+        low = min(low, apart - math.hypot(two - two_low, one_high - one))
+        high = max(high, apart + math.hypot(two_high - two, one - one_low))
+    return PERCENT * max(low, -1.0), PERCENT * min(high, 1.0)

@@ -7,7 +7,9 @@ Curves are Kaplan and Meier's. With one base model, intervals are over people an
 both are samples, and neither makes the other's answers independent. So the variance is that of
 people as clusters, plus that of futures as clusters, less that of single answers, which both
 contain (Cameron, Gelbach and Miller, 2011). Drawing both again by bootstrap would count single
-answers three times. With several base models these are the units, as everywhere else.
+answers three times. With several base models these are the units. All intervals are those of
+`evaluation.uncertainty`: few people leave room for others, whom nobody met, so that 0 or 100 % is
+never certain. Of one future an interval is over people alone: it says nothing of other futures.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from changeproof.evaluation.uncertainty import LEVEL, summarise
+from changeproof.evaluation.uncertainty import Value, rate_interval, student_reach
 from changeproof.model import Booleans, Floats, Integers
 
 MEDIAN, FEW = 0.5, 0.95
@@ -61,14 +63,6 @@ class Lives(NamedTuple):
     def broken(self) -> Booleans:
         """Which advice was broken [people, futures]; the life of all other is censored."""
         return self.held_through < self.lengths
-
-
-class Value(NamedTuple):
-    """A number with its 95 % interval; NaN where it is not known."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class Curve(NamedTuple):
@@ -132,19 +126,26 @@ def life_of(groups: Sequence[Lives]) -> Life:
         return Life(unknown, unknown, Value(np.nan, np.nan, np.nan), people, futures)
     if len(each) == 1:
         return each[0]._replace(people=people, futures=futures)
-    held = _over_base_models([one.held_so_far.mean for one in each], length)
-    holds = _over_base_models([one.holds.mean for one in each], length)
-    hazard = _over_base_models([np.array([one.hazard.mean]) for one in each], 1)
+    # The same people may ask several base models.
+    asked = people // len(each)
+    held = _over_base_models([one.held_so_far.mean for one in each], length, asked)
+    holds = _over_base_models([one.holds.mean for one in each], length, asked)
+    hazard = _over_base_models([np.array([one.hazard.value]) for one in each], 1, asked)
     return Life(held, holds, Value(*(float(part[0]) for part in hazard)), people, futures)
 
 
-def _over_base_models(curves: Sequence[Floats], length: int) -> Curve:
-    """Return the mean of the curves of base models, with the interval of the paper."""
+def _over_base_models(curves: Sequence[Floats], length: int, people: int) -> Curve:
+    """Return the mean of the curves of base models, with its interval."""
     values = np.full((len(curves), length), np.nan)
     for row, curve in zip(values, curves, strict=True):
         row[: len(curve)] = curve
-    found = [summarise(column) for column in values.T]
-    return Curve(*np.array([(one.mean, one.low, one.high) for one in found]).T)
+    found = []
+    for column in values.T:
+        there = column[np.isfinite(column)]
+        variance = float(there.var(ddof=1)) / len(there) if len(there) > 1 else 0.0
+        found.append((there.mean(), student_reach(variance, len(there))))
+    means, reaches = np.array(found).T
+    return _curve(means, reaches, people)
 
 
 def _of_one(lives: Lives) -> Life:
@@ -186,12 +187,7 @@ def _kaplan_meier(lives: Lives) -> tuple[Floats, Booleans, Booleans]:
 
 
 def _with_interval(shares: Floats, influence: Floats) -> Curve:
-    """Return shares with intervals, from what single answers [people, futures, …] add to them.
-
-    Intervals are those of the log odds, so that they stay between 0 and 1.
-    """
-    from scipy.stats import t
-
+    """Return shares with intervals, from what single answers [people, futures, …] add to them."""
     sizes = influence.shape[:2]
     single = (influence**2).sum(axis=(0, 1))
     clustered = [
@@ -199,17 +195,18 @@ def _with_interval(shares: Floats, influence: Floats) -> Curve:
         for axis, size in enumerate(sizes)
         if size > 1
     ]
-    if not clustered:
-        return Curve(shares, np.full_like(shares, np.nan), np.full_like(shares, np.nan))
-    both = sum(clustered) - single if len(clustered) == 2 else clustered[0]
-    deviation = np.sqrt(np.maximum(both, single))
-    least = min(size for size in sizes if size > 1) - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.log(shares / (1.0 - shares))
-        reach = t.ppf((1.0 + LEVEL) / 2.0, least) * deviation / (shares * (1.0 - shares))
-        ends = [1.0 / (1.0 + np.exp(-(odds + sign * reach))) for sign in (-1.0, 1.0)]
-    certain = (shares <= 0.0) | (shares >= 1.0) | (deviation == 0.0)
-    return Curve(shares, *(np.where(certain, shares, end) for end in ends))
+    both = sum(clustered) - single if len(clustered) == 2 else sum(clustered)
+    variances = np.maximum(both, single)
+    # One person says nothing of others; one future may be all there is.
+    units = min(sizes) if sizes[1] > 1 else sizes[0]
+    reaches = np.array([student_reach(float(variance), units) for variance in variances])
+    return _curve(shares, reaches, sizes[0])
+
+
+def _curve(shares: Floats, reaches: Floats, people: int) -> Curve:
+    pairs = zip(shares, reaches, strict=True)
+    ends = [rate_interval(float(share), float(reach), people) for share, reach in pairs]
+    return Curve(shares, *np.array(ends).T)
 
 
 def _first(values: Floats, share: float) -> float:

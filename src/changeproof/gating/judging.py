@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from changeproof.evaluation.uncertainty import FEWEST_PEOPLE
 from changeproof.gating.numbers import Number, Numbers
 from changeproof.gating.rules import ALL, ANY, EACH, VALUE, Rule, read_rules
 
@@ -102,14 +103,18 @@ def gate(run: str | Path, rules: str | Path | Mapping[str, Any] | Sequence[Any])
 def judge(rule: Rule, number: Number) -> Judged:
     """Return whether a number keeps a rule.
 
-    The whole interval has to be on one side of the limit, unless the value alone decides. A number
-    at the limit keeps it.
+    The whole interval has to be on one side of the limit, and enough people behind it, unless the
+    value alone decides. A number at the limit keeps it.
     """
     if math.isnan(number.value):
         return Judged(number, Answer.NOT_DECIDED, number.why)
     if rule.decided_by == VALUE:
         kept = rule.keeps(number.value)
-        return Judged(number, Answer.PASS if kept else Answer.FAIL, "by the value alone")
+        whose = "" if number.people is None else f", of {_people(number.people)}"
+        return Judged(number, Answer.PASS if kept else Answer.FAIL, f"by the value alone{whose}")
+    if number.people is not None and number.people < FEWEST_PEOPLE:
+        few = f"{_people(number.people)}, at least {FEWEST_PEOPLE} are needed"
+        return Judged(number, Answer.NOT_DECIDED, few)
     if math.isnan(number.low) or math.isnan(number.high):
         return Judged(number, Answer.NOT_DECIDED, number.why)
     ends = [rule.keeps(end) for end in (number.low, number.high)]
@@ -118,6 +123,10 @@ def judge(rule: Rule, number: Number) -> Judged:
     if any(ends):
         return Judged(number, Answer.NOT_DECIDED, "the interval covers the limit")
     return Judged(number, Answer.FAIL, "")
+
+
+def _people(number: int) -> str:
+    return f"{number} {'person' if number == 1 else 'people'}"
 
 
 def _outcome(rule: Rule, numbers: Sequence[Number]) -> Outcome:

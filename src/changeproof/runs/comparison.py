@@ -14,7 +14,7 @@ import pandas as pd
 from changeproof.changes import sequence_family_names
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.differences import Verdict, changes
-from changeproof.evaluation.uncertainty import LEVEL
+from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
 from changeproof.references import parsed
 from changeproof.runs.kept_run import KeptRun
 from changeproof.runs.results import ALL_FAMILIES
@@ -22,7 +22,6 @@ from changeproof.runs.same_people import finished_seeds, same_rows, sides
 
 # Under one family, the other metrics are what they are over all.
 BY_FAMILY = ("empirical_robustness", "end_to_end_robustness")
-FEW_PEOPLE = 10
 
 
 class Line(NamedTuple):
@@ -164,8 +163,10 @@ def compare_runs(
             "changeproof status"
         )
     found = tuple(lines)
-    if min(min(line.people_before, line.people_after) for line in found) < FEW_PEOPLE:
-        notes.append(f"Fewer than {FEW_PEOPLE} people stand behind some numbers: read with care.")
+    if min(min(line.people_before, line.people_after) for line in found) < FEWEST_PEOPLE:
+        notes.append(
+            f"Fewer than {FEWEST_PEOPLE} people stand behind some numbers: nothing is clear there."
+        )
     kinds = (_alone(*runs, pairs), _alone(*runs[::-1], {v: k for k, v in pairs.items()}))
     said = tuple(dict.fromkeys(notes))
     return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, said)
@@ -270,7 +271,7 @@ def _lines(
     for family in (ALL_FAMILIES, *under) if common else ():
         chosen = (single or common) if family == ALL_FAMILIES else {family: common[family]}
         before, after = one.measured(chosen), other.measured(chosen)
-        found = changes(before, after, ("compare runs", dataset), paired=paired)
+        found = changes(before, after, paired=paired)
         for metric, change in found.items():
             if metric == "distance" and names[0] != names[1]:
                 continue

@@ -14,7 +14,7 @@ from changeproof.runs.results import Answered, StoredResults
 
 WHOSE = ["dataset", "method", "by"]
 GROUPS = [*WHOSE, "group", "metric", "value", "low", "high", "people"]
-DIFFERENCES = [*WHOSE, "metric", "difference", "low", "high", "highest", "lowest"]
+DIFFERENCES = [*WHOSE, "metric", "difference", "low", "high", "highest", "lowest", "people"]
 LEFT_OUT = ["dataset", "by", "smallest_group", "groups", "people"]
 
 
@@ -48,8 +48,7 @@ def _measured(results: StoredResults) -> Iterator[tuple[str, str, str, Groups]]:
             group_of = known[dataset]
             asked = [_asked(results, key, group_of) for key in behind]
             order = group_of.cat.categories.tolist()
-            address = ("groups", dataset, by)
-            yield dataset, method, by, by_group(asked, order, address, results.plan.smallest_group)
+            yield dataset, method, by, by_group(asked, order, results.plan.smallest_group)
 
 
 def _asked(results: StoredResults, key: Answered, group_of: pd.Series[str]) -> Asked:
@@ -60,4 +59,4 @@ def _asked(results: StoredResults, key: Answered, group_of: pd.Series[str]) -> A
     people = People.of(results.task(key.dataset), answers, survived, family_of[judged].tolist())
     groups = group_of.loc[answers.row_ids.tolist()].to_numpy(dtype=object)
     asking = answers.asking
-    return Asked(answers.row_ids[asking], groups[asking], people.of_some(asking))
+    return Asked(groups[asking], people.of_some(asking))

@@ -29,8 +29,8 @@ def life_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         return {}
     curves: list[dict[str, Any]] = []
     sums: list[dict[str, Any]] = []
-    for where, groups in _lives(results):
-        life = life_of(groups)
+    for where, groups, people in _lives(results):
+        life = life_of(groups)._replace(people=people)
         counts = dict(zip(COUNTS, (life.people, life.futures), strict=True))
         curves += _curves(where, life, counts)
         sums.append(where | _summary(life) | counts | {"base_models": len(groups)})
@@ -42,16 +42,22 @@ def life_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     }
 
 
-def _lives(results: StoredResults) -> Iterator[tuple[dict[str, Any], list[Lives]]]:
-    """Yield dataset, method and sequence, and the lives of valid advice under each base model."""
+def _lives(results: StoredResults) -> Iterator[tuple[dict[str, Any], list[Lives], int]]:
+    """Yield dataset, method and sequence, and the lives of valid advice under each base model.
+
+    And how many different people have valid advice: the same may ask several base models.
+    """
     sequences = [name for name, family in results.run.families.items() if family.sequence]
     answered: dict[tuple[str, str], list[int]] = {}
     for key in results.answered:
         answered.setdefault((key.dataset, key.method), []).append(key.base_seed)
     for (dataset, method), seeds in answered.items():
+        answers = [results.counterfactuals(dataset, seed, method) for seed in seeds]
+        people = len({row for each in answers for row in each.row_ids[each.base_valid].tolist()})
         for family in sequences:
             where = {"dataset": dataset, "method": method, "family": family}
-            yield where, [lives_of(results, dataset, seed, method, family) for seed in seeds]
+            lives = [lives_of(results, dataset, seed, method, family) for seed in seeds]
+            yield where, lives, people
 
 
 def lives_of(

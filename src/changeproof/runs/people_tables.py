@@ -5,26 +5,22 @@ The verdict of a report and the gate read it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
-from changeproof.evaluation.metrics import RATES, family_weights
-from changeproof.evaluation.people import Estimate, People, estimates
-from changeproof.evaluation.uncertainty import known_at_best
+from changeproof.evaluation.metrics import family_weights
+from changeproof.evaluation.people import People, estimates
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
 NAME = "people_intervals"
 COLUMNS = ["dataset", "method", "family", "metric", "value", "low", "high", "people", "base_models"]
-ADDRESS = "intervals over people"
 
 
 def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return every metric by dataset, method and family, with its interval over people.
 
-    People who are all alike stay alike however they are drawn, and few people prove little. So an
-    interval of a rate goes at least as far as that of as many people who all, or none, have it.
+    `people` is how many different people stand behind a number: of robustness and distance, those
+    with valid advice.
     """
     rows = []
     families = tuple(results.run.families)
@@ -33,9 +29,8 @@ def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         every = [_people(results, dataset, seed, method) for seed in seeds]
         for place, family in enumerate((ALL_FAMILIES, *families)):
             groups = [people[place] for people in every]
-            for metric, found in estimates(groups, (ADDRESS, dataset)).items():
-                known = _widened(metric, found, groups)
-                rows.append((dataset, method, family, metric, *known, len(groups)))
+            for metric, found in estimates(groups).items():
+                rows.append((dataset, method, family, metric, *found, len(groups)))
     return {NAME: pd.DataFrame(rows, columns=COLUMNS)}
 
 
@@ -56,14 +51,3 @@ def _people(results: StoredResults, dataset: str, seed: int, method: str) -> lis
     held = (survived[:, mine] @ family_weights(family_of[mine].tolist()) for mine in chosen)
     under = (overall._replace(held=np.where(answers.base_valid, each, 0.0)) for each in held)
     return [people.of_some(answers.asking) for people in under]
-
-
-def _widened(metric: str, found: Estimate, groups: Sequence[People]) -> Estimate:
-    """Return an estimate with an interval that is as wide as so few people make it at least."""
-    if metric not in RATES or not np.isfinite(found.value):
-        return found
-    counted = {"base_validity": "found", "empirical_robustness": "valid"}.get(metric)
-    sizes = [len(p.found) if counted is None else getattr(p, counted).sum() for p in groups]
-    highest, lowest = known_at_best(float(np.mean(sizes)))
-    low, high = min(found.low, 100.0 * highest), max(found.high, 100.0 * lowest)
-    return found._replace(low=low, high=high)
