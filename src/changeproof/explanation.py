@@ -52,6 +52,9 @@ class Explanation:
     realisable
         Whether the person can be told exactly the row that was tested, and it is inside the range
         of the data or the stated one.
+    filled_in
+        What was filled in about the person, by feature, as nobody knows it. `factual` has it as
+        well, and the advice was tested with it.
     constraints, most_changes
         What must not change, and how many features may change at once.
     respected
@@ -77,6 +80,7 @@ class Explanation:
     distance: float | None
     changes: tuple[Change, ...]
     factual: Mapping[str, Any]
+    filled_in: Mapping[str, str]
     counterfactual: Mapping[str, Any] | None
     realisable: bool
     constraints: tuple[Constraint, ...]
@@ -147,7 +151,7 @@ def explain(
         futures = variants["replicate"][chosen].nunique() if sequence else None
         return _holding(name, survived[chosen], futures)
 
-    valid = answers.base_valid[place]
+    valid, wording = answers.base_valid[place], Wording(task, shown.realisable)
     sequences = [name for name in shown.families if families[name].sequence and valid]
     return Explanation(
         dataset=dataset,
@@ -156,6 +160,7 @@ def explain(
         person=task.ids.loc[row_id],
         base_valid=bool(answers.base_valid[place]),
         factual=_values(task, answers.factuals[place]),
+        filled_in=wording.unknown(answers.row_ids[[place]], answers.factuals[[place]])[0],
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
         families=tuple(holding(name, name) for name in shown.families),
@@ -165,7 +170,7 @@ def explain(
             for name in sequences
             for mine in [family_of == name]
         ),
-        **_told(Wording(task, shown.realisable), answers, place),
+        **_told(wording, answers, place),
     )
 
 
@@ -240,7 +245,7 @@ def _told(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, A
         "outcome": outcome,
         "why_not": "",
         "distance": float(task.distances(factual[None], row[None])[0]),
-        "changes": tuple(wording.changes(factual, row)),
+        "changes": tuple(wording.changes(factual, row, int(answers.row_ids[place]))),
         "counterfactual": _values(task, row),
         "realisable": bool(task.actions.realisable(factual[None], row[None])[0]),
         "respected": not breach,

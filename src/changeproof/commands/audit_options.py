@@ -45,8 +45,13 @@ Categorical = Annotated[
 ]
 Drop = Annotated[list[str] | None, option(DATA, "Columns to ignore.", metavar="COLUMN,…")]
 Missing = Annotated[
-    Literal["refuse", "impute"],
-    option(DATA, "Refuse missing values, or fill them in.", default=True),
+    Literal["refuse", "impute", "impute-and-keep"],
+    option(
+        DATA,
+        "Refuse missing values, or fill them in; with impute-and-keep, nobody is told to change "
+        "what was filled in.",
+        default=True,
+    ),
 ]
 Encoding = Annotated[
     str | None,

@@ -18,6 +18,7 @@ MOST_REASONS = 5
 def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, line by line."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
+    yield from (f"  {line}" for line in _unknown(answer))
     for line in _advice(answer):
         yield f"  {line}"
     for line in _rules(task, [answer]):
@@ -49,6 +50,7 @@ def told_by_several(
         yield from _rules(task, answers)
         return
     yield f"{who} (distances in typical deviations per feature):"
+    yield from (f"  {line}" for line in _unknown(answers[0]))
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
         return answer.method != choice.method, not answer.base_valid, -answer.overall.held
@@ -68,6 +70,15 @@ def told_by_several(
         yield from (f"    {line}" for line in _lasting(answer))
     yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
     yield from _rules(task, answers)
+
+
+def _unknown(answer: Explanation) -> Iterator[str]:
+    """Yield what nobody knows of the person, and what advice was tested with instead."""
+    if answer.filled_in:
+        each = ", ".join(
+            f"{feature} ({value} was filled in)" for feature, value in answer.filled_in.items()
+        )
+        yield f"Unknown of this person: {each}. What advice leaves alone was tested as filled in."
 
 
 def _lasting(answer: Explanation) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +19,8 @@ from changeproof.model import Booleans, Floats, Integers
 # A number within this share of its size (and of its deviation) of another is that number.
 SAME = 1e-9
 OUTSIDE = "outside the allowed range"
+# How a value is told that nobody knows.
+FILLED_IN = "unknown; {value} was filled in"
 
 
 class Scales(NamedTuple):
@@ -91,11 +93,39 @@ class Actions:
         result.looked_at = places
         return result
 
-    def refusals(self, factuals: Floats) -> list[str]:
-        """Return for every person why no row is allowed: who is outside a stated range now."""
+    def keeping(self, places: Integers) -> Actions:
+        """Return the same, where these features may not change either."""
+        result = copy(self)
+        for known in ("rules", "changeable"):
+            vars(result).pop(known, None)
+        fixed = set(places.tolist())
+        result.of = [
+            action.model_copy(update={"change": "none"}) if place in fixed else action
+            for place, action in enumerate(self.of)
+        ]
+        return result
+
+    def by_kept(self, kept: Booleans) -> Iterator[tuple[Actions, Integers]]:
+        """Yield what may change about whom, where people keep features [people, features]."""
+        patterns, which = np.unique(kept, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            places = np.flatnonzero(pattern)
+            who = np.flatnonzero(which.ravel() == number)
+            yield (self.keeping(places) if len(places) else self), who
+
+    def refusals(self, factuals: Floats, filled: Booleans | None = None) -> list[str]:
+        """Return for every person why no row is allowed: who is outside a stated range now.
+
+        Parameters
+        ----------
+        factuals
+            People, standardised.
+        filled
+            Which of their values [people, features] were filled in.
+        """
         reasons = [""] * len(factuals)
         raw = self.raw(factuals)
-        for feature, action in zip(self.features, self.of, strict=True):
+        for place, (feature, action) in enumerate(zip(self.features, self.of, strict=True)):
             if action.low is None and action.high is None:
                 continue
             column = feature.columns[0]
@@ -107,7 +137,10 @@ class Actions:
             exact = unscaled(factuals[:, column], mean[column], scale[column])
             limits = f"{written(low)} to {written(high)}"
             for i in np.flatnonzero(below | above):
-                words = f"{feature.name} is {written(exact[i])}, {OUTSIDE} {limits}"
+                value = written(exact[i])
+                if filled is not None and filled[i, place]:
+                    value = FILLED_IN.format(value=value)
+                words = f"{feature.name} is {value}, {OUTSIDE} {limits}"
                 reasons[i] = reasons[i] or words
         return reasons
 

@@ -38,6 +38,21 @@ def checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, .
     return tuple(ids)
 
 
+def checked_filled(
+    name: str, filled: npt.ArrayLike | None, shape: tuple[int, int]
+) -> npt.NDArray[np.bool_] | None:
+    """Return which values [rows, features] were filled in; None where none were."""
+    if filled is None:
+        return None
+    array = np.asarray(filled, dtype=np.bool_)
+    if array.shape != shape:
+        raise InputError(
+            f"task {name!r}: filled is of shape {array.shape}; expected one value per row and "
+            f"feature, {shape}"
+        )
+    return array if array.any() else None
+
+
 def check_columns(name: str, frame: pd.DataFrame) -> None:
     """Refuse row ids that appear twice, and columns that are not finite numbers."""
     if frame.index.has_duplicates:

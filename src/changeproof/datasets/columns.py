@@ -24,7 +24,9 @@ from changeproof.datasets.texts import is_date, is_marked_number, is_number, sho
 from changeproof.errors import InputError, setting
 from changeproof.model import Booleans, Integers
 
-Missing = Literal["refuse", "impute"]
+# What to do about missing values: refuse them, fill them in, or fill them in and leave them alone
+# in advice.
+Missing = Literal["refuse", "impute", "impute-and-keep"]
 
 MOST_CATEGORIES = 50
 # A text column with at least this share of numbers is a numeric column with mistakes in it.

@@ -68,7 +68,9 @@ def own_task(
         Columns to ignore.
     missing
         ``refuse`` missing values, or ``impute`` them with the median or the most frequent
-        category of the training part.
+        category of the training part. They are marked as filled in wherever they are shown, and
+        advice then names a goal ("income of at least 130"). With ``impute-and-keep``, nobody is
+        told to change what was filled in.
     split
         A column that says train, update, validation or test, or a `Split`. By default the
         stratified split of the protocol.
@@ -119,7 +121,9 @@ def own_task(
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
     described = (features, ids, actions, most_changes)
-    task = Task(chosen, encoded, labels, parts, *described, known, time)
+    unknown_ones = np.column_stack([column.cells.isna() for column in understood])
+    kept = missing == "impute-and-keep"
+    task = Task(chosen, encoded, labels, parts, *described, known, time, unknown_ones, kept)
     task.favourable_values = tuple(_several(favourable))
     odd = [
         oddity

@@ -1,8 +1,9 @@
 """A task as one Parquet file, and back, exactly; nothing is ever unpickled.
 
 The file has one row per row of the task: its row id, its label, the id that people gave it, and
-the encoded columns, called by their position and name. The four parts of the split are lists in
-the first row. Names, types, features and what may change are JSON in the schema's metadata.
+the encoded columns, called by their position and name; before them, for every feature with values
+that were filled in, which ones. The four parts of the split are lists in the first row. Names,
+types, features and what may change are JSON in the schema's metadata.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from changeproof.errors import InputError
 
 SUFFIX = ".task.parquet"
 METADATA = b"changeproof:task"
+# Before the place of a feature: where its values were filled in.
+FILLED = "filled:"
 PLAIN = (str, bool, int, float, type(None))
 
 
@@ -38,6 +41,11 @@ def task_to_bytes(task: Task) -> bytes:
     }
     if task.given_ids is not None:
         columns["id"] = pa.array([json.dumps(_to_json(value)) for value in task.given_ids])
+    if task.filled is not None:
+        columns |= {
+            f"{FILLED}{place}": pa.array(task.filled[:, place])
+            for place in np.flatnonzero(task.filled.any(axis=0)).tolist()
+        }
     for position, name in enumerate(task.feature_names):
         columns[f"{position}:{name}"] = _values(task, task.frame.iloc[:, position])
     described: dict[str, Any] = {
@@ -63,6 +71,8 @@ def task_to_bytes(task: Task) -> bytes:
     # What is said of the data and changes no result.
     if task.favourable_values:
         described["favourable_values"] = [text_of(value) for value in task.favourable_values]
+    if task.keep_filled:
+        described["keep_filled"] = True
     if task.notes:
         described["notes"] = list(task.notes)
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
@@ -134,10 +144,23 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
             index=row_ids,
         ),
         described["time"],
+        _filled(table, len(described["features"])),
+        bool(described.get("keep_filled", False)),
     )
     task.favourable_values = tuple(map(str, described.get("favourable_values", ())))
     task.notes = tuple(map(str, described.get("notes", ())))
     return task
+
+
+def _filled(table: Any, features: int) -> npt.NDArray[np.bool_] | None:
+    """Return which values were filled in; None where none were."""
+    places = [place for place in range(features) if f"{FILLED}{place}" in table.column_names]
+    if not places:
+        return None
+    filled = np.zeros((table.num_rows, features), dtype=np.bool_)
+    for place in places:
+        filled[:, place] = table[f"{FILLED}{place}"].to_numpy()
+    return filled
 
 
 def _plain(value: Any) -> Any:

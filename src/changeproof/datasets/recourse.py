@@ -12,8 +12,11 @@ from changeproof.datasets.action import ranks
 from changeproof.datasets.breaches import PART
 from changeproof.datasets.decimals import decimals_of
 from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
+from changeproof.model import Integers
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
+AT_LEAST, AT_MOST = ("at least", False), ("at most", False)
+BECOME, BECOME_QUOTED = ("become", False), ("become", True)
 PLAIN, QUOTED = "{feature} from {before} to {after}", "{feature} from “{before}” to “{after}”"
 # The only place where the words are: the page fills the same templates. Values of several words
 # are quoted: from “1 to 4 years” to “4 to 7 years”.
@@ -21,6 +24,14 @@ TEMPLATES = {
     (direction, quoted): f"{direction.capitalize()} {QUOTED if quoted else PLAIN}"
     for quoted in (False, True)
     for direction in (RAISE, LOWER, CHANGE)
+}
+# Where nobody knows what a person has, advice names the goal alone: what was tested, and that the
+# person may be there already. A number comes with the side on which what was filled in is not.
+GOALS = {
+    AT_LEAST: "{feature} of at least {after} (unknown now; tested at {after})",
+    AT_MOST: "{feature} of at most {after} (unknown now; tested at {after})",
+    BECOME: "{feature}: {after} (unknown now)",
+    BECOME_QUOTED: "{feature}: “{after}” (unknown now)",
 }
 MOST_DECIMALS = 12
 # So many zeros are written for both numbers of a change to have the same digits: 20.05 to 31.00.
@@ -47,6 +58,11 @@ class Change(NamedTuple):
     size
         What the change adds to the sum that the distance is the mean of: typical deviations of a
         number, 1 for another category.
+    filled
+        Whether `before` was filled in, as nobody knows it: it is no fact about the person, and
+        words leave it out.
+    number
+        Whether the values are numbers.
     """
 
     feature: str
@@ -54,18 +70,26 @@ class Change(NamedTuple):
     before: str
     after: str
     size: float
+    filled: bool = False
+    number: bool = True
 
     def __str__(self) -> str:
-        return TEMPLATES[self.template].format(**self._asdict())
+        return (TEMPLATES | GOALS)[self.template].format(**self._asdict())
 
     @property
     def template(self) -> tuple[str, bool]:
         """Which template says it."""
-        return self.direction, " " in self.before or " " in self.after
+        if not self.filled:
+            return self.direction, " " in self.before or " " in self.after
+        if not self.number:
+            return BECOME_QUOTED if " " in self.after else BECOME
+        return AT_LEAST if self.direction == RAISE else AT_MOST
 
     @property
     def short(self) -> str:
         """The same in fewer words."""
+        if self.filled:
+            return str(self)
         return (QUOTED if self.template[1] else PLAIN).format(**self._asdict())
 
 
@@ -94,17 +118,48 @@ class Wording:
         """Return standardised rows as text, in original units."""
         return [self._texts(values) for values in self._original(rows)]
 
-    def changes(self, factual: Floats, counterfactual: Floats) -> list[Change]:
+    def changes(
+        self, factual: Floats, counterfactual: Floats, row_id: int | None = None
+    ) -> list[Change]:
         """Return what changes between two standardised rows, the largest change first."""
-        return self.all_changes(factual[None], counterfactual[None])[0]
+        who = None if row_id is None else np.array([row_id])
+        return self.all_changes(factual[None], counterfactual[None], who)[0]
 
-    def all_changes(self, factuals: Floats, counterfactuals: Floats) -> list[list[Change]]:
-        """Return the changes of every person; both as rows."""
+    def all_changes(
+        self, factuals: Floats, counterfactuals: Floats, row_ids: Integers | None = None
+    ) -> list[list[Change]]:
+        """Return the changes of every person; both as rows.
+
+        Parameters
+        ----------
+        factuals, counterfactuals
+            What people have, and what they are told, standardised.
+        row_ids
+            Who they are: of what was filled in about them, only the goal is told. By default
+            nothing was.
+        """
         moves = np.abs(counterfactuals - factuals)
         sizes = (moves / self.task.distance_scale).tolist()
         told = zip(self._original(factuals), self._original(counterfactuals), strict=True)
         each = zip(told, moves.tolist(), sizes, strict=True)
-        return [self._person(before, after, move, size) for (before, after), move, size in each]
+        said = [self._person(before, after, move, size) for (before, after), move, size in each]
+        if row_ids is None:
+            return said
+        unknown = self.unknown(row_ids, factuals)
+        return [
+            [change._replace(filled=change.feature in mine) for change in changes]
+            for changes, mine in zip(said, unknown, strict=True)
+        ]
+
+    def unknown(self, row_ids: Integers, factuals: Floats) -> list[dict[str, str]]:
+        """Return of every person what was filled in, by feature, as nobody knows it."""
+        filled = self.task.filled_of(row_ids, factuals)
+        people = np.flatnonzero(filled.any(axis=1))
+        found: list[dict[str, str]] = [{} for _ in range(len(factuals))]
+        for person, values in zip(people.tolist(), self.values(factuals[people]), strict=True):
+            places = np.flatnonzero(filled[person]).tolist()
+            found[person] = {self.names[place]: values[place] for place in places}
+        return found
 
     def parts(self, row: Floats) -> list[str]:
         """Return the features that have a category in part in a row: nobody can be told those."""
@@ -129,7 +184,8 @@ class Wording:
             if feature.categories:
                 if old != new:
                     direction = self._direction(place, old, new)
-                    changes.append(Change(feature.name, direction, str(old), str(new), size))
+                    words = (str(old), str(new))
+                    changes.append(Change(feature.name, direction, *words, size, number=False))
             elif self.realisable:
                 if old != new:
                     changes.append(self._told(place, old, new, size))

@@ -16,6 +16,7 @@ from changeproof.datasets.actions import Actions, Scales
 from changeproof.datasets.checked import (
     check_columns,
     checked_beside,
+    checked_filled,
     checked_ids,
     checked_labels,
 )
@@ -60,6 +61,11 @@ class Task:
         the time.
     time
         The column of `beside` that says when a row became known.
+    filled
+        Which values [rows, features] were missing and were filled in; none by default. What was
+        filled in is never told as a fact.
+    keep_filled
+        Whether advice leaves those values alone.
     """
 
     def __init__(
@@ -74,6 +80,8 @@ class Task:
         most_changes: int | None = None,
         beside: pd.DataFrame | None = None,
         time: str | None = None,
+        filled: npt.ArrayLike | None = None,
+        keep_filled: bool = False,
     ) -> None:
         self.name = name
         self.frame = frame
@@ -86,6 +94,8 @@ class Task:
         self.declared = checked_actions(self.features, actions)
         self.most_changes = checked_most(most_changes)
         self.beside, self.time = checked_beside(name, beside, time, frame.index), time
+        self.filled = checked_filled(name, filled, (len(frame), len(self.features)))
+        self.keep_filled = keep_filled and self.filled is not None
         # What the data call the favourable outcomes, where that is known.
         self.favourable_values: tuple[Any, ...] = ()
         # What was odd about the table, and what to do.
@@ -130,7 +140,8 @@ class Task:
             raise InputError(f"task {self.name!r} has no times; name a column that says when")
         split = Split.by_time(self.times.to_numpy(), self.labels)
         described = (self.features, self.given_ids, self.declared, self.most_changes)
-        later = Task(self.name, self.frame, self.labels, split, *described, self.beside, self.time)
+        known = (self.beside, self.time, self.filled, self.keep_filled)
+        later = Task(self.name, self.frame, self.labels, split, *described, *known)
         later.favourable_values, later.notes = self.favourable_values, self.notes
         return later
 
@@ -139,6 +150,35 @@ class Task:
         """What people call the rows, by row id."""
         given = self.frame.index if self.given_ids is None else list(self.given_ids)
         return pd.Series(given, index=self.frame.index, name="id")
+
+    def filled_of(self, row_ids: Integers, rows: Floats) -> Booleans:
+        """Return which values [people, features] of people's rows nobody knows.
+
+        They were filled in, and the row still has them: what a letter has told people to reach
+        is known.
+
+        Parameters
+        ----------
+        row_ids
+            Who they are.
+        rows
+            Their rows, standardised.
+        """
+        result = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
+        places = self.frame.index.get_indexer(pd.Index(row_ids))
+        known = np.flatnonzero(places >= 0)
+        if self.filled is None or not len(known):
+            return result
+        places = places[known]
+        same = self.standardise(self._raw[places]) == rows[known]
+        for place, feature in enumerate(self.features):
+            untouched = same[:, list(feature.columns)].all(axis=1)
+            result[known, place] = self.filled[places, place] & untouched
+        return result
+
+    def kept_of(self, row_ids: Integers, rows: Floats) -> Booleans | None:
+        """Return which features [people, features] advice leaves alone; None if it may all move."""
+        return self.filled_of(row_ids, rows) if self.keep_filled else None
 
     @cached_property
     def _raw(self) -> Floats:
@@ -309,6 +349,8 @@ class Task:
             digest.update(repr((self.declared, self.most_changes)).encode())
         if len(self.beside.columns):
             digest.update(repr((self.time, self.beside.to_dict(orient="list"))).encode())
+        if self.filled is not None:
+            digest.update(b"filled in" + self.filled.tobytes() + bytes([self.keep_filled]))
         return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
+from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
@@ -102,6 +103,10 @@ class APDS(Method):
         self._minimal: MinimalSearch | RealisableSearch = self._published
         if actions is not None:
             self._minimal = RealisableSearch(network, actions, rows, engine=self.engine)
+
+    def _follow(self, actions: Actions) -> None:
+        if isinstance(self._minimal, RealisableSearch):
+            self._minimal = replace(self._minimal, actions=actions)
 
     def _calibrate(self, task: Task, network: Network) -> float:
         rows, labels = task.rows("update"), task.labels_of("update")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -136,10 +137,7 @@ class Method(Configurable, ABC):
         asked = factuals[asking]
         before = asked.rows.copy()
         started = time.perf_counter()
-        if len(asked):
-            candidates = self._search(asked)
-        else:
-            candidates = Candidates(np.empty((0, task.n_features)))
+        candidates = self._candidates_of(asked)
         elapsed = time.perf_counter() - started
         self._check(candidates, asked, before)
         rows = np.full(factuals.rows.shape, np.nan)
@@ -150,7 +148,7 @@ class Method(Configurable, ABC):
         realisation = None
         if self.context.actions is not None:
             raw = rows.copy()
-            realisation = self._realise(self.context.actions, factuals.rows, rows, outcomes)
+            realisation = self._realise(self.context.actions, factuals, rows, outcomes)
             if "certified" in diagnostics:
                 # What was certified is the method's own row, to the byte.
                 same = np.asarray((rows == raw).all(axis=1))
@@ -179,36 +177,63 @@ class Method(Configurable, ABC):
         adverse[finite] = ~self.context.model.favourable(factuals.rows[finite])
         outcomes[finite & ~adverse] = ALREADY_FAVOURABLE
         if self.context.actions is not None:
-            reasons = self.context.actions.refusals(factuals.rows[adverse])
+            asked = factuals[adverse]
+            filled = self.context.task.filled_of(asked.row_ids, asked.rows)
+            reasons = self.context.actions.refusals(asked.rows, filled)
             outcomes[adverse] = [reason or FOUND for reason in reasons]
         return outcomes
+
+    def _candidates_of(self, asked: Factuals) -> Candidates:
+        """Return what is found for people; those who keep other features are searched apart."""
+        if not len(asked):
+            return Candidates(np.empty((0, self.context.task.n_features)))
+        kept = self.context.task.kept_of(asked.row_ids, asked.rows)
+        if self.context.actions is None or kept is None or not kept.any():
+            return self._search(asked)
+        parts, order = [], []
+        for actions, who in self.context.actions.by_kept(kept):
+            method = copy(self)
+            method.context = replace(self.context, actions=actions)
+            method._follow(method.context.actions or actions)
+            before = asked[who]
+            parts.append(method._search(before))
+            self._check(parts[-1], before, asked.rows[who])
+            order.append(who)
+        return _joined(parts, np.concatenate(order).argsort(kind="stable"))
 
     def _realise(
         self,
         actions: Actions,
-        factuals: Floats,
+        factuals: Factuals,
         rows: Floats,
         outcomes: npt.NDArray[np.object_],
     ) -> Realisation:
         """Make rows realisable, in place, or say in their outcomes why they are not."""
         found = np.flatnonzero(outcomes == FOUND)
-        own, people = rows[found], factuals[found]
-        told, broken, valid = realised(actions, self.context.model, people, own)
-        if not self.realises:
-            told = own
-        for i, place in enumerate(found.tolist()):
-            if (told[i] == people[i]).all():
-                outcomes[place] = NOTHING_LEFT
-        still = actions.breaches(people, told)
-        for i in np.flatnonzero(still.any).tolist():
-            outcomes[found[i]] = still.words[i]
-        rows[found] = told
-        rows[outcomes != FOUND] = np.nan
         how = np.full(len(rows), "", dtype=object)
         raw_valid, distance = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), np.nan)
-        how[found], raw_valid[found] = broken.first, valid
-        distance[found] = self.context.task.distances(people, own)
+        distance[found] = self.context.task.distances(factuals.rows[found], rows[found])
+        kept = self.context.task.kept_of(factuals.row_ids[found], factuals.rows[found])
+        everyone = [(actions, np.arange(len(found)))]
+        for rules, who in everyone if kept is None else actions.by_kept(kept):
+            places = found[who]
+            own, people = rows[places], factuals.rows[places]
+            told, broken, valid = realised(rules, self.context.model, people, own)
+            if not self.realises:
+                told = own
+            for i, place in enumerate(places.tolist()):
+                if (told[i] == people[i]).all():
+                    outcomes[place] = NOTHING_LEFT
+            still = rules.breaches(people, told)
+            for i in np.flatnonzero(still.any).tolist():
+                outcomes[places[i]] = still.words[i]
+            rows[places] = told
+            how[places], raw_valid[places] = broken.first, valid
+        rows[outcomes != FOUND] = np.nan
         return Realisation(how, raw_valid, distance)
+
+    def _follow(self, actions: Actions) -> None:
+        """Search by other rules from now on: for methods that keep them beside the context."""
 
     def _prepare(self) -> None:
         """Do what is done once per base model."""
@@ -244,6 +269,18 @@ class Method(Configurable, ABC):
                     f"method {self.name!r} returned {len(values)} values of {name!r} "
                     f"for {len(asked)} factuals"
                 )
+
+
+def _joined(parts: Sequence[Candidates], order: Integers) -> Candidates:
+    """Return candidates of several batches as those of one, in another order."""
+    rows = np.concatenate([part.rows for part in parts])[order]
+    reasons = [reason for part in parts for reason in part.reasons or [""] * len(part.rows)]
+    names = [name for name in parts[0].diagnostics if all(name in p.diagnostics for p in parts)]
+    diagnostics = {
+        name: np.concatenate([np.asarray(part.diagnostics[name]) for part in parts])[order]
+        for name in names
+    }
+    return Candidates(rows, [reasons[place] for place in order.tolist()], diagnostics)
 
 
 def _outcomes(candidates: Candidates, factuals: Floats) -> npt.NDArray[np.object_]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.errors import InputError
 from changeproof.methods.expected import checked_kinds, expected_members, supported_kinds
@@ -151,6 +152,10 @@ class Quorum(Method):
             self._agreed = points
         else:
             self._agreed = AgreedRows(tuple(models), units, actions or task.actions, rows, points)
+
+    def _follow(self, actions: Actions) -> None:
+        if isinstance(self._agreed, AgreedRows):
+            self._agreed = replace(self._agreed, actions=actions)
 
     def _without_odd_ones(
         self, models: Sequence[Any], units: Floats, people: Floats

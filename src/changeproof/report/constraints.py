@@ -58,6 +58,8 @@ def rules(task: Task) -> str:
         for each in given
         if each.change != "none" and _numbers(each)
     ]
+    if task.keep_filled:
+        parts.append("what was filled in may not change")
     most = task.most_changes
     if most is not None:
         parts.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}")

@@ -20,7 +20,8 @@ PREFIX = "told:"
 # The most people of a base model that a page lists.
 MOST_LISTED = 500
 WHOSE = ["dataset", "base_seed", "method", "id"]
-CHANGED = [*WHOSE, "feature", "direction", "before", "after", "size"]
+# Where nobody knows what a person has, `before` is empty and `filled_in` says so.
+CHANGED = [*WHOSE, "feature", "direction", "before", "after", "size", "filled_in"]
 
 
 def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
@@ -31,7 +32,8 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
     `advice` is what the person reads, `held` of the `models` that averages are about accept it, and
     the values that the person is told stand in the columns of the features, in the units of the
-    data; nothing where there is no answer.
+    data; nothing where there is no answer. `filled_in` names the features of which nobody knows
+    what the person has: advice was tested with what was filled in.
     """
     asked = [len(results.counterfactuals(*key)) for key in results.answered]
     if not asked or not (results.plan.realisable or max(asked) > MOST_LISTED):
@@ -43,7 +45,7 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     people, told = [], []
     for key in results.answered:
         changes = _changes(wordings[key.dataset], results.counterfactuals(*key))
-        people.append(_people(results, key, changes))
+        people.append(_people(results, key, changes, wordings[key.dataset]))
         told += _told(results, key, changes)
     return {
         NAME: pd.concat(people, ignore_index=True),
@@ -55,14 +57,14 @@ def _changes(wording: Wording, answers: Counterfactuals) -> list[list[Change]]:
     """Return what every person is told to change, the largest change first."""
     found = np.flatnonzero(answers.found)
     changes: list[list[Change]] = [[] for _ in range(len(answers))]
-    each = wording.all_changes(answers.factuals[found], answers.rows[found])
+    each = wording.all_changes(answers.factuals[found], answers.rows[found], answers.row_ids[found])
     for place, mine in zip(found.tolist(), each, strict=True):
         changes[place] = mine
     return changes
 
 
 def _people(
-    results: StoredResults, key: Answered, changes: Sequence[Sequence[Change]]
+    results: StoredResults, key: Answered, changes: Sequence[Sequence[Change]], wording: Wording
 ) -> pd.DataFrame:
     task, answers = results.task(key.dataset), results.counterfactuals(*key)
     family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
@@ -70,6 +72,7 @@ def _people(
     found = answers.found
     realisable = np.zeros(len(answers), dtype=np.bool_)
     realisable[found] = task.actions.realisable(answers.factuals[found], answers.rows[found])
+    unknown = wording.unknown(answers.row_ids, answers.factuals)
     known = {
         **key._asdict(),
         "id": _ids(results, key),
@@ -82,6 +85,7 @@ def _people(
         "advice": [" ".join(f"{change}." for change in mine) for mine in changes],
         "held": judged.sum(axis=1),
         "models": judged.shape[1],
+        "filled_in": ["; ".join(mine) for mine in unknown],
     }
     told = task.told(answers.rows)
     for name in told.select_dtypes("float"):
@@ -102,10 +106,14 @@ def _told(
         return shortest(float(text)) if feature in numeric else text
 
     return [
-        (*key[:2], key.method, person, name, way, value(name, before), value(name, after), size)
+        (
+            *key[:2], key.method, person, each.feature, each.direction,
+            "" if each.filled else value(each.feature, each.before),
+            value(each.feature, each.after), each.size, each.filled,
+        )
         for person, mine in zip(_ids(results, key), changes, strict=True)
-        for name, way, before, after, size in mine
-    ]
+        for each in mine
+    ]  # fmt: skip
 
 
 def _ids(results: StoredResults, key: Answered) -> list[Any]:

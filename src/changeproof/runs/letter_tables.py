@@ -10,11 +10,13 @@ import pandas as pd
 
 from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.decimals import written
+from changeproof.datasets.feature import Feature
+from changeproof.datasets.recourse import CHANGE, LOWER, RAISE, Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.renewal import SUCCESSOR_COLUMN
 from changeproof.methods.answers import Counterfactuals
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Integers
 from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults
 
 HOLDS, BREAKS, NOT_TODAY, NO_LETTER = "holds", "breaks", "not accepted today", "not tested"
@@ -44,21 +46,43 @@ def letter_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def changes_in_words(task: Task, rows: Floats, others: Floats, realisable: bool) -> list[str]:
-    """Say what changes from rows to others: "income from 2000 to 2400; debts from 2 to 0"."""
+def changes_in_words(
+    task: Task,
+    rows: Floats,
+    others: Floats,
+    realisable: bool,
+    row_ids: Integers | None = None,
+) -> list[str]:
+    """Say what changes from rows to others: "income from 2000 to 2400; debts from 2 to 0".
+
+    Of what was filled in about these people, only what it is to become is said.
+    """
+    filled = np.zeros((len(rows), len(task.features)), dtype=np.bool_)
+    if row_ids is not None:
+        filled = task.filled_of(row_ids, rows)
     before, after = (task.told(part) for part in (rows, others))
     sizes = np.abs(others - rows) / task.distance_scale
     said = []
     for number in range(len(rows)):
         parts = []
-        for feature in task.features:
+        for place, feature in enumerate(task.features):
             old, new = (frame[feature.name].iloc[number] for frame in (before, after))
             if old != new:
                 size = sizes[number, list(feature.columns)].sum()
                 texts = [_text(value, bool(feature.categories), realisable) for value in (old, new)]
-                parts.append((-size, f"{feature.name} from {texts[0]} to {texts[1]}"))
+                words = f"{feature.name} from {texts[0]} to {texts[1]}"
+                if filled[number, place]:
+                    words = str(_goal(feature, old, new, texts))
+                parts.append((-size, words))
         said.append("; ".join(text for _, text in sorted(parts)))
     return said
+
+
+def _goal(feature: Feature, old: Any, new: Any, texts: list[str]) -> Change:
+    """Return a change from what was filled in, of which only the goal is told."""
+    number = not feature.categories
+    direction = CHANGE if not number else RAISE if new > old else LOWER
+    return Change(feature.name, direction, texts[0], texts[1], 0.0, filled=True, number=number)
 
 
 def _text(value: Any, category: bool, realisable: bool) -> str:
@@ -88,8 +112,13 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
     found, who = answers.found, task.ids.loc[answers.row_ids.tolist()].to_numpy()
     words = np.full(len(answers), "", dtype=object)
     words[found] = changes_in_words(
-        task, answers.factuals[found], answers.rows[found], results.plan.realisable
+        task,
+        answers.factuals[found],
+        answers.rows[found],
+        results.plan.realisable,
+        answers.row_ids[found],
     )
+    unknown = Wording(task, results.plan.realisable).unknown(answers.row_ids, answers.factuals)
     rows: dict[str, Any] = {}
     for prefix, values in (("factual", answers.factuals), ("counterfactual", answers.rows)):
         frame = task.told(values)
@@ -111,6 +140,7 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
                     "simulated_hold": survived[:, simulated].sum(axis=1),
                     "distance": task.distances(answers.factuals, answers.rows),
                     "advice": words,
+                    "filled_in": ["; ".join(mine) for mine in unknown],
                     **rows,
                 }
             )
@@ -186,7 +216,11 @@ def _renewals(results: StoredResults, key: Answered) -> Iterator[pd.DataFrame]:
         together = task.distances(people, renewed.rows)
         words = np.full(len(renewed), "", dtype=object)
         words[found] = changes_in_words(
-            task, renewed.factuals[found], renewed.rows[found], results.plan.realisable
+            task,
+            renewed.factuals[found],
+            renewed.rows[found],
+            results.plan.realisable,
+            renewed.row_ids[found],
         )
         yield pd.DataFrame(
             {

@@ -20,7 +20,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
 from changeproof.evaluation.letters import letter_scores
-from changeproof.evaluation.limit import find_limit, to_be_asked
+from changeproof.evaluation.limit import PERCENTS, find_limit, to_be_asked
 from changeproof.evaluation.renewal import Asking, renewals
 from changeproof.evaluation.survival import survival
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
@@ -211,9 +211,16 @@ def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -
     people = _factuals(piece, context)
     asked = to_be_asked(context.model, people.rows)
     sizes = [len(stack) for stack in stacks]
-    rows = people.rows[asked]
-    found = find_limit(using.task, context.model, stacked(models), sizes, rows, context.actions)
-    return Made(arrays_to_bytes({"row_id": people.row_ids[asked], "rows": found}))
+    rows, row_ids, bank = people.rows[asked], people.row_ids[asked], stacked(models)
+    kept = using.task.kept_of(row_ids, rows)
+    if context.actions is None or kept is None:
+        found = find_limit(using.task, context.model, bank, sizes, rows, context.actions)
+    else:
+        found = np.full((1 + len(sizes), len(PERCENTS), *rows.shape), np.nan)
+        for actions, who in context.actions.by_kept(kept):
+            some = find_limit(using.task, context.model, bank, sizes, rows[who], actions)
+            found[:, :, who] = some
+    return Made(arrays_to_bytes({"row_id": row_ids, "rows": found}))
 
 
 def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:

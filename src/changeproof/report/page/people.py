@@ -7,7 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, TEMPLATES, Change, Wording
+from changeproof.datasets.actions import FILLED_IN
+from changeproof.datasets.recourse import (
+    GOALS,
+    MOST_CHANGES,
+    NOTHING_ELSE,
+    TEMPLATES,
+    Change,
+    Wording,
+)
 from changeproof.methods.answers import ALREADY_FAVOURABLE
 from changeproof.methods.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report import recommendation as advising
@@ -16,7 +24,8 @@ from changeproof.report.recommendation import Option, Recommendation, choose, di
 from changeproof.runs.everyone_tables import MOST_LISTED
 from changeproof.runs.results import Answered, StoredResults
 
-SENTENCES = tuple(TEMPLATES)
+SENTENCES = TEMPLATES | GOALS
+PLACES = {template: place for place, template in enumerate(SENTENCES)}
 KINDS = tuple(advising.TEMPLATES)
 
 
@@ -31,7 +40,8 @@ class Told(NamedTuple):
 def templates() -> dict[str, Any]:
     """Return the words that the page fills in."""
     return {
-        "changes": list(TEMPLATES.values()),
+        "changes": list(SENTENCES.values()),
+        "filled_in": FILLED_IN,
         "most_changes": MOST_CHANGES,
         "nothing_else": NOTHING_ELSE,
         "only_parts": ONLY_PARTS,
@@ -70,6 +80,12 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
         "asked": len(everybody),
         "ids": wording.task.ids.loc[first.row_ids.tolist()].tolist(),
         "factuals": shown,
+        # By person: the features that were filled in, as nobody knows them.
+        "filled": {
+            place: [wording.names.index(name) for name in mine]
+            for place, mine in enumerate(wording.unknown(first.row_ids, first.factuals))
+            if mine
+        },
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [told[name].shown if name in told else None for name in plan.methods],
         "recommended": _recommended(told, plan.methods) if len(told) > 1 else None,
@@ -102,7 +118,7 @@ def _answers(
         why_not(str(outcome), "" if how is None else str(how.raw_breach[i]))
         for i, outcome in enumerate(answers.outcomes)
     ]
-    for n, changes in enumerate(wording.all_changes(factuals, rows)):
+    for n, changes in enumerate(wording.all_changes(factuals, rows, answers.row_ids[found])):
         i = int(found[n])
         said[i] = [
             int(answers.base_valid[i]),
@@ -122,8 +138,9 @@ def _answers(
 
 
 def _entry(change: Change, feature: int, shown: list[str]) -> list[Any]:
-    entry = [feature, SENTENCES.index(change.template), change.after, round(change.size, 2)]
-    return entry if change.before == shown[feature] else [*entry, change.before]
+    entry = [feature, PLACES[change.template], change.after, round(change.size, 2)]
+    same = change.filled or change.before == shown[feature]
+    return entry if same else [*entry, change.before]
 
 
 def _recommended(told: Mapping[str, Told], methods: tuple[str, ...]) -> list[Any]:

@@ -64,9 +64,11 @@ page.filled = (template, values) =>
 page.personView = (parent, chosen, people, network) => {
   const { features } = people;
   const factual = network.factuals[chosen.person];
+  const unknown = network.filled[chosen.person] ?? [];
   const facts = page.make("details", {},
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
-    page.facts(features.map((feature, place) => [feature, factual[place]])));
+    page.facts(features.map((feature, place) => [feature, unknown.includes(place)
+      ? page.filled(page.data.recourse.filled_in, { value: factual[place] }) : factual[place]])));
   const advice = network.recommended?.[chosen.person] ?? null;
   const best = advice !== null && page.RECOMMENDS.includes(advice[0]) ? advice[1] : -1;
   const rank = ([method, answer]) => (method === best ? Infinity
@@ -76,6 +78,11 @@ page.personView = (parent, chosen, people, network) => {
   const left = page.methods.length - given.length;
   const told = given.map(([, answer]) => answer).filter(Array.isArray);
   parent.append(facts);
+  if (unknown.length) {
+    page.say(parent, "Unknown of this person: " + unknown.map((place) =>
+      `${features[place]} (${factual[place]} was filled in)`).join(", ") +
+      ". What advice leaves alone was tested as filled in.");
+  }
   if (advice !== null) {
     parent.append(page.make("p", { class: "sentence", id: "recommended" },
       page.recommendation(advice, chosen.person, network)));
