@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from changeproof import Plan
+from changeproof.runs.bound import origin_of
 from changeproof.runs.directory import write_plan
 from changeproof.runs.people_tables import COLUMNS
+from changeproof.runs.published import publish
 
 # Somebody's own, which are nowhere on this machine.
 OWN_METHOD, OWN_FAMILY = "absent.module:Kind", "absent.module:Shift"
@@ -35,9 +37,9 @@ def write_gated(
     known = Plan.checked(values, record=True)
     write_plan(folder, known, {"diabetes": "0", "loans": "1"})
     people = pd.DataFrame([(*row, 100, 1) for row in rows], columns=COLUMNS)
-    (folder / "tables").mkdir()
-    for name, table in {"people_intervals": people, **(more or {})}.items():
-        table.to_csv(folder / "tables" / f"{name}.csv", index=False)
+    tables = {"people_intervals": people, **(more or {})}
+    files = {f"{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()}
+    publish(folder / "tables", files, origin_of(folder))
     return folder
 
 

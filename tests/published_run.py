@@ -10,7 +10,9 @@ import pandas as pd
 from changeproof import Plan, published_family_names
 from changeproof.paper.comparison import PaperComparison
 from changeproof.paper.lines import PUBLISHED, Verdict
+from changeproof.runs.bound import origin_of
 from changeproof.runs.directory import write_plan
+from changeproof.runs.published import publish
 
 Tables = dict[str, pd.DataFrame]
 # Robustness on Breast Cancer that the paper's text quotes; everything else is 99.9.
@@ -76,10 +78,9 @@ def write_run(
     """Write a run directory as published, after some edits of its tables."""
     tables = published_tables()
     edit(tables)
-    (folder / "tables").mkdir(parents=True)
     write_plan(folder, Plan.preset("paper", **plan))
-    for name, table in tables.items():
-        table.to_csv(folder / "tables" / f"{name}.csv", index=False)
+    files = {f"{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()}
+    publish(folder / "tables", files, origin_of(folder))
     return folder
 
 

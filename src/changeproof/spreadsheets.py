@@ -6,8 +6,8 @@ an apostrophe in front, which spreadsheets take for "this is text", and lose it 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -23,9 +23,9 @@ def csv_bytes(table: pd.DataFrame) -> bytes:
     return text.encode()
 
 
-def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+def read_csv(content: bytes, **options: Any) -> pd.DataFrame:
     """Return the table of a CSV file that `csv_bytes` made; options are those of pandas."""
-    return _mapped(pd.read_csv(path, **options), _bare_text)
+    return _mapped(pd.read_csv(io.BytesIO(content), **options), _bare_text)
 
 
 def guarded_text(text: str) -> str:

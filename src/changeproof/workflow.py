@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 
-from changeproof.errors import InputError, one_line, unknown
-from changeproof.files import TEMPORARY, write_whole
+from changeproof.errors import InputError, unknown
+from changeproof.files import write_together, write_whole
 from changeproof.model import Booleans
 from changeproof.report.document import document
 from changeproof.report.notebook import results_html
@@ -19,10 +18,11 @@ from changeproof.report.page.write import FILE as PAGE
 from changeproof.report.page.write import page_of
 from changeproof.report.verdict import verdict
 from changeproof.report.workbook import check_workbook, workbook
+from changeproof.runs.bound import check_plan
 from changeproof.runs.directory import REPORT, TABLES, read_run
 from changeproof.runs.observer import Observer
 from changeproof.runs.plan import Plan
-from changeproof.runs.published import LIST, outdate, withdraw
+from changeproof.runs.published import outdate, published, withdraw
 from changeproof.runs.published import publish as publish_files
 from changeproof.runs.resolved import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
@@ -122,11 +122,8 @@ class Results(StoredResults):
         page = write_everything(self)
         if out is None:
             return page
-        ignored = shutil.ignore_patterns(LIST, f"{TEMPORARY}*")
-        try:
-            shutil.copytree(page.parent, out, ignore=ignored, dirs_exist_ok=True)
-        except (OSError, shutil.Error) as error:
-            raise InputError(f"cannot write the report to {out}: {one_line(error)}") from None
+        files = published(page.parent)
+        write_together({Path(out) / name: content for name, content in files.items()})
         return Path(out) / page.name
 
     def as_dict(self) -> dict[str, Any]:
@@ -229,8 +226,9 @@ def run_resolved(
 def report(out: str | Path, *, import_its_code: bool = False) -> Path:
     """Write the report of a run, and return the page to open.
 
-    Tables that the run has written are used as they are. If a finished run has none, they are
-    written. The page of an unfinished run shows what is finished and says what is missing.
+    Tables that the run has written are used as they are, if they are made from its plan and its
+    pieces; if not, they are made again from the pieces. The page of an unfinished run shows what is
+    finished and says what is missing.
 
     Parameters
     ----------
@@ -247,10 +245,12 @@ def report(out: str | Path, *, import_its_code: bool = False) -> Path:
 def write_everything(results: Results, *, anew: bool = False) -> Path:
     """Write tables, print and page of a run, and return the page.
 
-    Tables that are there are used as they are, unless all are to be made `anew`.
+    Tables of this plan and these pieces are used as they are, unless all are to be made `anew`.
     """
     tables = {} if anew else read_tables(results.folder)
     if not tables and results.inventory.complete:
+        if not anew:
+            check_plan(results)
         write_tables(results)
         # Read back, so that the page has the very numbers of the files.
         tables = read_tables(results.folder)

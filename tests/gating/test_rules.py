@@ -10,6 +10,9 @@ import pytest
 
 import changeproof as cp
 from changeproof import InputError
+from changeproof.runs.bound import origin_of
+from changeproof.runs.directory import write_plan
+from changeproof.runs.published import publish
 from gated import OWN_METHOD, rows_of, write_gated
 
 RULE: dict[str, Any] = {"name": "firm", "metric": "coverage", "at_least": 95}
@@ -93,9 +96,10 @@ def test_a_file_says_the_same_as_values(gated: Path, tmp_path: Path) -> None:
 def test_only_a_finished_run_can_be_judged(gated: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run directory"):
         cp.gate(tmp_path / "nowhere", [RULE])
-    (gated / "tables" / "people_intervals.csv").rename(gated / "tables" / "other.csv")
+    publish(gated / "tables", {"other.csv": b"family\nbootstrap\n"}, origin_of(gated))
     with pytest.raises(InputError, match=r"rule 1: in .*no intervals over people"):
         cp.gate(gated, [{"metric": "coverage", "at_least": 95}])
     shutil.rmtree(gated / "tables")
-    with pytest.raises(InputError, match="is not finished; go on with: changeproof run"):
+    write_plan(gated, cp.Plan.preset("quick"))
+    with pytest.raises(InputError, match=r"is not finished: .*; go on with: changeproof run"):
         cp.gate(gated, [RULE])

@@ -12,6 +12,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from changeproof import FunctionLearner, Task, TrainingRecipe
+from changeproof.errors import InputError
 from changeproof.models import remembered
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import ModelStack
@@ -156,3 +157,21 @@ def test_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert folder() == tmp_path / "changeproof" / "models"
+
+
+@pytest.mark.parametrize("said", ["", ".", "cache", "~/cache"])
+def test_no_folder_of_the_working_directory_is_believed(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv("XDG_CACHE_HOME", said)
+    assert folder() == tmp_path / "home" / ".cache" / "changeproof" / "models"
+    monkeypatch.setenv("HOME", "here")
+    assert folder() is None
+    if said:
+        monkeypatch.setenv(VARIABLE, said)
+        with pytest.raises(InputError, match="expected an absolute path, or off"):
+            folder()

@@ -104,7 +104,7 @@ def test_a_run_is_needed_and_finished(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not a run directory: it has no plan\.json"):
         compare_with_paper(tmp_path / "nowhere")
     write_plan(tmp_path, Plan.preset("quick"))
-    with pytest.raises(InputError, match=r"is not finished; go on with: changeproof run --out"):
+    with pytest.raises(InputError, match=r"is not finished: .*; go on with: changeproof run --out"):
         compare_with_paper(tmp_path)
 
 
@@ -160,8 +160,7 @@ def test_the_command_says_it_with_its_exit_code(fabricate: Fabricate) -> None:
     good = CliRunner().invoke(app, ["compare", str(folder)])
     assert good.exit_code == 0, good.output
     assert "are within their tolerance or explained." in good.stdout
-    path = folder / "tables" / "dataset_summary.csv"
-    path.write_text(path.read_text().replace(",284,", ",285,"))
+    folder = fabricate(setting("dataset_summary", "train", 285, dataset="breast-cancer"))
     bad = CliRunner().invoke(app, ["compare", str(folder), "--all"])
     assert bad.exit_code == 1
     assert "outside" in bad.stdout

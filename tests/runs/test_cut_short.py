@@ -8,16 +8,21 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from changeproof import InputError, Plan, Results, audit, run
+from changeproof import InputError, Plan, Results, audit, gate, run
 from changeproof.cli import app
 from changeproof.files import write_together
+from changeproof.runs.bound import origin_of
 from changeproof.runs.directory import PLAN, check_free
 from changeproof.runs.published import LIST, published
-from changeproof.runs.tables import read_finished, read_tables
+from changeproof.runs.reading import read_table
+from changeproof.runs.store import checksum
+from changeproof.runs.tables import read_finished, read_tables, write_tables
 from changeproof.runs.timings import LOG, piece_efforts, sessions
+from changeproof.spreadsheets import csv_bytes
 from changeproof.workflow import report
 from command_line import call
 from loans import loans
@@ -120,11 +125,14 @@ def test_tables_stay_until_the_new_ones_are_whole(
     assert {path: path.read_bytes() for path in (copy / "tables").glob("*.csv")} == before
     assert (copy / "report" / "index.html").read_bytes() == page
     # But nobody takes them for those of the new plan.
-    with pytest.raises(InputError, match="is not finished"):
-        read_finished(copy)
+    assert not read_tables(copy)
     monkeypatch.undo()
+    made_again = read_finished(copy)[1]
+    assert set(made_again["full_results"]["method"]) == {"kdtree", "wachter"}
     run(more, copy, jobs=1)
-    assert set(read_finished(copy)[1]["full_results"]["method"]) == {"kdtree", "wachter"}
+    for name, table in read_finished(copy)[1].items():
+        if "seconds" not in name and name != "timings":
+            pd.testing.assert_frame_equal(table, made_again[name])
 
 
 def test_files_of_others_are_left_alone(copy: Path) -> None:
@@ -158,24 +166,136 @@ def test_damaged_tables_are_found_and_written_again(copy: Path, damage: str) -> 
         (copy.parent.parent / "mine.csv").write_text("mine")
     else:
         path.write_bytes({"cut": whole[:40], "bytes": b"\xff" + whole}[damage])
-    for command in ("show", "compare"):
-        ended = CliRunner().invoke(app, [command, str(copy)])
-        assert isinstance(ended.exception, InputError)
-        assert "damaged or half-written" in str(ended.exception)
-        assert "changeproof report" in str(ended.exception)
-    assert len(Results(copy).table())
+    before = whole_tables(copy)
+    assert not read_tables(copy)
+    assert CliRunner().invoke(app, ["show", str(copy)]).exit_code == 0
+    pd.testing.assert_frame_equal(read_finished(copy)[1]["full_results"], read_table(whole))
+    assert whole_tables(copy) == before
     report(copy)
     assert path.read_bytes() == whole
     if damage == "listed":
         assert (copy.parent.parent / "mine.csv").read_text() == "mine"
 
 
-def test_damaged_tables_that_nobody_listed_are_told_in_one_line(copy: Path) -> None:
-    (copy / "tables" / LIST).unlink()
-    assert read_finished(copy)
-    (copy / "tables" / "seed_results.csv").write_bytes(b'a,b\n"\xff')
-    with pytest.raises(InputError, match="damaged table"):
-        read_finished(copy)
+def whole_tables(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
+
+
+RULES = """
+[[rule]]
+metric = "coverage"
+at_least = 50.0
+decided_by = "value"
+"""
+
+
+def edited(copy: Path, value: float = 0.0) -> bytes:
+    """Write another number into a table; return how it was."""
+    path = copy / "tables" / "people_intervals.csv"
+    whole = path.read_bytes()
+    table = read_table(whole)
+    table.loc[table["metric"] == "coverage", ["value", "low", "high"]] = value
+    path.write_bytes(csv_bytes(table))
+    return whole
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_edited_tables_decide_nothing(copy: Path, listed: bool) -> None:
+    (copy / "rules.toml").write_text(RULES)
+    whole = edited(copy)
+    if not listed:
+        (copy / "tables" / LIST).unlink()
+    assert gate(copy, copy / "rules.toml").passed()
+    if not listed:
+        report(copy)
+        assert (copy / "tables" / "people_intervals.csv").read_bytes() == whole
+
+
+def test_a_file_that_no_list_names_is_no_table(copy: Path) -> None:
+    (copy / "rules.toml").write_text(RULES)
+    shutil.rmtree(copy / "tables")
+    (copy / "tables").mkdir()
+    (copy / "tables" / "people_intervals.csv").write_text("a,b\n1,2\n")
+    assert gate(copy, copy / "rules.toml").passed()
+    assert "full_results" in read_finished(copy)[1]
+
+
+def test_tables_of_another_run_decide_nothing(copy: Path, tmp_path: Path) -> None:
+    (copy / "rules.toml").write_text(RULES)
+    other = tmp_path / "other"
+    run(Plan.checked({**SMALL.model_dump(), "factuals": 2}), other, jobs=1, publish=False)
+    write_tables(Results(other))
+    edited(other)
+    content = json.loads((other / "tables" / LIST).read_text())
+    now = (other / "tables" / "people_intervals.csv").read_bytes()
+    content["files"]["people_intervals.csv"] = checksum(now)
+    (other / "tables" / LIST).write_text(json.dumps(content))
+    shutil.rmtree(copy / "tables")
+    shutil.copytree(other / "tables", copy / "tables")
+    for ask in (lambda: gate(copy, copy / "rules.toml"), lambda: report(copy)):
+        with pytest.raises(InputError, match="is not the plan of the tables beside it"):
+            ask()
+    # The same plan, and pieces of other data or code.
+    content["made_from"]["plan"] = origin_of(copy).plan
+    (copy / "tables" / LIST).write_text(json.dumps(content))
+    assert gate(copy, copy / "rules.toml").passed()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("key", ["methods", "families", "base_seeds"])
+def test_what_is_struck_out_of_a_plan_is_noticed(
+    several: Path, tmp_path: Path, key: str, listed: bool
+) -> None:
+    copy = Path(shutil.copytree(several, tmp_path / "run"))
+    content = json.loads((copy / PLAN).read_text())
+    content["plan"][key] = content["plan"][key][:1]
+    (copy / PLAN).write_text(json.dumps(content))
+    if not listed:
+        (copy / "tables" / LIST).unlink()
+    reason = "is not the plan of the tables" if listed else "does not name all that"
+    (copy / "rules.toml").write_text(RULES)
+    for command in (["report"], ["show"], ["compare"], ["gate", str(copy / "rules.toml")]):
+        ended = CliRunner().invoke(app, [command[0], str(copy), *command[1:]])
+        assert isinstance(ended.exception, InputError)
+        assert reason in str(ended.exception) and "changeproof run --out" in str(ended.exception)
+    if (key, listed) != ("methods", True):
+        return
+    # Whoever means it says so by running that plan.
+    assert CliRunner().invoke(app, ["run", "--jobs", "1", "--out", str(copy)]).exit_code == 0
+    assert gate(copy, copy / "rules.toml").passed()
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two methods, two families and two base models, with tables."""
+    folder = tmp_path_factory.mktemp("several") / "run"
+    both = {"methods": ("kdtree", "robx-robust"), "families": ("bootstrap", "new-initialization")}
+    plan = Plan.checked({**SMALL.model_dump(), **both, "base_seeds": (2026, 2027), "limit": False})
+    write_tables(run(plan, folder, jobs=1, publish=False))
+    return folder
+
+
+@pytest.mark.parametrize("left", ["none", "one"])
+def test_tables_without_their_pieces_decide_nothing(copy: Path, left: str) -> None:
+    (copy / "rules.toml").write_text(RULES)
+    if left == "none":
+        shutil.rmtree(copy / "pieces")
+    else:
+        next((copy / "pieces").rglob("survival-*")).unlink()
+    with pytest.raises(InputError, match=r"is not finished: \d+ of \d+ pieces are missing"):
+        gate(copy, copy / "rules.toml")
+
+
+def test_tables_that_are_whole_are_used_as_they_are(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object) -> None:
+        raise AssertionError("resolved or made again")
+
+    monkeypatch.setattr("changeproof.runs.tables.build_tables", refuse)
+    monkeypatch.setattr("changeproof.runs.results.read_run", refuse)
+    (copy / "rules.toml").write_text(RULES)
+    assert gate(copy, copy / "rules.toml").passed()
 
 
 def test_a_comparison_is_one_more_table(copy: Path) -> None:
@@ -183,7 +303,7 @@ def test_a_comparison_is_one_more_table(copy: Path) -> None:
     from changeproof.paper.comparison import write_comparison
 
     path = write_comparison(copy, compare_with_paper(copy))
-    assert path.name in (published(copy / "tables") or ())
+    assert path.name in published(copy / "tables", origin_of(copy))
     assert "paper_comparison" in read_finished(copy)[1]
     report(copy)
     assert path.exists()

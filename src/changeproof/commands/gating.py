@@ -38,8 +38,9 @@ def gate(
     rules can say is in docs/gate.md.
 
     The exit code is 0 if no rule fails, 1 if one does (with --strict also if one is
-    not decided), and 2 if the rules or the run cannot be read. Only the tables of
-    the run are read: no model and nobody's code is loaded.
+    not decided), and 2 if the rules or the run cannot be read. Tables that were not
+    made from the plan and the pieces of the run are made again from the pieces. No
+    model and nobody's code is loaded.
 
     changeproof gate audit rules.toml --junit gate.xml
     """

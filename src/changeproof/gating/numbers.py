@@ -1,4 +1,4 @@
-"""The numbers of a finished run that rules are about, read from its tables and nothing else.
+"""The numbers of a finished run that rules are about, as its tables have them.
 
 Neither the model nor anybody's method or family is imported, so a gate can stand on a machine that
 has none of them.

@@ -62,19 +62,36 @@ def remembering(scope: bytes) -> Iterator[None]:
 
 
 def folder() -> Path | None:
-    """Return where models are remembered; None if nowhere."""
+    """Return where models are remembered; None if nowhere.
+
+    It is never below the working directory: an unpacked archive must not be believed.
+    """
     named = os.environ.get(VARIABLE, "")
-    if named:
-        return None if named == OFF else Path(named)
+    if named == OFF:
+        return None
+    if not named:
+        caches = _caches()
+        return None if caches is None else caches / "changeproof" / "models"
+    if not Path(named).is_absolute():
+        raise InputError(f"{VARIABLE} is {named!r}; expected an absolute path, or {OFF}")
+    return Path(named)
+
+
+def _caches() -> Path | None:
+    """Return where programs keep what can be made again; None if there is nowhere.
+
+    As the XDG rules say, a variable that is empty or relative is ignored.
+    """
+    variable, usual = {
+        "darwin": ("", ("Library", "Caches")),
+        "win32": ("LOCALAPPDATA", ("AppData", "Local")),
+    }.get(sys.platform, ("XDG_CACHE_HOME", (".cache",)))
+    said = Path(os.environ.get(variable, ""))
+    if said.is_absolute():
+        return said
     with suppress(RuntimeError):  # nobody's home
-        home = Path.home()
-        if sys.platform == "darwin":
-            caches = home / "Library" / "Caches"
-        elif sys.platform == "win32":
-            caches = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-        else:
-            caches = Path(os.environ.get("XDG_CACHE_HOME", home / ".cache"))
-        return caches / "changeproof" / "models"
+        home = Path.home().joinpath(*usual)
+        return home if home.is_absolute() else None
     return None
 
 

@@ -19,7 +19,7 @@ from changeproof.model import Booleans
 from changeproof.runs.content import arrays_from_bytes, models_from_bytes, table_from_bytes
 from changeproof.runs.directory import read_plan
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.store import PIECES, is_whole
+from changeproof.runs.store import PIECES, Store, is_whole
 from changeproof.runs.timings import piece_efforts
 
 CHANGE = ["level", "replicate"]
@@ -123,8 +123,9 @@ class KeptRun:
     def _files(self) -> dict[str, list[Path]]:
         """The files of the store by what they hold, without fingerprint and checksum."""
         found: dict[str, list[Path]] = {}
-        for path in sorted((self.folder / PIECES).glob("*/*/*.*.*.*")):
-            found.setdefault(self._stem(path).rpartition(".")[0], []).append(path)
+        store = Store(self.folder)
+        for path in store.files:
+            found.setdefault(store.label(path), []).append(path)
         return found
 
     @cached_property

@@ -4,6 +4,9 @@ A folder that a run has written has a list of the files that are the run's, with
 New files are written beside the old ones, and replace them when all are there; the list goes first.
 So files that do not fit the list are half of a change, or damaged, and are written again.
 
+The list of tables also says what they were made from. Tables of another run, or of another plan,
+are not those of the directory, and are made again from its pieces.
+
 The folders are directly in the run directory, and nothing in them is written or removed through a
 symbolic link.
 """
@@ -16,11 +19,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from changeproof.errors import InputError
 from changeproof.files import not_through_links, safe_name, write_together
 from changeproof.runs.store import checksum
 
 LIST = ".written.json"
+
+
+class Origin(NamedTuple):
+    """What tables are made from, as hashes: the record of the plan, and the files of the pieces."""
+
+    plan: str
+    pieces: str
 
 
 class Listed(NamedTuple):
@@ -29,22 +38,23 @@ class Listed(NamedTuple):
     files: dict[str, str]
     outdated: bool = False
     damaged: bool = False
+    origin: Origin | None = None
 
 
-def publish(folder: Path, contents: Mapping[str, bytes]) -> None:
+def publish(folder: Path, contents: Mapping[str, bytes], origin: Origin | None = None) -> None:
     """Replace the files of a run in a folder; names may have folders of their own in them."""
-    before = _listed(folder)
+    before = listed_in(folder)
     gone = [name for name in before.files if name not in contents] if before else []
     _refuse_links(folder, gone)
     marks = {name: checksum(content) for name, content in contents.items()}
     files = {folder / name: content for name, content in contents.items()}
-    write_together({folder / LIST: _as_bytes(Listed(marks)), **files}, folder.parent)
+    write_together({folder / LIST: _as_bytes(Listed(marks, origin=origin)), **files}, folder.parent)
     _remove(folder, gone)
 
 
 def add(folder: Path, name: str, content: bytes) -> Path:
     """Write one more file, and list it where there is a list."""
-    listed = _listed(folder)
+    listed = listed_in(folder)
     files = {folder / name: content}
     if listed is not None and not listed.damaged:
         more = listed._replace(files=listed.files | {name: checksum(content)})
@@ -56,15 +66,15 @@ def add(folder: Path, name: str, content: bytes) -> Path:
 def outdate(folder: Path) -> None:
     """Say of the files of a run that they are of an earlier state; they stay where they are."""
     if folder.is_dir():
-        listed = _listed(folder) or Listed({})
-        _write_list(folder, listed._replace(outdated=True))
+        listed = listed_in(folder) or Listed({})
+        _write_list(folder, listed._replace(outdated=True, origin=None))
 
 
 def withdraw(folder: Path) -> None:
     """Remove the files of a run from a folder, and the folder if nothing else is in it."""
     if not folder.is_dir():
         return
-    listed = _listed(folder) or Listed({})
+    listed = listed_in(folder) or Listed({})
     _refuse_links(folder, listed.files)
     outdate(folder)
     _remove(folder, listed.files)
@@ -76,30 +86,28 @@ def withdraw(folder: Path) -> None:
         _write_list(folder, Listed({}, outdated=True))
 
 
-def published(folder: Path) -> dict[str, bytes] | None:
-    """Return the files of a run in a folder; None where there is no list of them.
-
-    None of them if they are outdated. If one is damaged or missing, `InputError` says so.
-    """
-    listed = _listed(folder)
-    if listed is None or listed.outdated:
-        return None if listed is None else {}
+def published(folder: Path, origin: Origin | None = None) -> dict[str, bytes]:
+    """Return the files of a run in a folder, if all are whole and of this origin; else none."""
+    listed = listed_in(folder)
+    if listed is None or listed.outdated or listed.damaged or listed.origin != origin:
+        return {}
     contents = {}
     for name, mark in listed.files.items():
         with suppress(OSError):
             contents[name] = (folder / name).read_bytes()
-        if listed.damaged or name not in contents or checksum(contents[name]) != mark:
-            raise InputError(f"damaged or half-written: {folder / name}")
-    if listed.damaged:
-        raise InputError(f"damaged or half-written: {folder / LIST}")
+        if name not in contents or checksum(contents[name]) != mark:
+            return {}
     return contents
 
 
-def _listed(folder: Path) -> Listed | None:
+def listed_in(folder: Path) -> Listed | None:
+    """Return what a folder's list says; None if it has none."""
     try:
         content: Any = json.loads((folder / LIST).read_bytes())
         files = {_safe(name): str(mark) for name, mark in content["files"].items()}
-        return Listed(files, bool(content["outdated"]))
+        made_from = content.get("made_from")
+        origin = None if made_from is None else Origin(made_from["plan"], made_from["pieces"])
+        return Listed(files, bool(content["outdated"]), origin=origin)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -116,7 +124,9 @@ def _write_list(folder: Path, listed: Listed) -> None:
 
 
 def _as_bytes(listed: Listed) -> bytes:
-    content = {"outdated": listed.outdated, "files": listed.files}
+    content: dict[str, Any] = {"outdated": listed.outdated, "files": listed.files}
+    if listed.origin is not None:
+        content["made_from"] = listed.origin._asdict()
     return (json.dumps(content, indent=2) + "\n").encode()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pandas as pd
 
@@ -17,14 +16,14 @@ IDS = ["id"]
 MIXED = ["before", "after"]
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a table that a run has written.
+def read_table(content: bytes) -> pd.DataFrame:
+    """Return the table of a file that a run has written.
 
     Only what is empty is missing, as it is written so; a category may be called "None" or "NA".
     """
-    table = read_csv(path, keep_default_na=False, na_values=[""])
+    table = read_csv(content, keep_default_na=False, na_values=[""])
     there = [name for name in (*NAMES, *IDS) if name in table.columns]
-    texts = read_csv(path, usecols=there, dtype=str, keep_default_na=False) if there else table
+    texts = read_csv(content, usecols=there, dtype=str, keep_default_na=False) if there else table
     for name in there:
         if name in NAMES or not (table[name].astype(str) == texts[name]).all():
             table[name] = texts[name]

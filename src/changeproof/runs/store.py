@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from changeproof.errors import InputError
-from changeproof.files import not_through_links, write_whole
+from changeproof.files import TEMPORARY, not_through_links, write_whole
 from changeproof.runs.piece import Piece
 
 PIECES = "pieces"
@@ -96,6 +96,16 @@ class Store:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"cannot remove the damaged file {path}: {error.strerror}") from None
+
+    @property
+    def files(self) -> list[Path]:
+        """Every file that is kept for a piece, of this plan or another."""
+        found = self.folder.glob("*/*/*.*.*.*")
+        return sorted(path for path in found if not path.name.startswith(TEMPORARY))
+
+    def label(self, path: Path) -> str:
+        """Return what a file holds, without fingerprint and checksum: dataset/seed/kind-whose."""
+        return path.relative_to(self.folder).as_posix().rsplit(".", 3)[0]
 
     def _listing(self, folder: Path) -> dict[str, Path]:
         """Return the files of a folder by name without checksum, listed once."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import PARTS
-from changeproof.errors import InputError, one_line
+from changeproof.errors import InputError
 from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
+from changeproof.runs.bound import check_plan, origin_of
 from changeproof.runs.directory import TABLES, read_plan
 from changeproof.runs.everyone_tables import everyone_tables
 from changeproof.runs.group_tables import group_tables
@@ -77,43 +78,51 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Write every table as CSV into the run directory, and return them."""
     tables = build_tables(results)
-    contents = {f"{name}.csv": csv_bytes(table) for name, table in tables.items()}
-    publish(results.folder / FOLDER, contents)
+    publish(results.folder / FOLDER, _as_files(tables), origin_of(results.folder))
     return tables
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables that a run has written; none if they are damaged or outdated."""
+    """Return the tables that a run has written; none if they are damaged, outdated or foreign.
+
+    Foreign are tables that were not made from the plan and the pieces of the directory.
+    """
+    origin = origin_of(folder)
+    files = {} if origin is None else published(folder / FOLDER, origin)
     try:
-        return _written(folder)
-    except InputError:
+        return _from_files(files)
+    except ValueError:
         return {}
 
 
-def _written(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables that a run has written or, where nothing says which, all that are there."""
-    listed = published(folder / FOLDER)
-    paths = sorted((folder / FOLDER).glob("*.csv"))
-    try:
-        return {
-            path.stem: read_table(path) for path in paths if listed is None or path.name in listed
-        }
-    except (OSError, ValueError) as error:
-        raise InputError(f"damaged table: {one_line(error)}") from None
-
-
 def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
-    """Return plan and tables of a finished run; refuse one that is not."""
-    plan = read_plan(folder)
-    try:
-        tables = _written(folder)
-    except InputError as error:
-        raise InputError(f"{error}; write it again with: changeproof report {folder}") from None
-    if not tables:
+    """Return plan and tables of a finished run; refuse one that is not.
+
+    Tables that are damaged, outdated or foreign are made again from the pieces. Nothing is written.
+    """
+    plan, tables = read_plan(folder), read_tables(folder)
+    if tables:
+        return plan, tables
+    results = StoredResults(folder)
+    inventory = results.inventory
+    if not inventory.complete:
+        left = len(inventory.missing) + len(inventory.damaged)
         raise InputError(
-            f"the run in {folder} is not finished; go on with: changeproof run --out {folder}"
+            f"the run in {folder} is not finished: {left} of {len(results.run.pieces)} pieces are "
+            f"missing or damaged; go on with: changeproof run --out {folder}"
         )
-    return plan, tables
+    check_plan(results)
+    return plan, _from_files(_as_files(build_tables(results)))
+
+
+def _as_files(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    return {f"{name}.csv": csv_bytes(table) for name, table in tables.items()}
+
+
+def _from_files(contents: Mapping[str, bytes]) -> dict[str, pd.DataFrame]:
+    return {
+        name.removesuffix(".csv"): read_table(content) for name, content in sorted(contents.items())
+    }
 
 
 def _stacked(parts: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
