@@ -98,6 +98,7 @@ from .models.function import FunctionLearner as FunctionLearner
 from .models.learner import Learner as Learner
 from .models.module import ModuleLearner as ModuleLearner
 from .models.network import NetworkLearner as NetworkLearner
+from .models.traits import Traits as Traits
 from .networks.network import Network as Network
 from .networks.stack import NetworkStack as NetworkStack
 from .networks.training import TrainingData as TrainingData

@@ -181,7 +181,7 @@ def evaluate(
     changed |= {SUCCESSOR: came_next}
     found = renewer | asked | given
     run = resolve(plan, known=Known({known.name: known}, learner, found, changed))
-    if successors and learner.only_seed is None:
+    if successors and learner.traits.only_seed is None:
         (observer or Observer()).told(TRAINED_HERE.format(learner.name))
     workplace = workplace_of(jobs, client)
     folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import njit
+from scipy.stats import norm
 
 from changeproof.arithmetic.equations import solve_positive
 from changeproof.arithmetic.functions import (
@@ -17,6 +18,8 @@ from changeproof.arithmetic.functions import (
     fma,
     log,
     log1p,
+    normal_tail,
+    normal_tails,
     sigmoid,
     sigmoids,
 )
@@ -97,3 +100,55 @@ def test_equations_are_solved(size: int, seed: int) -> None:
 def test_no_solution_of_a_matrix_that_is_not_positive() -> None:
     for matrix in (np.zeros((2, 2)), np.array([[1.0, 2.0], [2.0, 1.0]]), np.full((2, 2), np.nan)):
         assert np.isnan(solve_positive(matrix, np.ones(2))).all()
+
+
+def exact_tail(x: float) -> Decimal:
+    """Half less the density times a series without subtractions, with digits to spare."""
+    square = Decimal(x) ** 2
+    term = total = abs(Decimal(x))
+    n = 1
+    while term > total * Decimal(10) ** -70:
+        term *= square / (2 * n + 1)
+        total += term
+        n += 1
+    pi = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923")
+    tail = Decimal(1) / 2 - (-square / 2).exp() / (2 * pi).sqrt() * total
+    return tail if x >= 0 else 1 - tail
+
+
+@given(st.floats(-8.0, 8.0))
+@example(2.0)
+@example(-2.0)
+def test_normal_tails_are_right_to_thirteen_digits(x: float) -> None:
+    with localcontext(prec=80):
+        exact = exact_tail(x)
+    assert abs(Decimal(normal_tail(x)) - exact) <= Decimal("2e-14") * exact
+
+
+@given(st.floats(8.0, 37.0))
+def test_far_normal_tails_lie_between_known_bounds(x: float) -> None:
+    """Two sums of the asymptotic series, one term apart, enclose the tail."""
+    with localcontext(prec=60):
+        far = Decimal(x)
+        pi = Decimal("3.14159265358979323846264338327950288419716939937510")
+        density = (-(far**2) / 2).exp() / (2 * pi).sqrt()
+        term = total = 1 / far
+        sums = [total]
+        for n in range(1, 13):
+            term *= -(2 * n - 1) / far**2
+            total += term
+            sums.append(total)
+        low, high = density * sums[-2], density * sums[-1]
+        assert min(low, high) * (1 - Decimal("2e-14")) <= Decimal(normal_tail(x))
+        assert Decimal(normal_tail(x)) <= max(low, high) * (1 + Decimal("2e-14"))
+
+
+def test_normal_tails_at_the_ends() -> None:
+    assert normal_tail(0.0) == 0.5
+    assert normal_tail(math.inf) == normal_tail(1e9) == 0.0
+    assert normal_tail(-math.inf) == 1.0
+    assert math.isnan(normal_tail(math.nan))
+    grid = np.linspace(-10.0, 10.0, 2001)
+    tails = normal_tails(grid)
+    assert (np.diff(tails) <= 0.0).all()
+    np.testing.assert_allclose(tails, norm.sf(grid), rtol=2e-14)

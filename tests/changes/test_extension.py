@@ -129,7 +129,7 @@ def test_a_family_says_what_it_needs(small_task: Task) -> None:
         needs = "hidden"
 
         def reason_against(self, learner: Learner) -> str | None:
-            return "is too narrow" if learner.has_parameters else None
+            return "is too narrow" if learner.traits.has_parameters else None
 
     said = get_family("moved").left_out(BARE, [small_task])
     assert said == "needs weights, as networks and linear models have; this is KNeighborsClassifier"

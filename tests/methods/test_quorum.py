@@ -51,7 +51,7 @@ def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bo
     assert (least >= margins - 1e-9).all()
     accepted = method._judges.stack.favourable(answers.rows).sum(axis=0)
     np.testing.assert_array_equal(answers.diagnostics["accepted"], accepted)
-    assert (answers.diagnostics["at_least"] <= accepted / 8).all()
+    assert (answers.diagnostics["optimistic_bound"] <= accepted / 8).all()
     assert set(answers.diagnostics["asked"]) == {8}
     assert method.calibrated.people == 60
     if realisable:
@@ -78,7 +78,7 @@ def test_answers_do_not_depend_on_batch_or_order(realisable: bool) -> None:
 def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
     _, _, method, _ = answered(False)
     chosen = method.calibrated
-    assert chosen.promised >= 0.95
+    assert chosen.estimate >= 0.95
     # Counted again, slowly, on the same people.
     task, model = method.context.task, method.context.model
     rows = np.concatenate([task.rows(part) for part in ("validation", "update", "train")])
@@ -90,7 +90,7 @@ def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
         accepted = method._judges.stack.favourable(answer)[:, 0]
         # Eight judges, one of every kind; each refusal counts a quarter more.
         lost += CAUTION * (1.0 - accepted.mean())
-    assert chosen.promised == pytest.approx(1.0 - lost / 61.0)
+    assert chosen.estimate == pytest.approx(1.0 - lost / 61.0)
     test_rows = {tuple(row) for row in task.rows("test")}
     assert not test_rows & {tuple(row) for row in rows[order[:60]]}
 

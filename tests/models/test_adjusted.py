@@ -124,8 +124,8 @@ def test_weights_of_estimators_can_be_read_and_changed(estimator: object, cancer
 
 def test_models_without_weights_say_so(small_network: Network) -> None:
     forest = EstimatorLearner(RandomForestClassifier())
-    assert not forest.has_weights
-    assert EstimatorLearner(LogisticRegression()).has_weights
+    assert not forest.traits.has_weights
+    assert EstimatorLearner(LogisticRegression()).traits.has_weights
     with pytest.raises(InputError, match="expected a scikit-learn model; got Network"):
         EstimatorLearner(LogisticRegression()).weights(small_network)
     with pytest.raises(InputError, match="expected a network of ours; got FittedModel"):

@@ -48,7 +48,7 @@ def test_the_base_model_is_the_fitted_model_itself(
     people = frame.set_index("applicant").loc[task.ids.loc[task.row_ids("test")]]
     expected = today.predict_proba(people[came_next.FEATURES])[:, 1]
     np.testing.assert_array_equal(model.probabilities(task.rows("test")), expected)
-    assert learner.name == "LogisticRegression" and learner.only_seed == BASE_SEED
+    assert learner.name == "LogisticRegression" and learner.traits.only_seed == BASE_SEED
 
 
 def test_changed_models_are_clones_that_are_fitted_again(task: Task, today: Pipeline) -> None:
@@ -81,7 +81,7 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
     np.testing.assert_array_equal(model.favourable(rows), scores >= 560)
     assert list(seen[0].columns) == came_next.FEATURES
     assert set(seen[0]["purpose"]) == {"car", "house", "study"}
-    assert learner.no_training == "points is used as it is and cannot be fitted again"
+    assert learner.traits.no_training == "points is used as it is and cannot be fitted again"
     with pytest.raises(InputError, match="cannot be fitted again"):
         learner.train([TrainingRecipe(initialisation_seed=7)], task)
     with pytest.raises(InputError, match="there is nothing to vary"):

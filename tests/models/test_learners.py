@@ -338,8 +338,10 @@ def test_versions_of_the_packages_of_a_model_count(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_model_without_a_seed_says_so() -> None:
-    assert not EstimatorLearner(KNeighborsClassifier()).has_seeds
-    assert EstimatorLearner(make_pipeline(StandardScaler(), RandomForestClassifier())).has_seeds
+    assert not EstimatorLearner(KNeighborsClassifier()).traits.has_seeds
+    assert EstimatorLearner(
+        make_pipeline(StandardScaler(), RandomForestClassifier())
+    ).traits.has_seeds
     family = get_family("new-initialization")
     for name in ("GaussianNB", "LogisticRegression"):
         assert family.left_out(find_learner(f"sklearn:{name}"), ()) == (

@@ -83,7 +83,7 @@ def test_one_output_is_a_score(frame: pd.DataFrame, numbers: Task) -> None:
     assert kept.gives_scores(numbers)
     np.testing.assert_array_equal(judged.favourable(rows), expected >= 240.0)
     learner = fitted_learner(kept, numbers, threshold="240")
-    assert "cannot be fitted again" in learner.no_training
+    assert "cannot be fitted again" in learner.traits.no_training
 
 
 def test_other_inputs_are_named_in_one_line(

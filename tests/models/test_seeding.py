@@ -66,11 +66,11 @@ def test_what_is_not_known_may_use_its_seed() -> None:
 
 
 def test_many_rows_are_not_all_used_alike() -> None:
-    assert not EstimatorLearner(BOOSTED, few_rows=True).has_seeds
+    assert not EstimatorLearner(BOOSTED, few_rows=True).traits.has_seeds
     learner = find_learner("sklearn:HistGradientBoostingClassifier")
-    assert learner.has_seeds and learner.sized(10_001).has_seeds
+    assert learner.traits.has_seeds and learner.sized(10_001).traits.has_seeds
     few = learner.sized(10_000)
-    assert not few.has_seeds
-    assert not any(other.learner.has_seeds for other in few.configurations())
+    assert not few.traits.has_seeds
+    assert not any(other.learner.traits.has_seeds for other in few.configurations())
     replaced = find_learner("mlp", replacements=["sklearn:HistGradientBoostingClassifier"])
-    assert [each.learner.has_seeds for each in replaced.sized(600).replacements()] == [False]
+    assert [each.learner.traits.has_seeds for each in replaced.sized(600).replacements()] == [False]

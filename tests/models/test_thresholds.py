@@ -92,7 +92,7 @@ def test_a_network_has_its_last_bias_moved_and_stays_one(task: Task) -> None:
     rows = task.rows("test")
     np.testing.assert_allclose(moved.logits(rows), plain.logits(rows) - np.log(4.0), atol=1e-6)
     np.testing.assert_array_equal(moved.favourable(rows), plain.probabilities(rows) >= 0.8)
-    assert learner.stores_models and learner.offers == NetworkLearner().offers
+    assert learner.stores_models and learner.traits.offers == NetworkLearner().traits.offers
     scores, threshold = judged(moved, rows, learner.threshold)
     np.testing.assert_allclose(scores, plain.probabilities(rows), rtol=1e-6)
     assert threshold == Threshold(0.8)
@@ -174,7 +174,7 @@ def test_the_scale_is_that_of_the_training_rows(task: Task) -> None:
 def test_every_answer_of_a_learner_is_passed_on(inner: Learner) -> None:
     learner = at_threshold(inner, "0.6")
     for question in ("soft_labels", "weighs_rows", "original", "has_weights", "has_parameters"):
-        assert getattr(learner, question) == getattr(inner, question), question
+        assert getattr(learner.traits, question) == getattr(inner.traits, question), question
     assert Recalibration().reason_against(inner) is None
     assert "another threshold" in str(Recalibration().reason_against(learner))
 

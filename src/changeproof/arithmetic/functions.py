@@ -1,4 +1,4 @@
-"""Fused products, exponentials and logarithms that are the same on every processor.
+"""Fused products, exponentials, logarithms and normal tails, the same on every processor.
 
 The functions of the system's mathematical library differ by version and by processor in their
 last digits; NumPy's differ by the width of the vectors. These are built from additions, products,
@@ -34,6 +34,11 @@ BIAS = 1023
 # Bits of the root of one half: mantissas are taken between it and the root of two.
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 SMALLEST_NORMAL = 2.2250738585072014e-308
+ROOT_TWO_PI = 2.5066282746310002
+# Up to here a series gives the normal tail, from here on a continued fraction; beyond the last it
+# is too small for a float64.
+SERIES_END, TAIL_END = 2.0, 40.0
+SERIES_TERMS, FRACTION_TERMS = 40, 150
 
 
 def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
@@ -152,6 +157,36 @@ def sigmoid(x: float) -> float:
 
 
 @compiled
+def normal_tail(x: float) -> float:
+    """Return the chance that a standard normal number is above x, to about 1e-14 of itself."""
+    far = abs(x)
+    far = TAIL_END if far > TAIL_END else far
+    square = far * far
+    # What the square lost in rounding would be multiplied by the exponential.
+    lost = fma(far, far, -square)
+    density = exp(-0.5 * square) * (1.0 - 0.5 * lost) / ROOT_TWO_PI
+    if far < SERIES_END:
+        term = total = far
+        for n in range(1, SERIES_TERMS):
+            term *= square / (2 * n + 1)
+            total += term
+        tail = 0.5 - density * total
+    else:
+        fraction = far
+        for n in range(FRACTION_TERMS, 0, -1):
+            fraction = far + n / fraction
+        tail = density / fraction
+    return float(1.0 - tail if x < 0.0 else tail)
+
+
+@compiled
+def fill_normal_tails(numbers: Any, results: Any) -> None:
+    """Fill in the normal tails of a vector."""
+    for i in range(numbers.size):
+        results[i] = normal_tail(numbers[i])
+
+
+@compiled
 def fill_sigmoids(numbers: Any, results: Any) -> None:
     """Fill in the sigmoids of a vector."""
     for i in range(numbers.size):
@@ -185,6 +220,11 @@ def exponentials(numbers: Floats) -> Floats:
 def logarithms(numbers: Floats) -> Floats:
     """Return the natural logarithm of every number of an array."""
     return _filled(fill_logarithms, numbers)
+
+
+def normal_tails(numbers: Floats) -> Floats:
+    """Return the chance that a standard normal number is above each number of an array."""
+    return _filled(fill_normal_tails, numbers)
 
 
 def _filled(fill: Callable[[Floats, Floats], None], numbers: Floats) -> Floats:

@@ -21,7 +21,7 @@ from changeproof.models.learner import Learner, stacked
 from changeproof.models.making import Wanted, made
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.network import Network
-from changeproof.networks.training import TrainingRecipe, recipe_identity
+from changeproof.networks.training import TrainingRecipe, model_identity, reserved_identity
 
 ONLY_LEVEL = "all"
 
@@ -152,7 +152,7 @@ def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[V
 def reserved_recipes(
     task: Task, base: BaseModel, learner: Learner, families: Sequence[Family]
 ) -> Iterator[str]:
-    """Yield the identities of the recipes of all changed models that are trained."""
+    """Yield the identities of what no method may train: recipes, and models that are moved."""
     for family in families:
         try:
             variants = checked_variants(family, task, base, learner)
@@ -160,8 +160,11 @@ def reserved_recipes(
             continue
         for variant in variants:
             if isinstance(variant.change, TrainingRecipe):
-                level = "" if variant.learner is None else variant.level
-                yield recipe_identity(variant.change, level, variant.task)
+                level, rows = "" if variant.learner is None else variant.level, variant.task or task
+                plain = (variant.learner or learner).plain(variant.change, rows)
+                yield reserved_identity(plain, level, rows)
+            elif learner.traits.has_parameters:
+                yield model_identity(variant.change)
 
 
 def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
@@ -178,7 +181,7 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
         return f"changes to {described(change)}; expected a TrainingRecipe or a model"
     kind = variant.learner or learner
     for field in fields(change):
-        if field.name not in kind.follows and getattr(change, field.name) != field.default:
+        if field.name not in kind.traits.follows and getattr(change, field.name) != field.default:
             return f"sets {field.name!r} of the recipe, which {kind.name} does not follow"
     trained_on = variant.task or task
     rows = len(trained_on.split.train) + len(trained_on.split.update)
@@ -199,7 +202,7 @@ def _bad_values(name: str, values: npt.ArrayLike, rows: int, kind: Learner) -> s
         return _bad_labels(array, kind)
     if not (np.isfinite(array).all() and (array >= 0).all() and (array > 0).any()):
         return f"has {name} that are not finite, negative or all zero"
-    if kind.weighs_rows or (array == np.rint(array)).all():
+    if kind.traits.weighs_rows or (array == np.rint(array)).all():
         return None
     return f"has {name} that are not whole numbers, which {kind.name} does not take"
 
@@ -209,4 +212,8 @@ def _bad_labels(labels: npt.NDArray[Any], kind: Learner) -> str | None:
         return None
     if not ((labels >= 0) & (labels <= 1)).all():
         return "has labels other than 0 and 1"
-    return None if kind.soft_labels else f"has labels between 0 and 1, which {kind.name} cannot use"
+    return (
+        None
+        if kind.traits.soft_labels
+        else f"has labels between 0 and 1, which {kind.name} cannot use"
+    )

@@ -62,7 +62,9 @@ class Successor:
             offered = f"a fitted model offers {Access.PREDICTIONS}"
             return f"{method.name} needs {method.needs} of a model; {offered}"
         if method.trains and self.source.refits(task) is None:
-            return f"{method.name} trains models of its own; {self.learner(task).no_training}"
+            return (
+                f"{method.name} trains models of its own; {self.learner(task).traits.no_training}"
+            )
         return ""
 
 

@@ -69,21 +69,21 @@ class Distillation(ReplicatedFamily):
         for (place, student), r in self.shared_out(students):
             kind, seed = student.learner or learner, SEEDS + SEEDS_OF_A_STUDENT * place + r
             weights = np.ones(len(rows), np.float32)
-            if r and "hidden" not in kind.follows:
+            if r and "hidden" not in kind.traits.follows:
                 weights = bootstrap_weights(len(rows), base.seed + seed)
             assert isinstance(student.change, TrainingRecipe)
             recipe = replace(
                 student.change,
                 initialisation_seed=base.seed + seed,
                 row_weights=weights,
-                labels=said if kind.soft_labels else decided,
+                labels=said if kind.traits.soft_labels else decided,
             )
             variants.append(replace(student, replicate=r, change=recipe))
         return variants
 
     def _students(self, base: BaseModel, learner: Learner) -> list[Variant]:
         recipe = TrainingRecipe(initialisation_seed=base.seed)
-        if "hidden" not in learner.follows:
+        if "hidden" not in learner.traits.follows:
             same = [Variant("the same kind", 0, recipe)]
         else:
             own = base.model.hidden if isinstance(base.model, Network) else ()

@@ -95,7 +95,7 @@ class Family(Configurable, ABC):
         """Return the first reason of all why this cannot happen to a model; "" if it can."""
         try:
             return (
-                (learner.no_training if self.trains else "")
+                (learner.traits.no_training if self.trains else "")
                 or unmet(checked_needs(self.needs), learner)
                 or self.reason_against(learner)
                 or next(filter(None, map(self.reason_against_task, tasks)), "")
@@ -139,7 +139,7 @@ class ReplicatedFamily(Family):
         for replicate in range(self.replicates):
             for variant in variants:
                 recipe, kind = variant.change, variant.learner or learner
-                if isinstance(recipe, TrainingRecipe) and (replicate == 0 or kind.has_seeds):
+                if isinstance(recipe, TrainingRecipe) and (replicate == 0 or kind.traits.has_seeds):
                     seed = recipe.initialisation_seed + (further + replicate if replicate else 0)
                     change = replace(recipe, initialisation_seed=seed)
                     found.append(replace(variant, replicate=replicate, change=change))

@@ -62,14 +62,14 @@ class FeatureChange(ReplicatedFamily):
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that a model would not see what is added."""
-        if DROPPED in self.kinds or not learner.original:
+        if DROPPED in self.kinds or not learner.traits.original:
             return None
         return f"{learner.name} takes the features by name and would not see an added one"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe models without features, half of all if there are enough, then with more."""
         generator = np.random.default_rng(base.seed + SEEDS)
-        both = ADDED in self.kinds and not learner.original
+        both = ADDED in self.kinds and not learner.traits.original
         found: list[Variant] = []
         if DROPPED in self.kinds:
             most = self.replicates - self.replicates // 2 if both else self.replicates

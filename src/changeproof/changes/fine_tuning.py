@@ -77,7 +77,7 @@ class FineTuning(ReplicatedFamily):
     def _levels(self, base: BaseModel, learner: Learner) -> list[tuple[str, bool, TrainingRecipe]]:
         """Return each level's name, whether old rows count, and how training goes on."""
         recipe = TrainingRecipe(initialisation_seed=base.seed, start=base.model)
-        if not {"learning_rate", "max_epochs", "keep"} <= learner.follows:
+        if not {"learning_rate", "max_epochs", "keep"} <= learner.traits.follows:
             return [(rows, old, recipe) for rows, old in ROWS.items()]
         recipe = replace(recipe, keep="last")
         return [

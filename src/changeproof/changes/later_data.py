@@ -71,7 +71,7 @@ class LaterData(Family):
         later = times.to_numpy()[task.split.update]
         ends = cuts(later, self.updates)
         found = []
-        for future in range(self.replicates if learner.has_seeds else 1):
+        for future in range(self.replicates if learner.traits.has_seeds else 1):
             seed = base.seed + (SEEDS + future if future else 0)
             for number, end in enumerate(ends, start=1):
                 weights = self._weights(task, int(end))

@@ -37,7 +37,7 @@ class Recalibration(ReplicatedFamily):
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that calibrated probabilities would be compared with a half."""
-        if learner.decides_at_half:
+        if learner.traits.decides_at_half:
             return None
         return f"calibrated models decide at 0.5, and {learner.name} decides at another threshold"
 

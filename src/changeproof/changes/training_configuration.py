@@ -19,13 +19,13 @@ class TrainingConfiguration(ReplicatedFamily):
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that nothing is known that could be set otherwise."""
-        if "optimiser" in learner.follows or learner.configurations():
+        if "optimiser" in learner.traits.follows or learner.configurations():
             return None
         return f"no training configurations of {learner.name} are known; give a parameter grid"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe 19 settings of Adam and 6 of gradient descent, or the learner's own."""
-        if "optimiser" not in learner.follows:
+        if "optimiser" not in learner.traits.follows:
             return self.cycled(alternatives(base, learner.configurations()), learner)
         settings = [Variant(_level(recipe), 0, recipe) for recipe in reconfigured(base.seed)]
         return self.cycled(settings, learner)

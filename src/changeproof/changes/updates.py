@@ -106,7 +106,7 @@ class Updates(Family):
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that none of the steps can happen to a kind of model."""
-        anew = "new-initialization" in self._steps and learner.has_seeds
+        anew = "new-initialization" in self._steps and learner.traits.has_seeds
         if anew or any(step in ROWS for step in self._steps) or self._choices(learner):
             return None
         return f"none of {', '.join(self._steps)} can happen to {learner.name}"
@@ -140,7 +140,7 @@ class Updates(Family):
             generator = stream("updates", base.seed, future, number)
             weights, unused = self._rows(task, state, generator)
             state = replace(state, weights=weights, unused=unused)
-            if "new-initialization" in self._steps and learner.has_seeds:
+            if "new-initialization" in self._steps and learner.traits.has_seeds:
                 seed = base.seed + SEEDS + MOST_UPDATES * future + number
                 state = replace(state, seed=seed)
             yield (state := self._rebuilt(state, choices, generator))
@@ -190,7 +190,7 @@ class Updates(Family):
 
 def _recipe(state: State, learner: Learner) -> TrainingRecipe:
     """Return how a model is trained, as far as its kind follows it."""
-    follows = (state.learner or learner).follows
+    follows = (state.learner or learner).traits.follows
     settings = {name: value for name, value in state.settings.items() if name in follows}
     return TrainingRecipe(
         initialisation_seed=state.seed, row_weights=state.weights.copy(), **settings
@@ -198,13 +198,13 @@ def _recipe(state: State, learner: Learner) -> TrainingRecipe:
 
 
 def _configurations(learner: Learner) -> Choices:
-    if "optimiser" in learner.follows:
+    if "optimiser" in learner.traits.follows:
         return [{name: getattr(r, name) for name in CONFIGURED} for r in reconfigured(0)]
     return [other.learner for other in learner.configurations()]
 
 
 def _architectures(learner: Learner) -> Choices:
-    layers = HIDDEN_LAYERS if "hidden" in learner.follows else ()
+    layers = HIDDEN_LAYERS if "hidden" in learner.traits.follows else ()
     others = [other.learner for other in learner.replacements()]
     return [*({"hidden": hidden} for hidden in layers), *others]
 

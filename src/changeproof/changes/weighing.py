@@ -24,7 +24,7 @@ def weighed(
     in proportion to the weights.
     """
     counts: npt.NDArray[Any] = weights
-    if drawn or not learner.weighs_rows:
+    if drawn or not learner.traits.weighs_rows:
         rows = len(weights)
         places = np.random.default_rng(seed).choice(rows, rows, p=weights / weights.sum())
         counts = np.bincount(places, minlength=rows)

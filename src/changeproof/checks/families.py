@@ -42,7 +42,7 @@ class FamilyBench(Bench):
         return checked_variants(self._fresh(), self.task, base, self.learner)
 
     def _asked(self) -> list[str]:
-        return identities(self._variants())
+        return self._identities(self._variants())
 
     def checks(self) -> list[Check]:
         """Return all checks; each says how to mend what it finds."""
@@ -74,8 +74,8 @@ class FamilyBench(Bench):
     def a_change(self) -> str:
         """No variant is the base network, and no two are the same."""
         recipe = TrainingRecipe(initialisation_seed=self.base_seed)
-        unchanged = {recipe_identity(recipe), thing_fingerprint(self.network)}
-        marks = identities(self.described)
+        unchanged = {*self._identities([Variant("", 0, recipe)]), thing_fingerprint(self.network)}
+        marks = self._identities(self.described)
         same = [position for position, mark in enumerate(marks) if mark in unchanged]
         demand(not same, f"variants {same} are the base network itself")
         twice = len(marks) - len(set(marks))
@@ -107,8 +107,8 @@ class FamilyBench(Bench):
 
     def other_seeds(self) -> str:
         """Whether the changes of another base seed are others."""
-        theirs = set(identities(self._variants(seeds_on=1)))
-        common = len(theirs.intersection(identities(self.described)))
+        theirs = set(self._identities(self._variants(seeds_on=1)))
+        common = len(theirs.intersection(self._identities(self.described)))
         return f"{common} of {len(self.described)} variants are the same for another base seed"
 
     def speed(self) -> str:
@@ -117,23 +117,25 @@ class FamilyBench(Bench):
         self._variants()
         return f"{1e3 * (time.perf_counter() - started):.3g} ms to describe all variants"
 
+    def _identities(self, variants: Sequence[Variant]) -> list[str]:
+        """Return all that makes each variant what it is, hashed: a recipe or a finished model."""
+        return [
+            recipe_identity(
+                (variant.learner or self.learner).plain(variant.change, variant.task or self.task),
+                task=variant.task,
+            )
+            if isinstance(variant.change, TrainingRecipe)
+            else thing_fingerprint(variant.change)
+            for variant in variants
+        ]
+
     def _same(self, answers: Sequence[str], how: str) -> str:
-        mine = identities(self.described)
+        mine = self._identities(self.described)
         demand(len(answers) == len(mine), f"{len(mine)} variants, but {len(answers)} {how}")
         pairs = zip(mine, answers, strict=True)
         unlike = [i for i, (one, other) in enumerate(pairs) if one != other]
         demand(not unlike, f"{len(unlike)} of {len(mine)} variants differ {how}: {unlike[:5]}")
         return f"the same variants {how}"
-
-
-def identities(variants: Sequence[Variant]) -> list[str]:
-    """Return all that makes each variant what it is, hashed: a recipe or a finished model."""
-    return [
-        recipe_identity(variant.change, task=variant.task)
-        if isinstance(variant.change, TrainingRecipe)
-        else thing_fingerprint(variant.change)
-        for variant in variants
-    ]
 
 
 _VARIANTS = (

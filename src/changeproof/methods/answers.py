@@ -99,6 +99,14 @@ class Counterfactuals:
         """Which requests were answered with a finite, changed candidate."""
         return np.asarray(self.outcomes == FOUND)
 
+    @property
+    def certified(self) -> Booleans | None:
+        """Which answers the method certifies; None for a method that certifies nothing."""
+        if "certified" not in self.diagnostics:
+            return None
+        told = np.asarray(self.diagnostics["certified"] == True)  # noqa: E712
+        return np.asarray(told & self.found)
+
     def first(self, count: int) -> Self:
         """Return the answers to those who asked first."""
         some = slice(0, count)

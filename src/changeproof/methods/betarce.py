@@ -40,7 +40,10 @@ class BetaRCE(Method):
     """Growing spheres to a counterfactual, then from it to one that the ensemble agrees on.
 
     The lower bound on the share of admissible models that accept a point is a quantile of the
-    Beta posterior given the votes of the ensemble, with Jeffreys' prior. Where not everything may
+    Beta posterior given the votes of the ensemble, with Jeffreys' prior. Its confidence is that of
+    a point chosen in advance. The search chooses the point by the same votes, so that more points
+    than 1 - `confidence` are below their bound (`benchmarks/chosen_points.py` simulates how many).
+    Where not everything may
     change, both searches are among rows that the person may be told, and nobody is sent farther
     than by the published answer, put on what may change, where the model accepts that one; see
     `farther`.
@@ -51,7 +54,8 @@ class BetaRCE(Method):
         Bootstrap models with the base initialisation. They are the method's own: their sampling
         seeds are not those of the evaluation.
     robustness, confidence
-        The bound, at this confidence, must exceed this robustness.
+        The bound must exceed this robustness. For a point chosen in advance it would hold with
+        this confidence.
     samples, step
         Growing spheres of both searches, in the Euclidean norm and without clipping.
     first_shells, second_shells

@@ -1,8 +1,9 @@
 """Models of a method's own: what the base model may become, as far as the method expects.
 
-The kinds of change are those of the evaluation. The models are not: new initialisations and samples
-have seeds that are half the range of seeds away from those of the changed models, and other
-settings lie between theirs.
+The kinds of change are those of the evaluation, with its shares, radii, hidden layers and
+optimisers (`models/retraining.py`). The models are not: new initialisations and samples have seeds
+that are half the range of seeds away from those of the changed models, and learning rates lie
+between theirs.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _relabelled(here: Circumstances) -> Member:
 
 
 def _reconfigured(here: Circumstances) -> Member:
-    if "optimiser" in here.learner.follows:
+    if "optimiser" in here.learner.traits.follows:
         recipes = reconfigured(here.base_seed)
         recipe = recipes[here.one_of(len(recipes))]
         alike = [other for other in recipes if other.optimiser == recipe.optimiser]
@@ -133,7 +134,7 @@ def _reconfigured(here: Circumstances) -> Member:
 
 
 def _rebuilt(here: Circumstances) -> Member:
-    if "hidden" in here.learner.follows:
+    if "hidden" in here.learner.traits.follows:
         shapes = HIDDEN_LAYERS
         if here.judging:
             shapes = HIDDEN_FOR_JUDGES[here.number % len(HIDDEN_FOR_JUDGES)]
@@ -151,7 +152,7 @@ def _between(here: Circumstances, value: float, low: float, high: float) -> floa
 def _alternative(here: Circumstances, learners: Sequence[PrivateLearner]) -> Member:
     """Train another kind of model; one without seeds on a sample, to be none of the bank's."""
     other = learners[here.number % len(learners)]
-    if other.has_seeds:
+    if other.traits.has_seeds:
         return Member(TrainingRecipe(initialisation_seed=here.seed), other)
     return Member(resampled(here.task, here.seed, here.seed), other)
 
@@ -177,10 +178,10 @@ KINDS: dict[str, Callable[[Circumstances], Member]] = {
 def supported_kinds(learner: PrivateLearner) -> tuple[str, ...]:
     """Return the kinds of change that can happen to a kind of model."""
     possible = {
-        "new-initialization": learner.has_seeds,
-        "training-configuration": "optimiser" in learner.follows or learner.other_settings(),
-        "architecture": "hidden" in learner.follows or learner.other_kinds(),
-        "parameter-perturbation": learner.has_parameters,
+        "new-initialization": learner.traits.has_seeds,
+        "training-configuration": "optimiser" in learner.traits.follows or learner.other_settings(),
+        "architecture": "hidden" in learner.traits.follows or learner.other_kinds(),
+        "parameter-perturbation": learner.traits.has_parameters,
     }
     return tuple(kind for kind in KINDS if possible.get(kind, True))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.arithmetic.functions import log
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.errors import InputError
@@ -18,6 +19,7 @@ from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
 from changeproof.methods.search.calibration import (
     DIGIT,
+    LOG_TEN,
     Calibrated,
     Losses,
     lower_bounds,
@@ -49,22 +51,29 @@ NONE_ACCEPTED = "no row that the base model accepts was found"
 class Quorum(Method):
     """Send people to the nearest point that the base model and a pool of models accept.
 
-    The pool is what the base model may become: kinds of change that the evaluation has, with seeds
-    that no changed model has, and most of those that move a model far. Members that would decide
-    about most people's advice are left out. All others, and the base model, must accept with a
-    margin, each in units of its own: how sure of itself it usually is. The margin is calibrated:
-    people who are none of those that ask (adverse rows of all parts but the test) are advised, and
-    a second pool of all kinds judges. The smallest margin is taken with which no more than 1 -
-    target of the judgements are against the advice, all kinds counted the same, every refusal a
-    quarter more, and one more person who fails altogether (conformal risk control).
+    The pool is what the base model may become: kinds of change that the evaluation has, with its
+    shares, radii, layers and optimisers, and with seeds that no changed model has. No published
+    method knows as much of what it is tested on. Most members are of kinds that move a model far.
+    Members that would decide about most people's advice are left out. All others, and the base
+    model, must accept with a margin, each in units of its own: how sure of itself it usually is.
+    The margin is calibrated: people who are none of those that ask (adverse rows of all parts but
+    the test) are advised, and a second pool of all kinds judges. A margin is taken with which no
+    more than 1 - target of the judgements are against the advice, all kinds counted the same,
+    every refusal a quarter more, and one more person who fails altogether. This is the rule of
+    conformal risk control, and the smallest such margin if a larger one never fails more.
 
-    The promise: of people exchangeable with these, in expectation a share of at least `target` of
-    the second pool accepts the advice. It holds in changed models as far as those are like the
-    second pool. Where there are too few people for that, the margin is the smallest with which
-    the judgements, taken as normally distributed, let so few failures expect. Less is promised
-    then; `promised` in the diagnostics says how much. `accepted` and `at_least` say of every answer
-    how many of the second pool accept it, and the exact lower bound (95 %) on the share of such
-    models that do.
+    What it gives is an estimate, not a proof. Conformal risk control would prove that, in
+    expectation over people, a share of at least `target` of the second pool accepts. But it asks
+    for people exchangeable with those who ask, and for a rule that is fixed before these people
+    are looked at. Here most of them are training rows, which the base model has fitted, and the
+    pool is pruned on some of the same people. About changed models it says as much as these are
+    like the second pool.
+
+    In the diagnostics, `estimated_share` is what the rule gives for the margin. With fewer than
+    1 / (1 - target) people it is below the target, and the margin is the one for which the
+    judgements, taken as normally distributed, let few enough failures be expected. `accepted` of
+    `asked` says how many of the second pool accept an answer. `optimistic_bound` is the lower end
+    of the exact 95 % interval of that share; it is too high, since these models chose the margin.
 
     Of networks, points are found by linear programmes. Of other models, and where it is said what
     people may be told, training rows are put back feature by feature.
@@ -77,7 +86,7 @@ class Quorum(Method):
         Sizes of the pool and of the second pool.
     people
         How many people the margin is calibrated on, as far as there are so many. A target needs at
-        least 1 / (1 - target) of them to be promised.
+        least 1 / (1 - target) of them.
     expect
         Which kinds of change the pools are made of, by the names of the families; none stands
         for all that can happen to this kind of model.
@@ -106,7 +115,7 @@ class Quorum(Method):
                 "both pools need at least one model, and calibration somebody; got "
                 f"{self.members}, {self.held_out} and {self.people}"
             )
-        if self.sparsity < 0.0:
+        if not self.sparsity >= 0.0:
             raise InputError(f"sparsity must not be negative; got {self.sparsity!r}")
         self._kinds = checked_kinds([self.expect] if isinstance(self.expect, str) else self.expect)
 
@@ -204,7 +213,7 @@ class Quorum(Method):
     @property
     def _first_guess(self) -> int:
         """Where margins for such a target mostly are."""
-        likely = DIGIT * (-np.log10(1.0 - self.target) - 2.0) + 0.1
+        likely = DIGIT * (-log(1.0 - self.target) / LOG_TEN - 2.0) + 0.1
         return int(np.abs(np.array(MARGINS) - likely).argmin())
 
     def _answers(self, factuals: Floats, margin: float) -> tuple[Floats, Floats]:
@@ -229,10 +238,10 @@ class Quorum(Method):
         n = len(rows)
         diagnostics: dict[str, npt.NDArray[Any]] = {
             "margin": margins,
-            "promised": np.full(n, self.calibrated.promised),
+            "estimated_share": np.full(n, self.calibrated.estimate),
             "calibrated_on": np.full(n, self.calibrated.people),
             "accepted": accepted,
             "asked": np.full(n, self.held_out),
-            "at_least": lower_bounds(accepted, self.held_out, CONFIDENCE),
+            "optimistic_bound": lower_bounds(accepted, self.held_out, CONFIDENCE),
         }
         return Candidates(rows, np.where(found, "", NONE_ACCEPTED).tolist(), diagnostics)

@@ -30,29 +30,13 @@ class ThresholdLearner(Learner):
         From where on scores are favourable.
     """
 
-    decides_at_half = False
-
     def __init__(self, learner: Learner, threshold: Threshold) -> None:
-        check_threshold(learner.name, threshold, learner.gives_scores)
+        check_threshold(learner.name, threshold, learner.traits.gives_scores)
         self.learner, self.threshold = learner, threshold
-        self.name, self.offers, self.follows = learner.name, learner.offers, learner.follows
-        self.has_seeds, self.has_parameters = learner.has_seeds, learner.has_parameters
-        self.gives_scores, self.no_training = learner.gives_scores, learner.no_training
-        self.only_seed, self.original = learner.only_seed, learner.original
-        self.soft_labels, self.weighs_rows = learner.soft_labels, learner.weighs_rows
+        self.name, self.traits = learner.name, replace(learner.traits, decides_at_half=False)
 
     def __repr__(self) -> str:
         return f"ThresholdLearner({self.learner!r}, {self.threshold})"
-
-    @property
-    def stores_models(self) -> bool:
-        """Whether its models and their replacements can be kept in files."""
-        return self.learner.stores_models
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether its models' weights are known."""
-        return self.learner.has_weights
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
         """Train one model per recipe; what is trained further begins without the threshold."""
@@ -64,6 +48,10 @@ class ThresholdLearner(Learner):
                 for place, recipe in enumerate(recipes)
             ]
         )
+
+    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, spelled plainly."""
+        return self.learner.plain(recipe, task)
 
     def _deciding(self, model: Model, task: Task) -> Model:
         if not isinstance(model, Network):
@@ -89,7 +77,7 @@ class ThresholdLearner(Learner):
         return [
             Alternative(level, ThresholdLearner(learner, self.threshold))
             for level, learner in others
-            if learner.gives_scores or plain
+            if learner.traits.gives_scores or plain
         ]
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from changeproof.model import Floats, Model
 from changeproof.models.inputs import OriginalInputs
 from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
 from changeproof.models.seeding import FEW_ROWS, random_states, seed_matters
+from changeproof.models.traits import Traits
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -106,12 +107,16 @@ class EstimatorLearner(RefittedLearner):
                 )
         self.estimator = estimator
         self.grid = None if grid is None else grid_of(grid)
-        self.original = _takes_columns(estimator) if original is None else original
         self.inputs = inputs
         self.name = name if name is not None else type(final_step(estimator)[1]).__name__
         self.few_rows = few_rows
-        self.has_seeds = seed_matters(estimator, few_rows=few_rows)
-        self.weighs_rows = weight_key(estimator) is not None
+        by_name = _takes_columns(estimator) if original is None else original
+        self.traits = Traits(
+            has_seeds=seed_matters(estimator, few_rows=few_rows),
+            has_weights=type(final_step(estimator)[1]).__name__ in WEIGHTS,
+            weighs_rows=weight_key(estimator) is not None,
+            original=by_name or inputs is not None,
+        )
 
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
@@ -150,7 +155,7 @@ class EstimatorLearner(RefittedLearner):
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
         if self.inputs is not None:
             return self.inputs.of(rows, task)
-        return task.decoded(rows) if self.original else rows
+        return task.decoded(rows) if self.traits.original else rows
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
@@ -174,7 +179,7 @@ class EstimatorLearner(RefittedLearner):
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
             learner = EstimatorLearner(
                 changed,
-                original=self.original,
+                original=self.traits.original,
                 name=self.name,
                 inputs=self.inputs,
                 few_rows=self.few_rows,
@@ -186,13 +191,9 @@ class EstimatorLearner(RefittedLearner):
         """Return the learner as it is with so many training rows at most."""
         found = copy(super().sized(rows))
         found.few_rows = rows <= FEW_ROWS
-        found.has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
+        has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
+        found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
-
-    @property
-    def has_weights(self) -> bool:
-        """Linear models and multilayer perceptrons have."""
-        return type(final_step(self.estimator)[1]).__name__ in WEIGHTS
 
     def weights(self, model: Model) -> list[Floats]:
         """Return the weights of a fitted model; of a pipeline, those of the last step."""
@@ -204,11 +205,16 @@ class EstimatorLearner(RefittedLearner):
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return a copy of the fitted model with other weights."""
         fitted = _fitted(model)
-        estimator = deepcopy(fitted.estimator)
-        final = final_step(estimator)[1]
-        attribute, turned = WEIGHTS[type(final).__name__]
-        setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
-        return self._fitted(estimator, fitted.task)
+        return self._fitted(estimator_with_weights(fitted.estimator, weights), fitted.task)
+
+
+def estimator_with_weights(estimator: Any, weights: Sequence[Floats]) -> Any:
+    """Return a copy of a fitted estimator whose last step has other weights."""
+    changed = deepcopy(estimator)
+    final = final_step(changed)[1]
+    attribute, turned = WEIGHTS[type(final).__name__]
+    setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
+    return changed
 
 
 def _fitted(model: Model) -> EstimatorModel:

@@ -13,8 +13,8 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Stack
 from changeproof.models.learner import Learner
-from changeproof.models.network import HIDDEN, NetworkLearner
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.network import NetworkLearner
+from changeproof.networks.training import HIDDEN, TrainingRecipe
 from changeproof.references import from_path, parsed
 
 OBJECT = "object"
@@ -79,7 +79,7 @@ def with_alternatives(
         learner.configurations()
     if replacements is not None:
         learner.replacement_learners = tuple(_parsed(other, unpickle) for other in replacements)
-    elif "hidden" not in learner.follows and not learner.replacement_learners:
+    elif "hidden" not in learner.traits.follows and not learner.replacement_learners:
         others = [_parsed(other, False) for other in REPLACEMENTS]
         learner.replacement_learners = tuple(o for o in others if o.name != learner.name)
     return learner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,17 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Model
-from changeproof.models.estimator import EstimatorLearner, final_step
+from changeproof.models.estimator import (
+    EstimatorLearner,
+    EstimatorModel,
+    estimator_with_weights,
+    final_step,
+)
 from changeproof.models.inputs import favourable_classes, inputs_of, original_frame
 from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack
 from changeproof.models.thresholds import Threshold, check_threshold, deciding, judged
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.traits import Traits
+from changeproof.networks.training import TrainingRecipe, recipe_identity
 
 # A fitted model is one base model: that of the first base seed, which methods are tuned on too.
 BASE_SEED = 2026
@@ -98,7 +105,8 @@ class FixedEstimator(Fixed):
 
         else:
             raise InputError(f"model {self.name} gives neither probabilities nor a score")
-        return FittedModel(partial(_told, self.name, judge), self.name)
+        judged = partial(_told, self.name, judge)
+        return FixedEstimatorModel(judged, self.name, self.estimator, task, self.reference)
 
     def refits(self, task: Task) -> EstimatorLearner | None:
         """Return who trains clones of it; None if it gives no probabilities."""
@@ -106,6 +114,18 @@ class FixedEstimator(Fixed):
             return None
         takes = inputs_of(self.name, self.estimator, task)
         return EstimatorLearner(self.estimator, name=self.name, inputs=takes)
+
+
+@dataclass(repr=False, eq=False)
+class FixedEstimatorModel(EstimatorModel):
+    """A fitted estimator as it is, with the classes that it was fitted to."""
+
+    reference: str
+
+    def with_weights(self, weights: Sequence[Floats]) -> FittedModel:
+        """Return a copy with other weights."""
+        changed = estimator_with_weights(self.estimator, weights)
+        return FixedEstimator(changed, self._name, self.reference).fitted(self.task)
 
 
 class FixedFunction(Fixed):
@@ -143,14 +163,15 @@ class FixedLearner(Learner):
         Who fits clones of it.
     """
 
-    only_seed = BASE_SEED
-
     def __init__(self, source: Fixed, task: Task, refits: Learner | None) -> None:
         self.source, self.refits, self.name = source, refits, source.name
-        self.gives_scores = source.gives_scores(task)
-        self.has_seeds = refits is not None and refits.has_seeds
+        self._task_fingerprint = task.fingerprint
         if refits is None:
-            self.no_training = f"{self.name} is used as it is and cannot be fitted again"
+            reason = f"{self.name} is used as it is and cannot be fitted again"
+            known = Traits(has_seeds=False, original=True, no_training=reason)
+        else:
+            known = refits.traits
+        self.traits = replace(known, gives_scores=source.gives_scores(task), only_seed=BASE_SEED)
 
     def __repr__(self) -> str:
         return f"FixedLearner({self.source!r})"
@@ -160,12 +181,32 @@ class FixedLearner(Learner):
         return ModelStack(self._model(recipe, task) for recipe in recipes)
 
     def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
-        as_it_is = recipe.row_weights is None and recipe.labels is None
-        if as_it_is and recipe.initialisation_seed == BASE_SEED:
+        if self._is_base(recipe, task):
             return self.source.fitted(task)
         if self.refits is None:
-            raise InputError(self.no_training)
+            raise InputError(self.traits.no_training)
         return self.refits.train([recipe], task)[0]
+
+    def _is_base(self, recipe: TrainingRecipe, task: Task) -> bool:
+        """Return whether a recipe is the base model's, and so are the rows."""
+        if task.fingerprint != self._task_fingerprint:
+            return False
+        plain, base = self.plain(recipe, task), TrainingRecipe(initialisation_seed=BASE_SEED)
+        return recipe_identity(plain) == recipe_identity(base)
+
+    def weights(self, model: Model) -> list[Floats]:
+        """Return the weights of the fitted model, or of a clone of it."""
+        if self.refits is None:
+            return super().weights(model)
+        return self.refits.weights(model)
+
+    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
+        """Return the fitted model, or a clone of it, with other weights."""
+        if isinstance(model, FixedEstimatorModel):
+            return model.with_weights(weights)
+        if self.refits is None:
+            return super().with_weights(model, weights)
+        return self.refits.with_weights(model, weights)
 
     def configurations(self) -> Sequence[Alternative]:
         """Return the training configurations of its clones."""

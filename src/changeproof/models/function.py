@@ -9,6 +9,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
 from changeproof.models.learner import FittedModel, RefittedLearner
+from changeproof.models.traits import Traits
 
 PARAMETERS = ("X", "y", "sample_weight", "seed")
 
@@ -26,7 +27,7 @@ class FunctionLearner(RefittedLearner):
         Its name in tables; by default the function's name.
     """
 
-    gives_scores = True
+    traits = Traits(gives_scores=True)
 
     def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:
         if not callable(fit):

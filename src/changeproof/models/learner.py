@@ -16,11 +16,13 @@ from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, Model, Stack
 from changeproof.models.adjusted import AdjustedModel, Adjustment, RemeasuredModel
 from changeproof.models.remembered import trained_once
+from changeproof.models.traits import Traits
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, spelled_plainly
 
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
+TRAITS = frozenset(field.name for field in fields(Traits))
 
 
 class ModelStack(tuple[Model, ...]):
@@ -61,44 +63,21 @@ class Learner(ABC):
     ----------
     name
         Its name in tables.
-    offers
-        What methods may use of its models.
-    follows
-        The fields of a recipe that training follows. Every learner follows the seed, the weights
-        of the rows and the labels.
-    has_seeds
-        Whether another seed gives another model.
-    has_parameters
-        Whether `perturbed` can move a model's parameters a little.
-    soft_labels
-        Whether labels may lie between 0 and 1.
-    weighs_rows
-        Whether row weights may be other than whole numbers.
-    original
-        Whether it takes the original features by name, and so does not see any others.
-    decides_at_half
-        Whether its models call favourable what they think more likely than not.
-    gives_scores
-        Whether its models may give scores that are no probabilities.
-    no_training
-        Why it cannot train changed models; "" where it can.
-    only_seed
-        The one base seed that there is, where the base model is fitted already.
+    traits
+        What it and its models can do; see `Traits`.
     """
 
     name: str
-    offers: Access = Access.PREDICTIONS
-    follows: frozenset[str] = frozenset({"initialisation_seed", "row_weights", "labels"})
-    has_seeds: bool = True
-    has_parameters: bool = False
-    soft_labels: bool = False
-    weighs_rows: bool = True
-    original: bool = False
-    decides_at_half: ClassVar[bool] = True
-    gives_scores: bool = False
-    no_training: str = ""
-    only_seed: int | None = None
+    traits: Traits = Traits()
     replacement_learners: tuple[Learner, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in TRAITS & set(vars(cls)):
+            raise InputError(
+                f"learner {cls.__name__} sets {name!r} by itself; expected "
+                f"traits = Traits({name}=...), which wrappers carry on"
+            )
 
     @abstractmethod
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
@@ -106,21 +85,18 @@ class Learner(ABC):
 
     @property
     def stores_models(self) -> bool:
-        """Whether its models and their replacements can be kept in files.
-
-        Only networks of ours can. Others would have to be unpickled; they are trained again.
-        """
-        return False
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether `weights` tells a model's weights, and `with_weights` puts others in place."""
-        return False
+        """Whether its models, and those that may replace them, can all be kept in files."""
+        others = (other.learner for other in self.replacements())
+        return self.traits.storable and all(learner.stores_models for learner in others)
 
     @property
     def fingerprint(self) -> str:
         """Hash of everything that training depends on: kind, settings, code, versions."""
         return thing_fingerprint(self)
+
+    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, spelled plainly: what is usual is left out."""
+        return spelled_plainly(recipe, task)
 
     def configurations(self) -> Sequence[Alternative]:
         """Return other training configurations, if any are known."""

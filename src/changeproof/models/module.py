@@ -13,7 +13,8 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.learner import Learner, RefittedLearner
+from changeproof.models.learner import RefittedLearner
+from changeproof.models.traits import Traits
 
 HAS_PYTORCH = find_spec("torch") is not None
 if HAS_PYTORCH or TYPE_CHECKING:
@@ -78,9 +79,12 @@ class ModuleLearner(RefittedLearner):
         Its name in tables; by default the name of `build`.
     """
 
-    offers = Access.GRADIENTS
-    follows = Learner.follows | {"start"}
-    has_parameters = True
+    traits = Traits(
+        offers=Access.GRADIENTS,
+        follows=Traits().follows | {"start"},
+        has_parameters=True,
+        has_weights=True,
+    )
 
     def __init__(
         self,
@@ -117,11 +121,6 @@ class ModuleLearner(RefittedLearner):
                 raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")
             self.fit(module, *tensors)
         return ModuleModel(module, self.name)
-
-    @property
-    def has_weights(self) -> bool:
-        """A module has."""
-        return True
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Move every parameter; the largest move equals the radius."""

@@ -12,12 +12,17 @@ from changeproof.errors import InputError
 from changeproof.model import Access, Floats, Model
 from changeproof.models.adjusted import Adjustment
 from changeproof.models.learner import EVERY_FIELD, Learner
+from changeproof.models.traits import Traits
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import TrainingData, TrainingRecipe, train
-
-HIDDEN = (32, 32)
+from changeproof.networks.training import (
+    HIDDEN,
+    TrainingData,
+    TrainingRecipe,
+    spelled_plainly,
+    train,
+)
 
 
 class NetworkLearner(Learner):
@@ -29,10 +34,14 @@ class NetworkLearner(Learner):
         Widths of the hidden layers of the base network. The architecture family has its own.
     """
 
-    offers = Access.RELU_PARAMETERS
-    follows = EVERY_FIELD
-    has_parameters = True
-    soft_labels = True
+    traits = Traits(
+        offers=Access.RELU_PARAMETERS,
+        follows=EVERY_FIELD,
+        has_parameters=True,
+        has_weights=True,
+        soft_labels=True,
+        storable=True,
+    )
 
     def __init__(self, hidden: Sequence[int] = HIDDEN) -> None:
         self.hidden = tuple(hidden)
@@ -44,19 +53,15 @@ class NetworkLearner(Learner):
     def __repr__(self) -> str:
         return f"NetworkLearner(hidden={self.hidden})"
 
-    @property
-    def stores_models(self) -> bool:
-        """Whether none but networks of ours can take its place."""
-        return all(learner.stores_models for learner in self.replacement_learners)
-
-    @property
-    def has_weights(self) -> bool:
-        """A network has."""
-        return True
-
     def adapted(self, recipe: TrainingRecipe) -> TrainingRecipe:
         """Return a recipe for this width; one that names other hidden layers keeps them."""
-        return replace(recipe, hidden=self.hidden) if recipe.hidden == HIDDEN else recipe
+        return replace(recipe, hidden=self.hidden) if recipe.hidden is None else recipe
+
+    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, spelled plainly."""
+        found = self.adapted(spelled_plainly(recipe, task))
+        # What begins with a network has that one's layers.
+        return found if found.start is None else replace(found, hidden=None)
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> NetworkStack:
         """Train one network per recipe."""

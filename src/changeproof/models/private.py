@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Model, Stack
+from changeproof.model import Model, Stack
 from changeproof.models.learner import Alternative, Learner
-from changeproof.networks.training import TrainingRecipe, recipe_identity
+from changeproof.models.traits import Traits
+from changeproof.networks.training import TrainingRecipe, model_identity, reserved_identity
 
 # Base seeds are below the first; methods' own are far away from those of changed models.
 SEEDS, FAR_AWAY = 2**31, 2**30
@@ -17,15 +18,27 @@ SEEDS, FAR_AWAY = 2**31, 2**30
 class PrivateLearner:
     """Trains like the base model's learner, but no model that methods are evaluated on.
 
+    This guards against accidents, such as a seed that a changed model has. A recipe is refused
+    however it is spelled, with weights of 1 or without any, and for however long it is trained. It
+    does not guard against somebody who means to cheat: a learning rate in another last digit
+    trains about the same network.
+
     Parameters
     ----------
     learner
         The kind of model.
     reserved
-        Returns the identities of the recipes that are refused: those of the changed models. It
-        is asked when something is to be trained.
+        Returns the identities of what is refused: the recipes of the changed models, and those
+        that are finished already. It is asked when something is to be trained or moved.
     level
         Which alternative to the base model's learner this is, as changed models name it.
+
+    Attributes
+    ----------
+    name
+        Its name in tables.
+    traits
+        What it and its models can do.
     """
 
     def __init__(
@@ -38,10 +51,7 @@ class PrivateLearner:
         self._level = level
         self._reserved = reserved
         self.name: str = learner.name
-        self.offers: Access = learner.offers
-        self.follows = learner.follows
-        self.has_seeds = learner.has_seeds
-        self.has_parameters = learner.has_parameters
+        self.traits: Traits = learner.traits
 
     def __repr__(self) -> str:
         return f"PrivateLearner({self._learner!r})"
@@ -50,9 +60,8 @@ class PrivateLearner:
         """Train one model per recipe; give seeds and samples of the method's own."""
         reserved = self._reserved()
         for number, recipe in enumerate(recipes):
-            level = self._level
-            marks = recipe_identity(recipe, level), recipe_identity(recipe, level, task)
-            if not reserved.isdisjoint(marks):
+            plain = self._learner.plain(recipe, task)
+            if reserved and reserved_identity(plain, self._level, task) in reserved:
                 raise InputError(
                     f"recipe {number} is that of a changed model of the evaluation; a method "
                     "trains with seeds of its own (base_seed + 100_000 and above)"
@@ -62,9 +71,17 @@ class PrivateLearner:
     def moved(self, model: Model, radius: float, seed: int) -> Model:
         """Return the model moved at random as `Learner.perturbed` does, with seeds of its own.
 
-        They are half the range of seeds away from those of changed models.
+        They are half the range of seeds away from those of changed models. A seed that leads to a
+        changed model all the same is refused.
         """
-        return self._learner.perturbed(model, radius, (seed + FAR_AWAY) % SEEDS)
+        found = self._learner.perturbed(model, radius, (seed + FAR_AWAY) % SEEDS)
+        reserved = self._reserved()
+        if reserved and model_identity(found) in reserved:
+            raise InputError(
+                f"seed {seed} moves the model to a changed model of the evaluation; a method "
+                "moves it with seeds of its own (base_seed and above)"
+            )
+        return found
 
     def other_settings(self) -> list[PrivateLearner]:
         """Return other training configurations, if any are known."""

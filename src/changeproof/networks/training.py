@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
@@ -23,6 +23,8 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
 
+# The hidden layers of the protocol's base network.
+HIDDEN = (32, 32)
 IMPROVEMENT = 1e-6
 # Rows of the largest tile: activations then stay in a core's cache.
 LARGEST_TILE = 320
@@ -39,7 +41,7 @@ class TrainingRecipe:
     initialisation_seed
         Seed of PyTorch's default initialisation.
     hidden
-        Widths of the hidden layers.
+        Widths of the hidden layers; by default those of the base network.
     optimiser, learning_rate, weight_decay
         Full-batch Adam, or gradient descent with momentum 0.9; decay is coupled L2. A step learns
         from 20,000 rows at most: a longer table is gone through batch by batch, in an order that
@@ -60,7 +62,7 @@ class TrainingRecipe:
     """
 
     initialisation_seed: int
-    hidden: tuple[int, ...] = (32, 32)
+    hidden: tuple[int, ...] | None = None
     optimiser: Literal["adam", "sgd"] = "adam"
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
@@ -70,6 +72,22 @@ class TrainingRecipe:
     patience: int = 30
     keep: Literal["best", "last"] = "best"
     start: Model | None = None
+
+
+def spelled_plainly(recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+    """Return a recipe that trains the same, with None for weights and labels that are the usual.
+
+    Labels of rows that do not count are taken as the task's own.
+    """
+    usual = _usual_weights(len(task.split.train), len(task.split.update))
+    weights = usual if recipe.row_weights is None else np.asarray(recipe.row_weights)
+    labels = recipe.labels
+    if labels is not None and weights.shape == np.shape(labels) == usual.shape:
+        own = np.concatenate([task.labels_of("train"), task.labels_of("update")])
+        labels = np.where(weights > 0, labels, own)
+        labels = None if np.array_equal(labels, own) else labels
+    unusual = None if np.array_equal(weights, usual) else recipe.row_weights
+    return replace(recipe, row_weights=unusual, labels=labels)
 
 
 def recipe_identity(recipe: TrainingRecipe, level: str = "", task: Task | None = None) -> str:
@@ -85,6 +103,21 @@ def recipe_identity(recipe: TrainingRecipe, level: str = "", task: Task | None =
         value = getattr(recipe, field.name)
         digest.update(field.name.encode() + _content(value))
     return digest.hexdigest()
+
+
+def reserved_identity(recipe: TrainingRecipe, level: str, task: Task) -> str:
+    """Hash what makes a trained model what it is, whatever its training may last.
+
+    Mostly that makes no difference: training ends by itself.
+    """
+    usual = TrainingRecipe(initialisation_seed=recipe.initialisation_seed)
+    same = {name: getattr(usual, name) for name in ("max_epochs", "patience", "keep")}
+    return recipe_identity(replace(recipe, **same), level, task)
+
+
+def model_identity(model: Model) -> str:
+    """Hash a model that is finished: all that it is."""
+    return hashlib.sha256(_content(model)).hexdigest()
 
 
 def _content(value: Any) -> bytes:
@@ -236,7 +269,8 @@ def _start(recipe: TrainingRecipe, n_features: int) -> Network:
     """Return the network that training begins with."""
     start = recipe.start
     if start is None:
-        return Network.initialised(n_features, recipe.hidden, recipe.initialisation_seed)
+        hidden = HIDDEN if recipe.hidden is None else recipe.hidden
+        return Network.initialised(n_features, hidden, recipe.initialisation_seed)
     if not isinstance(start, Network):
         raise InputError(f"training can start from a network of ours; got {described(start)}")
     if start.n_features != n_features:
@@ -250,9 +284,12 @@ def _start(recipe: TrainingRecipe, n_features: int) -> Network:
 def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]:
     if recipe.row_weights is not None:
         return recipe.row_weights
-    weights = np.zeros(len(data.rows), np.float32)
-    weights[: data.n_train] = 1.0
-    return weights
+    return _usual_weights(data.n_train, len(data.rows) - data.n_train)
+
+
+def _usual_weights(n_train: int, n_pool: int) -> Singles:
+    """Return weights with which the training rows count once and the update pool does not."""
+    return np.repeat(np.array([1.0, 0.0], np.float32), [n_train, n_pool])
 
 
 def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
@@ -263,7 +300,7 @@ def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
     weights = _row_weights(recipe, data)
     if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
         raise InputError("row_weights of a recipe must be finite, not negative, and not all zero")
-    if any(units < 1 for units in recipe.hidden):
+    if any(units < 1 for units in recipe.hidden or ()):
         raise InputError(f"hidden layers must have at least one unit; got {recipe.hidden}")
     if recipe.max_epochs < 1 or recipe.patience < 1:
         raise InputError(

@@ -157,7 +157,7 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
             grid=plan.grid,
             replacements=plan.replacements,
         )
-    if learner.only_seed is not None:
+    if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
     found: dict[str, Method] = {
         name: known.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
@@ -218,19 +218,19 @@ def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
 def _fitting(run: ResolvedRun) -> ResolvedRun:
     """Return the run without what the model cannot support, and with the reasons."""
     learner = run.learner
-    if learner.only_seed is not None and run.plan.base_seeds != (learner.only_seed,):
+    if learner.traits.only_seed is not None and run.plan.base_seeds != (learner.traits.only_seed,):
         raise InputError(
             f"{learner.name} is fitted already, and so is one base model; expected the base seed "
-            f"{learner.only_seed}, got {', '.join(map(str, run.plan.base_seeds))}"
+            f"{learner.traits.only_seed}, got {', '.join(map(str, run.plan.base_seeds))}"
         )
     reasons = {
-        name: f"needs {method.needs} of a model; {learner.name} offers {learner.offers}"
+        name: f"needs {method.needs} of a model; {learner.name} offers {learner.traits.offers}"
         for name, method in run.methods.items()
-        if method.needs > learner.offers
+        if method.needs > learner.traits.offers
     }
-    if learner.no_training:
+    if learner.traits.no_training:
         reasons |= {
-            name: f"trains models of its own; {learner.no_training}"
+            name: f"trains models of its own; {learner.traits.no_training}"
             for name, method in run.methods.items()
             if method.trains
         }

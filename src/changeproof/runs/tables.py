@@ -258,10 +258,9 @@ def _certified(results: StoredResults) -> pd.DataFrame:
     """
     rows = []
     for key in results.answered:
-        answers = results.counterfactuals(*key)
-        if "certified" in answers.diagnostics:
-            certified = np.asarray(answers.diagnostics["certified"] == True)  # noqa: E712
-            rows.append((*key, 100.0 * (certified & answers.found).mean()))
+        certified = results.counterfactuals(*key).certified
+        if certified is not None:
+            rows.append((*key, 100.0 * certified.mean()))
     shares = pd.DataFrame(rows, columns=["dataset", "base_seed", "method", "certified_share"])
     grouped = shares.groupby(["dataset", "method"], sort=False)["certified_share"]
     return grouped.agg(certified_share_mean="mean", certified_share_std="std").reset_index()

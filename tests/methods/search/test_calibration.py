@@ -35,7 +35,7 @@ def test_it_is_the_first_margin_of_a_slow_search(seed: int, target: float, guess
     fine = [place for place, value in enumerate(enough) if value <= 1.0 - target + 1e-12]
     place = fine[0] if fine else 8 * int(np.argmin(bounded[::8]))
     assert found.margin == GRID[place]
-    assert found.promised == pytest.approx(1.0 - bounded[place])
+    assert found.estimate == pytest.approx(1.0 - bounded[place])
     assert found.people == 70
 
 
@@ -54,7 +54,7 @@ def test_the_promise_holds_where_failures_are_planted(
         found = smallest_margin(
             GRID, lambda m, some, known=known: judged(known[some], m), people, target
         )
-        assert found.promised >= target - 1e-12
+        assert found.estimate >= target - 1e-12
         failures += int(critical[-1, -1] > found.margin)
     assert failures <= binom.ppf(0.995, repetitions, 1.0 - target)
 
@@ -66,8 +66,49 @@ def test_bounds_are_those_of_an_exact_test() -> None:
         assert bounds[accepted] == pytest.approx(exact.low, abs=1e-12)
 
 
-def test_without_anybody_nothing_is_promised() -> None:
+def test_without_anybody_the_estimate_is_nothing() -> None:
     def nobody(margin: float, some: slice) -> Losses:
         raise AssertionError("there is nobody to try a margin on")
 
     assert smallest_margin(GRID, nobody, 0, 0.95, 3) == (GRID[3], 0.0, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(risks=st.lists(st.floats(0.0, 0.2), min_size=65, max_size=65), guess=st.integers(0, 64))
+def test_where_risk_rises_again_the_margin_just_suffices(risks: list[float], guess: int) -> None:
+    """Then the guess may decide which; but it is one that suffices, unlike the next smaller."""
+    risk = dict(zip(GRID, risks, strict=True))
+
+    def losses(margin: float, some: slice) -> Losses:
+        lost = np.full(len(range(100)[some]), risk[margin])
+        return Losses(lost, lost)
+
+    def bounded(place: int) -> float:
+        return (100 * risks[place] + 1.0) / 101.0
+
+    place = GRID.index(smallest_margin(GRID, losses, 100, 0.9, guess).margin)
+    if bounded(place) <= 0.1:
+        assert place == 0 or bounded(place - 1) > 0.1
+    else:
+        assert place % 8 == 0
+
+
+def test_two_guesses_may_find_two_margins() -> None:
+    """Risk that falls, rises and falls again; the docstring says so."""
+    enough = [10 <= place < 20 or place >= 40 for place in range(65)]
+
+    def losses(margin: float, some: slice) -> Losses:
+        lost = np.full(len(range(100)[some]), 0.0 if enough[GRID.index(margin)] else 0.5)
+        return Losses(lost, lost)
+
+    found = {smallest_margin(GRID, losses, 100, 0.9, guess).margin for guess in range(65)}
+    assert found == {GRID[10], GRID[40]}
+
+
+def test_a_risk_that_is_no_number_does_not_suffice() -> None:
+    def losses(margin: float, some: slice) -> Losses:
+        lost = np.full(len(range(100)[some]), np.nan if margin < GRID[30] else 0.0)
+        return Losses(lost, lost)
+
+    for target in (0.9, 0.999):
+        assert smallest_margin(GRID, losses, 100, target, 10).margin == GRID[30]

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advised import RULES, advised
+from advised import ACTIONS, RULES, advised, applicants
 from changeproof import (
     Plan,
     Results,
     build_tables,
+    evaluate,
     explain,
     explain_all,
     load_task,
@@ -173,6 +174,47 @@ def test_promises_stand_beside_what_happened(
     assert made["apds"]["certified"] == [
         number(v) for v in tables["certified"].query("method == 'apds'")["certified_share_mean"]
     ]
+
+
+def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> None:
+    """Who may change little gets answers that are not certified; these break, and count apart."""
+    results = evaluate(
+        applicants(),
+        methods=["rnce(radius=0.02)"],
+        families=["parameter-perturbation"],
+        out=tmp_path / "run",
+        target="approved",
+        favourable="yes",
+        id_column="applicant",
+        actions=ACTIONS | {"debts": {"change": "none"}, "income": {"low": 0.0, "high": 3400.0}},
+        realisable=True,
+        factuals=20,
+        base_seeds=[2026],
+        jobs=1,
+        publish=False,
+    )
+    answers = results.counterfactuals("data", 2026, "rnce(radius=0.02)")
+    certified = answers.diagnostics["certified"].astype(bool)
+    inside = results.variants("data", 2026)["level"].astype(float).to_numpy() <= 0.02
+    held = results.survived("data", 2026, "rnce(radius=0.02)")[:, inside]
+    assert held[certified].all()
+    assert not held[answers.base_valid & ~certified].all()
+    (entry,) = build_payload(results, build_tables(results))["guarantees"]["methods"]
+    assert entry["kept"] == [100.0]
+    assert entry["others"] == [number(100.0 * held[answers.base_valid & ~certified].mean())]
+    assert entry["certified"] == [number(100.0 * certified.mean())]
+
+
+def test_what_is_no_promise_is_not_called_one(payload: dict[str, Any], quick_run: Results) -> None:
+    """BetaRCE's bound is of the votes that chose the point; quorum knows the kinds of change."""
+    words = {
+        quick_run.plan.methods[e["method"]]: e["words"] for e in payload["guarantees"]["methods"]
+    }
+    assert "votes that chose the point also give its bound" in words["betarce"]
+    assert "below their bound is higher than 5 %" in words["betarce"]
+    assert "same shares, radii, layers and optimisers" in words["quorum"]
+    assert "No published method has that knowledge" in words["quorum"]
+    assert "mostly training rows" in words["quorum"]
 
 
 def test_methods_without_promises_hide_the_section(

@@ -1,9 +1,10 @@
-"""The smallest margin with which advice fails seldom enough, by conformal risk control.
+"""The smallest margin with which advice fails seldom enough, in the way of conformal risk control.
 
 A margin is tried on people who are none of those that will ask. What is lost on each of them, and
-1 for the one who asks next, must not be more on average than what is allowed. If people are
-exchangeable, and a larger margin never loses more, then the next person loses no more than that in
-expectation (Angelopoulos, Bates, Fisch, Lei and Schuster, 2022).
+1 for the one who asks next, must not be more on average than what is allowed. If these people and
+the next are exchangeable, and a larger margin never loses more, then the next person loses no more
+than that in expectation (Angelopoulos, Bates, Fisch, Lei and Schuster, 2022). Whether both are so
+is up to the caller. Where they are not, what is returned is an estimate.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta
 
+from changeproof.arithmetic.functions import log
 from changeproof.model import Floats, Integers
 
 # People are tried in turns, so that a margin that fails is known to fail early.
 PEOPLE_AT_ONCE = 64
-# How much larger a margin mostly is for a tenth of the risk. Guesses only: they save time.
+# How much larger a margin mostly is for a tenth of the risk.
 DIGIT = 0.45
+LOG_TEN = 2.302585092994046
 TURNS_OF_INTERPOLATION = 4
 LEAST_RISK = 1e-9
 
@@ -34,10 +37,13 @@ class Losses(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """A margin, the share that it promises to hold, and how many people it was tried on."""
+    """A margin, the share that it is estimated to hold, and how many people it was tried on.
+
+    The estimate counts one more person whom everybody refuses.
+    """
 
     margin: float
-    promised: float
+    estimate: float
     people: int
 
 
@@ -59,12 +65,13 @@ def smallest_margin(
     target: float,
     guess: int = 0,
 ) -> Calibrated:
-    """Return the smallest margin of a grid whose bounded loss is at most 1 - target.
+    """Return a margin of a grid that just suffices: its bounded loss is at most 1 - target.
 
-    With too few people for that, whatever they lose, what they are expected to lose has to be at
-    most 1 - target on average, and less is promised. If no margin suffices, that of the least
-    loss is returned, of every eighth, with what it promises. Without anybody, the guess is, and
-    nothing is promised.
+    That of the next smaller is more. If a larger margin never loses more, it is the smallest.
+    With too few people for any to suffice, whatever they lose, what they are expected to lose has
+    to be at most 1 - target on average, and the estimate is below the target. If no margin
+    suffices, that of the least loss is returned, of every eighth. Without anybody, the guess is,
+    with an estimate of 0.
 
     Parameters
     ----------
@@ -77,7 +84,9 @@ def smallest_margin(
     target
         The share that shall hold.
     guess
-        Where in the grid to look first; it changes how many margins are tried, not the result.
+        Where in the grid to look first. If a larger margin never loses more, it changes how many
+        margins are tried, and not the result. Otherwise several margins may qualify, and the
+        guess decides which of them is found.
     """
     if people == 0:
         return Calibrated(grid[guess], 0.0, 0)
@@ -92,12 +101,12 @@ def smallest_margin(
             lost += float(found.lost.sum())
             expected += float(found.expected.sum())
             bounded = (lost + 1.0) / (people + 1.0)
-            failed = (bounded if enough_people else expected / people) > allowed
-            if failed and not to_the_end:
+            suffices = (bounded if enough_people else expected / people) <= allowed
+            if not suffices and not to_the_end:
                 break
         seen = min(first + PEOPLE_AT_ONCE, people)
         likely = (lost / seen * people + 1.0) / (people + 1.0) if enough_people else expected / seen
-        return Tried(not failed, bounded, max(likely / allowed, LEAST_RISK))
+        return Tried(suffices, bounded, max(likely / allowed, LEAST_RISK))
 
     low, high, place = -1, len(grid), guess
     for turn in count():
@@ -125,16 +134,20 @@ def _interpolated(
     As long as only one side is known, steps double from turn to turn.
     """
     if low >= 0 and high < len(grid):
-        lack, excess = np.log(tried(low).risk), -np.log(tried(high).risk)
+        lack, excess = log(tried(low).risk), -log(tried(high).risk)
         margin = grid[low] + (grid[high] - grid[low]) * lack / (lack + excess + LEAST_RISK)
     else:
         known = low if low >= 0 else high
-        margin = grid[known] + 2.0**turn * DIGIT * np.log10(tried(known).risk)
+        margin = grid[known] + 2.0**turn * DIGIT * log(tried(known).risk) / LOG_TEN
     return int(np.searchsorted(grid, margin))
 
 
 def lower_bounds(accepted: Integers, asked: int, confidence: float) -> Floats:
-    """Return exact (Clopper-Pearson) lower bounds on the share that accepts."""
+    """Return Clopper-Pearson lower bounds on the share of models that accepts.
+
+    They are exact if the models that were asked are drawn anew for each answer, and too high if
+    the answer was chosen to suit these models.
+    """
     some = np.maximum(accepted, 1)
     bounds = beta.ppf(1.0 - confidence, some, asked - some + 1)
     return np.where(accepted > 0, bounds, 0.0)

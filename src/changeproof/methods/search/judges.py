@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
-from scipy.stats import norm
 
+from changeproof.arithmetic.functions import logarithms, normal_tails
 from changeproof.methods.expected import Member
 from changeproof.model import Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
@@ -22,7 +21,8 @@ def log_odds(stack: Stack, rows: Floats) -> Floats:
     """Return what models think of rows [models, rows], in log odds."""
     if isinstance(stack, NetworkStack):
         return stack.logits(rows)
-    return np.asarray(logit(np.clip(stack.probabilities(rows), TINY, 1.0 - TINY)))
+    given = np.clip(stack.probabilities(rows), TINY, 1.0 - TINY)
+    return logarithms(given) - logarithms(1.0 - given)
 
 
 def usual_log_odds(models: Sequence[Model], rows: Floats) -> Floats:
@@ -37,7 +37,9 @@ def usual_log_odds(models: Sequence[Model], rows: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Models that are asked about advice and had no part in it.
+    """Models that are asked about advice and had no part in searching it.
+
+    They do have a part in the margin that it is searched with: that is chosen by what they refuse.
 
     Parameters
     ----------
@@ -72,10 +74,11 @@ class Judges:
         return np.asarray(self.stack.favourable(rows).sum(axis=0))
 
     def refusals(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the share that refuses each row, and the share that more such models would.
+        """Return the share that refuses each row, and an estimate of the share that such models do.
 
         The second is what a normal distribution with a group's mean and deviation has below
-        nought: it counts how narrowly models accept, so that few of them tell of rare failures.
+        nought: it counts how narrowly models accept, so that few of them tell of rare failures, as
+        far as their log odds are normally distributed.
         """
         refused, expected = np.zeros((2, len(rows)))
         sure = log_odds(self.stack, rows) / self.units[:, None]
@@ -83,5 +86,5 @@ class Judges:
         for group, weight in zip(self.groups, self.weights, strict=True):
             middle, spread = sure[group].mean(axis=0), sure[group].std(axis=0)
             refused += weight * against[group].mean(axis=0)
-            expected += weight * norm.sf(middle / (spread + TINY))
+            expected += weight * normal_tails(middle / (spread + TINY))
         return refused, expected

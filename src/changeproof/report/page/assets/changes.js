@@ -134,12 +134,15 @@ page.section("guarantees", (body) => {
     .map((dataset) => [page.methods[each.method], page.datasets[dataset],
       each.level?.toFixed(1) ?? "not stated",
       each.certified[dataset]?.toFixed(1) ?? (each.always ? "every answer" : "not recorded"),
-      each.kept[dataset]?.toFixed(1) ?? "unknown", lowest(dataset, each.method)]));
+      each.kept[dataset]?.toFixed(1) ?? "unknown", each.others[dataset]?.toFixed(1) ?? "none",
+      lowest(dataset, each.method)]));
   body.append(page.table("Promises and what happened", ["method", "dataset", "promised (%)",
-    "certified, of requests (%)", "held where promised (%)", "lowest in any family (%)"], rows,
+    "certified, of requests (%)", "certified held where promised (%)",
+    "not certified, held there (%)", "lowest in any family (%)"], rows,
   { texts: 2 }), page.make("p", { class: "muted" },
     "“Where promised”: under the family that the promise is about. If it is about moved " +
-    "parameters, only models within its radius count. Certified shares and robustness are " +
+    "parameters, only models within its radius count. A promise is about certified CFEs; those " +
+    "that are not certified have a column of their own. Certified shares and robustness are " +
     "never mixed."));
   page.guaranteeFigure(body, guarantees);
 });
@@ -147,8 +150,9 @@ page.section("guarantees", (body) => {
 page.guaranteeFigure = (body, guarantees) => {
   const { data } = page;
   const figure = page.figure(body, "guarantees", "What happened in each family (%)",
-    "Markers: empirical robustness of the methods that promise something. Dashed line: the " +
-    "promised share. Ringed: the family that the promise is about.");
+    "Markers: empirical robustness of the methods that promise something, of all their CFEs, " +
+    "certified or not. Dashed line: the promised share. Ringed: the family that the promise is " +
+    "about.");
   const families = page.families.map(page.plain);
   const draw = (dataset) => ({
     data: guarantees.methods.flatMap(({ method, level, ground }) => {
