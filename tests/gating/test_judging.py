@@ -194,3 +194,32 @@ def test_the_numbers_of_a_real_run(quick_run: Results) -> None:
     limits = [row["low"] - 0.1, (row["low"] + row["high"]) / 2, row["high"] + 0.1]
     rules = [{**where, "at_least": float(limit)} for limit in limits]
     assert answers(quick_run.folder, *rules) == [PASS, NOT_DECIDED, FAIL]
+
+
+@pytest.mark.parametrize("metric", ["held_to_the_end", "broken_per_update", "median_life"])
+def test_one_person_decides_nothing(tmp_path: Path, metric: str) -> None:
+    """However wide or narrow the interval: 9 people are too few, and 10 are enough."""
+    columns = [metric, f"{metric}_low", f"{metric}_high"]
+    where = [("diabetes", method) for method in ("kdtree", OWN_METHOD, "letters")]
+    for people, expected in ((1, NOT_DECIDED), (9, NOT_DECIDED), (10, PASS)):
+        life = pd.DataFrame(where, columns=["dataset", "method"]).assign(
+            family="updates", people=people, **dict.fromkeys(columns, 99.9)
+        )
+        folder = write_gated(tmp_path / str(people), [], {"life_summary": life})
+        rule = {"metric": metric, "at_least": 99.5, "dataset": "diabetes"}
+        (outcome,) = cp.gate(folder, [rule]).outcomes
+        assert outcome.answer is expected
+        assert answers(folder, rule | {"decided_by": "value"}) == [PASS]
+        if people == 1:
+            assert outcome.decisive.reason == "1 person, at least 10 are needed"
+            assert "(95 % interval 99.9 to 99.9, 1 person)" in words(cp.gate(folder, [rule]))[0]
+
+
+def test_few_people_behind_a_distance_decide_nothing(tmp_path: Path) -> None:
+    folder = write_gated(tmp_path / "run", rows_of("distance", kdtree=(1.0, 0.9, 1.1)))
+    path = folder / "tables" / "people_intervals.csv"
+    path.write_text(path.read_text().replace(",100,1", ",3,1"))
+    rule = {"metric": "distance", "at_most": 2, "method": "kdtree"}
+    (outcome,) = cp.gate(folder, [rule]).outcomes
+    assert outcome.answer is NOT_DECIDED
+    assert outcome.decisive.reason == "3 people, at least 10 are needed"

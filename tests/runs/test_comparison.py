@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from changeproof import InputError, Results, compare_runs, evaluate
-from changeproof.evaluation.people import People, drawn
+from changeproof.evaluation.people import People, Sampled
 from changeproof.report.terminal.run_comparison import print_run_comparison
 from command_line import call
 from loans import loans
@@ -73,15 +73,16 @@ def test_the_same_people_and_changes_are_compared_one_by_one(folder: Path) -> No
         places = [found.row_ids.tolist().index(row) for row in both]
         families = run.variants("data", 2026)["family"]
         everybody = People.of(run.task("data"), found, run.survived("data", 2026, "rbr"), families)
-        sides.append(drawn([People(*(v[places] for v in everybody))], ("compare runs", "data")))
+        sides.append(People(*(v[places] for v in everybody)))
     for line in comparison.lines:
         if (line.method, line.family) == ("rbr", "all"):
-            apart = sides[1][line.metric] - sides[0][line.metric]
+            before, after = (Sampled.of([side], line.metric) for side in sides)
+            unit = 1.0 if line.metric == "distance" else 100.0
             assert line.paired and line.people_before == line.people_after == len(both)
-            assert line.difference == pytest.approx(apart[0])
-            np.testing.assert_allclose(
-                (line.low, line.high), np.quantile(apart[1:], [0.025, 0.975]), atol=1e-9
-            )
+            assert line.difference == pytest.approx(unit * (after.value - before.value))
+            reach = unit * before.apart_reach(after, same_people=True, same_bases=True)
+            ends = (line.difference - reach, line.difference + reach)
+            np.testing.assert_allclose((line.low, line.high), ends, atol=1e-9)
     assert comparison.by_chance == pytest.approx(0.05 * len(comparison.judged))
 
 

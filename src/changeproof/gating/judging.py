@@ -110,10 +110,10 @@ def judge(rule: Rule, number: Number) -> Judged:
         return Judged(number, Answer.NOT_DECIDED, number.why)
     if rule.decided_by == VALUE:
         kept = rule.keeps(number.value)
-        whose = "" if number.people is None else f", of {_people(number.people)}"
-        return Judged(number, Answer.PASS if kept else Answer.FAIL, f"by the value alone{whose}")
+        return Judged(number, Answer.PASS if kept else Answer.FAIL, "by the value alone")
     if number.people is not None and number.people < FEWEST_PEOPLE:
-        few = f"{_people(number.people)}, at least {FEWEST_PEOPLE} are needed"
+        one = "person" if number.people == 1 else "people"
+        few = f"{number.people} {one}, at least {FEWEST_PEOPLE} are needed"
         return Judged(number, Answer.NOT_DECIDED, few)
     if math.isnan(number.low) or math.isnan(number.high):
         return Judged(number, Answer.NOT_DECIDED, number.why)
@@ -123,10 +123,6 @@ def judge(rule: Rule, number: Number) -> Judged:
     if any(ends):
         return Judged(number, Answer.NOT_DECIDED, "the interval covers the limit")
     return Judged(number, Answer.FAIL, "")
-
-
-def _people(number: int) -> str:
-    return f"{number} {'person' if number == 1 else 'people'}"
 
 
 def _outcome(rule: Rule, numbers: Sequence[Number]) -> Outcome:

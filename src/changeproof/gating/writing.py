@@ -49,7 +49,7 @@ def _number(rule: Rule, judged: Judged, outcome: Outcome | None = None) -> str:
     if not math.isnan(number.low) and rule.decided_by != VALUE:
         notes.append(f"95 % interval {_digits(number.low)} to {_digits(number.high)}")
     if number.people is not None:
-        notes.append(f"{number.people} people")
+        notes.append(f"{number.people} {'person' if number.people == 1 else 'people'}")
     said += f" ({', '.join(notes)})" if notes else ""
     said += f"; wanted: {rule.wanted}"
     return said + (f"; {judged.reason}" if judged.reason else "")

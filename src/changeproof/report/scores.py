@@ -14,10 +14,10 @@ from changeproof.runs.results import ALL_FAMILIES
 
 
 class Spread(NamedTuple):
-    """A metric over base models: mean, standard deviation and both ends of its interval.
+    """A metric over base models: mean, standard deviation and both ends of its 95 % interval.
 
-    All are None where the metric is undefined. With one base model there is no standard deviation,
-    and the interval is over people, if that is known.
+    All are None where the metric is undefined. With one base model there is no standard deviation.
+    The interval is over people and, where there are several, base models, if that is known.
     """
 
     mean: float | None = None
@@ -46,16 +46,16 @@ def scores(intervals: pd.DataFrame, plan: Plan, people: pd.DataFrame | None = No
     Parameters
     ----------
     intervals
-        The table of intervals over base models.
+        The table of means over base models.
     plan
         What was run.
     people
-        Intervals over people, where they stand instead of those over base models.
+        The table of 95 % intervals. That of the means has the paper's bootstrap, which covers less.
     """
     found: dict[tuple[str, str, str], Score] = {}
     for row in intervals.to_dict("records"):
         key = (row["dataset"], row["family"], row["method"])
-        spread = Spread(*(number(row[which]) for which in ("mean", "std", "low", "high")))
+        spread = Spread(number(row["mean"]), number(row["std"]))
         found[key] = found.get(key, Score())._replace(**{row["metric"]: spread})
     for row in [] if people is None else people.to_dict("records"):
         key = (row["dataset"], row["family"], row["method"])

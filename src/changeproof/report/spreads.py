@@ -9,8 +9,6 @@ import pandas as pd
 
 from changeproof.report.names import dataset_name
 from changeproof.report.words import listed
-from changeproof.runs.people_tables import COLUMNS
-from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
 from changeproof.runs.tables import SAME_BASES
 
@@ -23,7 +21,7 @@ class Covered(NamedTuple):
     Attributes
     ----------
     intervals
-        What 95 % intervals are over: "base models" or "people".
+        What 95 % intervals are over: "people", or "people and base models".
     repeated
         What standard deviations are over: "base models" or, if these are all the same, draws.
     meaning
@@ -48,10 +46,10 @@ SAME_BASE = Covered(
     "changed models. 95 % intervals are over people and such draws, for this one base model.",
 )
 SEVERAL_BASES = Covered(
+    f"people and {BASES}",
     BASES,
-    BASES,
-    "± is the standard deviation over base models. 95 % intervals are over base models, too: what "
-    "as many others would show.",
+    "± is the standard deviation over base models. 95 % intervals are over people and base models: "
+    "what as many others of both would show, with the same kinds of change.",
 )
 
 
@@ -62,13 +60,6 @@ def covered(tables: Mapping[str, pd.DataFrame], plan: Plan) -> list[Covered]:
         (SAME_BASE if dataset in same else SEVERAL_BASES) if several else ONE_BASE
         for dataset in plan.datasets
     ]
-
-
-def people_instead(tables: Mapping[str, pd.DataFrame], plan: Plan) -> pd.DataFrame:
-    """Return intervals over people where they stand instead of those over base models."""
-    known = tables.get(PEOPLE, pd.DataFrame(columns=COLUMNS))
-    kinds = zip(plan.datasets, covered(tables, plan), strict=True)
-    return known[known["dataset"].isin([d for d, kind in kinds if kind is not SEVERAL_BASES])]
 
 
 def spread_over(tables: Mapping[str, pd.DataFrame], datasets: Sequence[str]) -> str:

@@ -22,8 +22,9 @@ from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
-from changeproof.report.spreads import covered, people_instead
+from changeproof.report.spreads import covered
 from changeproof.report.verdict import verdict
+from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 
@@ -33,7 +34,7 @@ MOST_MISSING = 200
 def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     plan = results.shown
-    table = scores(tables["intervals"], plan, people_instead(tables, plan))
+    table = scores(tables["intervals"], plan, tables[PEOPLE])
     over = covered(tables, plan)
     summaries = [results.run.families[family].summary for family in plan.families]
     changes = [
