@@ -81,12 +81,14 @@ class APDS(Method):
     update_batch: int = 8
     farther: bool = False
 
+    def __post_init__(self) -> None:
+        self._samples = samples_needed(self.confidence, self.robustness)
+
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
         assert isinstance(network, Network)
         given = self.radius
         self.calibrated_radius = self._calibrate(task, network) if given is None else given
-        self._samples = samples_needed(self.confidence, self.robustness)
         self._box = ParameterBox(network, self.calibrated_radius)
         # One sample for the search, shared by all factuals and margins.
         self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)
