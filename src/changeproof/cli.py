@@ -20,6 +20,7 @@ from changeproof.commands import (
     reading,
     running,
 )
+from changeproof.commands.options import Command
 from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
 from changeproof.workers.interpreters import SAFE_PATH, look_less_often
@@ -38,19 +39,19 @@ app = typer.Typer(
 diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper's appendix.")
 
 # In the order in which --help lists them.
-app.command()(running.run)
-app.command()(auditing.audit)
-app.command()(explaining.explain)
-app.command()(running.status)
-app.command()(reading.report)
-app.command()(reading.show)
-app.command()(reading.compare)
-app.command("compare-runs")(comparing.compare_runs)
-app.command()(gating.gate)
-app.command("list")(extending.list_names)
-app.command()(extending.check)
+app.command(cls=Command)(running.run)
+app.command(cls=Command)(auditing.audit)
+app.command(cls=Command)(explaining.explain)
+app.command(cls=Command)(running.status)
+app.command(cls=Command)(reading.report)
+app.command(cls=Command)(reading.show)
+app.command(cls=Command)(reading.compare)
+app.command("compare-runs", cls=Command)(comparing.compare_runs)
+app.command(cls=Command)(gating.gate)
+app.command("list", cls=Command)(extending.list_names)
+app.command(cls=Command)(extending.check)
 app.add_typer(diagnose, name="diagnose")
-diagnose.command("apds-radius")(running.diagnose_apds_radius)
+diagnose.command("apds-radius", cls=Command)(running.diagnose_apds_radius)
 
 
 @app.callback(invoke_without_command=True)

@@ -190,6 +190,8 @@ def explain_all(
         Some of the run's methods; all of them by default.
     """
     asked = results.shown.methods if methods is None else methods
+    if not asked:
+        raise InputError("expected at least one method; got an empty list")
     return [explain(results, person, method, dataset) for method in asked]
 
 

@@ -72,8 +72,9 @@ def write_together(contents: Mapping[Path, bytes], root: Path | None = None) -> 
     """
     waiting: dict[Path, Path] = {}
     path = Path()
-    for path in contents if root is not None else ():
-        not_through_links(path, root)
+    if root is not None:
+        for path in contents:
+            not_through_links(path, root)
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)

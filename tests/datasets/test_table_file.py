@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -90,3 +91,14 @@ def test_columns_that_nobody_needs_are_not_read_from_parquet(tmp_path: Path) -> 
     assert set(grouped.beside["remark"]) == {"long text"}
     with pytest.raises(InputError, match="remarks"):
         own_task(path, drop=["remarks"], **described)
+
+
+def test_half_precision_is_widened(tmp_path: Path) -> None:
+    table = pd.DataFrame({"id": np.arange(3, dtype=np.float16), "a": [0.5, 1.5, 2.5]})
+    assert read_table(table).dtypes.tolist() == [np.float64, np.float64]
+    table.to_parquet(tmp_path / "half.parquet")
+    assert read_table(tmp_path / "half.parquet")["id"].tolist() == [0.0, 1.0, 2.0]
+    people = pd.DataFrame({"id": np.arange(200, dtype=np.float16), "a": np.arange(200.0)})
+    people["approved"] = np.where(people["a"] % 7 < 3, "yes", "no")
+    task = own_task(people, target="approved", favourable="yes", id_column="id")
+    assert task.ids.tolist() == list(range(200))

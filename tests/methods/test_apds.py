@@ -12,6 +12,8 @@ from changeproof import (
     load_task,
     train,
 )
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.sampled import ParameterSample
 from changeproof.methods.apds import APDS, CERTIFICATE_OFFSET
 
 
@@ -126,3 +128,12 @@ def test_all_bits_of_a_long_row_id_count_in_the_seed_of_its_certificate(
     seeds = {method._certificate_seed(people, i) for i in range(200)}
     assert len(seeds) == 200
     assert max(seeds) < 2**32
+
+
+def test_more_draws_than_can_be_held_are_refused(cancer_network: Network) -> None:
+    with pytest.raises(
+        InputError, match=r"ask for 6,907,\d+,\d+,\d+ sampled networks; expected at"
+    ):
+        APDS(robustness=0.999999999999)
+    with pytest.raises(InputError, match=r"parameters do not fit into memory; expected at most"):
+        ParameterSample.draw(ParameterBox(cancer_network, 0.1), 10**9, 1)

@@ -354,3 +354,12 @@ def test_a_grid_is_the_same_when_its_plan_is_read_again() -> None:
     given, read = {"C": [0.1, 10]}, {"C": (0.1, 10)}
     one, other = (find_learner("sklearn:LogisticRegression", grid=grid) for grid in (given, read))
     assert one.fingerprint == other.fingerprint
+
+
+def test_a_function_that_only_predicts_is_told_what_was_expected() -> None:
+    def predict(rows: object) -> object:
+        return rows
+
+    with pytest.raises(InputError, match=r"cannot be called with \(X, y, sample_weight, seed\)"):
+        as_learner(predict)
+    assert as_learner(lambda *given: given[0]) and as_learner(lambda X, y, w, seed=0: X)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from changeproof import InputError, Plan, Results, audit, gate, run
+from changeproof import InputError, Plan, Results, audit, gate, own_task, run
 from changeproof.cli import app
 from changeproof.files import write_together
 from changeproof.runs.bound import origin_of
+from changeproof.runs.content import arrays_from_bytes, arrays_to_bytes, table_from_bytes
 from changeproof.runs.directory import PLAN, check_free
 from changeproof.runs.published import LIST, published
 from changeproof.runs.reading import read_table
@@ -464,3 +469,83 @@ def test_a_run_directory_may_itself_be_a_link(copy: Path) -> None:
     (copy.parent / "link").symlink_to(copy)
     next((copy / "pieces").rglob("survival-*")).unlink()
     assert run(SMALL, copy.parent / "link", jobs=1, publish=False).inventory.complete
+
+
+def disguised(path: Path, content: bytes) -> None:
+    """Put other bytes in the place of a piece, under their own checksum."""
+    stem, _, suffix = path.name.rsplit(".", 2)
+    path.unlink()
+    (path.parent / f"{stem}.{checksum(content)}.{suffix}").write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["base", "bank", "counterfactuals", "survival", "limit"])
+@pytest.mark.parametrize("other", ["nonsense", "another"])
+def test_pieces_of_something_else_are_damaged(copy: Path, kind: str, other: str) -> None:
+    path = next((copy / "pieces").rglob(f"{kind}[.-]*"))
+    instead = next((copy / "pieces").rglob("base.*" if kind != "base" else "limit.*"))
+    disguised(path, b"nonsense" if other == "nonsense" else instead.read_bytes())
+    assert [piece.kind for piece in Results(copy).inventory.damaged] == [kind]
+    shown = CliRunner().invoke(app, ["status", str(copy)])
+    assert shown.exit_code == 0 and "damaged" in shown.output
+    for words in (["explain", "--row", "0", "--from"], ["show"], ["compare-runs", str(copy)]):
+        ended = CliRunner().invoke(app, [*words, str(copy)])
+        assert ended.exception is None or isinstance(ended.exception, InputError)
+
+
+def test_a_piece_for_other_people_is_refused_by_name(copy: Path) -> None:
+    path = next((copy / "pieces").rglob("survival-*"))
+    arrays = arrays_from_bytes(path.read_bytes())
+    disguised(path, arrays_to_bytes({name: array[:1] for name, array in arrays.items()}))
+    (copy / "tables" / LIST).unlink()
+    with pytest.raises(InputError, match=r"survival-.* does not hold what its name says"):
+        report(copy)
+
+
+def test_a_small_file_of_a_large_table_is_not_kept_in_memory(copy: Path) -> None:
+    content = io.BytesIO()
+    table = pa.table({"row_id": pa.array(np.zeros(30_000_000, np.int8))})
+    pq.write_table(table, content, compression="zstd")
+    with pytest.raises(InputError, match=r"holds 30,000,000 rows and 1 columns; expected at most"):
+        table_from_bytes(content.getvalue())
+    disguised(next((copy / "pieces").rglob("counterfactuals-*")), content.getvalue())
+    assert len(Results(copy).inventory.damaged) == 1
+    (copy.parent / "loans.parquet").write_bytes(content.getvalue())
+    with pytest.raises(InputError, match=r"loans\.parquet holds 30,000,000 rows"):
+        own_task(copy.parent / "loans.parquet", target="row_id", favourable=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["gate", "{run}", "{run}/plan.json", "--junit", ""], "--junit is empty"),
+        (["gate", "{run}", "{run}/plan.json", "--json", ""], "--json is empty"),
+        (["gate", "", "rules.toml"], "DIRECTORY is empty"),
+        (["report", "{run}", "--xlsx", ""], "--xlsx is empty"),
+        (["run", "--plan", ""], "--plan is empty"),
+        (["run", "--out", ""], "--out is empty"),
+        (["audit", "--data", "", "--target", "a", "--favourable", "b"], "--data is empty"),
+        (["compare-runs", "{run}", "{run}", "--csv="], "--csv is empty"),
+        (["explain", "--from", "", "--row", "1"], "--from is empty"),
+        (["diagnose", "apds-radius", "--out", ""], "--out is empty"),
+        (["explain", "--from", "{run}", "--row", "1", "--method", ""], "at least one name"),
+        (["explain", "--from", "{run}", "--row", "1", "--method", ","], "at least one name"),
+        (["run", "--methods", ",", "--out", "{run}"], "at least one name"),
+    ],
+)
+def test_empty_names_are_refused(finished: Path, words: list[str], named: str) -> None:
+    ended = CliRunner().invoke(app, [word.format(run=finished) for word in words])
+    assert isinstance(ended.exception, InputError)
+    assert named in str(ended.exception)
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "factuals = 3\n", "limit = false\n"])
+def test_a_plan_that_names_nothing_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "plan.toml").write_text(content)
+    arguments = ["run", "--plan", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
+    ended = CliRunner().invoke(app, arguments)
+    assert isinstance(ended.exception, InputError)
+    assert "names nothing to run; expected at least one of datasets" in str(ended.exception)
+    assert not (tmp_path / "run").exists()
+    (tmp_path / PLAN).write_text('{"format": 2, "plan": {}, "tasks": {}}')
+    with pytest.raises(InputError, match="names nothing to run"):
+        check_free(tmp_path)

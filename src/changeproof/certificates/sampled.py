@@ -27,6 +27,9 @@ from changeproof.model import Booleans, Floats, Singles
 from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
 from changeproof.networks.flat import layer_at
 
+# More networks take too long, and more parameters in all than 4 GiB hold do not fit.
+MOST_SAMPLES, MOST_PARAMETERS = 1_000_000, 2**30
+
 
 def samples_needed(confidence: float, probability: float) -> int:
     """Return how many draws show, with a confidence, robustness with a probability.
@@ -37,7 +40,13 @@ def samples_needed(confidence: float, probability: float) -> int:
     for name, value in (("confidence", confidence), ("probability", probability)):
         if not 0.0 < value < 1.0:
             raise InputError(f"{name} must lie between 0 and 1, both excluded; got {value}")
-    return math.ceil(math.log(1.0 - confidence) / math.log(probability))
+    samples = math.ceil(math.log(1.0 - confidence) / math.log(probability))
+    if samples > MOST_SAMPLES:
+        raise InputError(
+            f"confidence {confidence} and robustness {probability} ask for {samples:,} sampled "
+            f"networks; expected at most {MOST_SAMPLES:,}, so lower one of the two"
+        )
+    return samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +70,12 @@ class ParameterSample:
             Of the generator; the same seed gives the same networks.
         """
         draws, centre = TorchDraws(seed), box.network.parameters
+        most = MOST_PARAMETERS // (len(centre) + SPARE)
+        if samples > most:
+            raise InputError(
+                f"{samples:,} sampled networks of {len(centre):,} parameters do not fit into "
+                f"memory; expected at most {most:,}, so lower the confidence or the robustness"
+            )
         networks = np.zeros((samples, len(centre) + SPARE), np.float32)
         radius = np.float32(box.radius)
         _draw_all(draws.state, draws.words, centre, radius, box.flat.layers, networks)

@@ -29,6 +29,21 @@ AsJson = Annotated[
     ),
 ]
 
+
+class Command(typer.core.TyperCommand):
+    """A command that takes no empty text for the name of a file: Python would read it as "."."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was given, and refuse an empty name of a file."""
+        said, *_ = self.make_parser(ctx).parse_args(args=list(args))
+        left: list[str] = super().parse_args(ctx, args)
+        for each in self.params:
+            if said.get(each.name) == "" and isinstance(ctx.params.get(each.name), Path):
+                name = each.opts[-1] if each.opts[-1].startswith("-") else each.opts[-1].upper()
+                raise InputError(f"{name} is empty; expected a path")
+        return left
+
+
 CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 # Quoted text, a bracket or a comma; the apostrophe in a word quotes nothing.
 MARK = re.compile(r"""(?<![^\s(\[{,=:])(?:"[^"]*"|'[^']*')|[(\[{)\]},]""")
@@ -46,7 +61,11 @@ def split(values: list[str] | None) -> list[str] | None:
     """
     if values is None:
         return None
-    return [name.strip() for value in values for name in _parts(value) if name.strip()]
+    found = [name.strip() for value in values for name in _parts(value) if name.strip()]
+    if not found:
+        given = " ".join(map(repr, values))
+        raise InputError(f"expected at least one name; got {given}, which has none")
+    return found
 
 
 def _parts(text: str) -> list[str]:

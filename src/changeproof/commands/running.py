@@ -228,6 +228,7 @@ def diagnose_apds_radius(
     a radius that covers such differences, AP-Delta-S finds no counterfactual. The
     table shows this radius beside the calibrated one.
     """
+    from changeproof.files import write_whole
     from changeproof.paper.diagnosis import diagnose_apds_radius
     from changeproof.report.terminal import print_table
 
@@ -242,7 +243,7 @@ def diagnose_apds_radius(
         "Radius of AP-Delta-S, and answers with the independent one", table.rename(columns=short)
     )
     if out is not None:
-        table.to_csv(out, index=False)
+        write_whole(out, table.to_csv(index=False).encode())
 
 
 def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from changeproof.datasets.feature import Feature, text_of
+from changeproof.datasets.table_file import check_size
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError
 
@@ -85,6 +86,7 @@ def task_to_bytes(task: Task) -> bytes:
 def task_from_bytes(content: bytes) -> Task:
     """Undo `task_to_bytes`."""
     try:
+        check_size(pa.BufferReader(content), "this kept task")
         table = pq.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
         raise InputError(

@@ -22,6 +22,8 @@ UTF8 = "utf-8"
 # Where a table from a CSV file tells which texts were read as missing: {column: {text: rows}}.
 READ_AS_MISSING = "read as missing"
 WHOLE, LEADING_ZERO = r"-?(0|[1-9][0-9]*)", r"[+-]?0[0-9].*"
+# Larger tables would fill the memory; a small Parquet file can hold one.
+MOST_ROWS, MOST_CELLS = 20_000_000, 400_000_000
 # The first two bytes of a file, and what it then is.
 BEGINNINGS = {
     re.compile(rb"\xff\xfe|\xfe\xff"): "utf-16",
@@ -69,7 +71,9 @@ def read_table(
         raise InputError(f"{where}: column {twice[0]!r} appears more than once")
     if table.empty:
         raise InputError(f"{where}: expected rows and columns; got a table of shape {table.shape}")
-    return table
+    # pandas has no index, and much else, of half precision; wider numbers are the same numbers.
+    half = [name for name, dtype in table.dtypes.items() if dtype == np.float16]
+    return table.astype(dict.fromkeys(half, np.float64)) if half else table
 
 
 def _read_file(
@@ -119,7 +123,22 @@ def _not_readable(path: Path, encoding: str | None) -> str:
     return f"cannot read {path}: {perhaps}; save it as UTF-8{or_else}"
 
 
+def check_size(source: Any, where: str) -> None:
+    """Refuse a Parquet file that says of itself that it holds too large a table."""
+    about = pq.read_metadata(source)
+    _refuse_large(where, about.num_rows, about.num_columns)
+
+
+def _refuse_large(where: str, rows: int, columns: int) -> None:
+    if rows > MOST_ROWS or rows * columns > MOST_CELLS:
+        raise InputError(
+            f"{where} holds {rows:,} rows and {columns:,} columns; expected at most {MOST_ROWS:,} "
+            f"rows, and {MOST_CELLS:,} values in all"
+        )
+
+
 def _read_parquet(path: Path, unread: frozenset[str]) -> pd.DataFrame:
+    check_size(path, str(path))
     schema = pq.read_schema(path)
     left = [name for name in schema.names if name.strip() in unread and name not in _index(schema)]
     if not left:
@@ -153,12 +172,18 @@ def _read_csv(
         try:
             types = dict.fromkeys(kept, str)
             table: pd.DataFrame = pd.read_csv(
-                path, index_col=False, dtype=types, low_memory=False, **layout
+                path,
+                index_col=False,
+                dtype=types,
+                low_memory=False,
+                nrows=MOST_ROWS + 1,
+                **layout,
             )
         except pd.errors.ParserWarning:
             raise InputError(
                 f"{path}: the rows have more fields than the header, which has {len(names)}"
             ) from None
+    _refuse_large(str(path), *table.shape)
     table = table.set_axis(names, axis="columns")
     if id_column in names and id_column not in text_columns:
         table[id_column] = _ids(table[id_column])

@@ -85,13 +85,13 @@ class APDS(Method):
     def __post_init__(self) -> None:
         if self.radius is not None:
             check_radius(self.radius)
+        self._samples = samples_needed(self.confidence, self.robustness)
 
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
         assert isinstance(network, Network)
         given = self.radius
         self.calibrated_radius = self._calibrate(task, network) if given is None else given
-        self._samples = samples_needed(self.confidence, self.robustness)
         self._box = ParameterBox(network, self.calibrated_radius)
         # One sample for the search, shared by all factuals and margins.
         self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ class FunctionLearner(RefittedLearner):
         if not callable(fit):
             raise InputError(f"a training function must be callable; got {fit!r}")
         self.fit = fit
+        _refuse_others(fit)
         self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
 
     def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
@@ -43,3 +45,23 @@ class FunctionLearner(RefittedLearner):
                 f"gives probabilities; got {type(predict).__name__}"
             )
         return FittedModel(predict, self.name)
+
+
+def _refuse_others(fit: Callable[..., Any]) -> None:
+    """Refuse what cannot be called with what a training function gets, such as one that predicts.
+
+    What does not tell its parameters is tried.
+    """
+    try:
+        signature = inspect.signature(fit)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*PARAMETERS)
+    except TypeError:
+        name = getattr(fit, "__name__", type(fit).__name__)
+        raise InputError(
+            f"model {name}{signature} cannot be called with ({', '.join(PARAMETERS)}); expected a "
+            "function that trains, and returns one that predicts. A function that only predicts "
+            "is used as it is beside a successor, or as onnx:FILE"
+        ) from None

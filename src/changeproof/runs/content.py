@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow.parquet as pq
 import safetensors.numpy
 
-from changeproof.model import Stack
+from changeproof.datasets.table_file import check_size
+from changeproof.errors import InputError
+from changeproof.model import Booleans, Stack
 from changeproof.networks.stack import NetworkStack
+from changeproof.runs.piece import Kind
 
 Arrays = dict[str, npt.NDArray[Any]]
 RECORD, EXTRA = "record", "extra."
@@ -60,7 +64,38 @@ def table_to_bytes(table: pd.DataFrame) -> bytes:
 
 def table_from_bytes(content: bytes) -> pd.DataFrame:
     """Undo `table_to_bytes`."""
+    check_size(io.BytesIO(content), "this kept table")
     return pd.read_parquet(io.BytesIO(content))
+
+
+# What pieces have to hold: columns of a table, arrays by name, and keys of the record.
+COLUMNS = {
+    Kind.TUNING: {"settings", "chosen"},
+    Kind.COUNTERFACTUALS: {"row_id", "outcome", "base_valid"},
+    Kind.RENEWALS: {"row_id"},
+}
+ARRAYS = {
+    Kind.BASE: {RECORD, f"{EXTRA}probabilities"},
+    Kind.BANK: {RECORD},
+    Kind.SURVIVAL: {"row_id", "survived"},
+    Kind.LIMIT: {"row_id", "rows"},
+    Kind.LETTERS: {"row_id", "scores", "thresholds", "lower"},
+}
+KEYS = {Kind.BASE: "balanced_accuracy", Kind.BANK: "table"}
+
+
+def holds(kind: Kind, content: bytes) -> bool:
+    """Say whether bytes can be a piece of a kind; checksums do not tell what somebody has made."""
+    try:
+        if kind in COLUMNS:
+            check_size(io.BytesIO(content), "this kept table")
+            return COLUMNS[kind] <= set(pq.read_schema(io.BytesIO(content)).names)
+        arrays = arrays_from_bytes(content)
+        if not ARRAYS[kind] <= set(arrays):
+            return False
+        return kind not in KEYS or KEYS[kind] in json.loads(arrays[RECORD].tobytes())
+    except Exception:  # whatever a library says of bytes that are something else
+        return False
 
 
 def arrays_to_bytes(arrays: Arrays) -> bytes:
@@ -71,3 +106,11 @@ def arrays_to_bytes(arrays: Arrays) -> bytes:
 def arrays_from_bytes(content: bytes) -> Arrays:
     """Undo `arrays_to_bytes`."""
     return safetensors.numpy.load(content)
+
+
+def survived_from_bytes(people: int, content: bytes) -> Booleans:
+    """Return which answers to so many people hold under which changed models of a family."""
+    found: Booleans = arrays_from_bytes(content)["survived"]
+    if found.ndim != 2 or len(found) != people or found.dtype != np.bool_:
+        raise InputError(f"{found.dtype} of shape {found.shape} for {people} people")
+    return found

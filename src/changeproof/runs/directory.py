@@ -18,7 +18,7 @@ from changeproof.methods.given import GivenCounterfactuals
 from changeproof.references import importing_only, parsed
 from changeproof.runs.brought import FLAG, Brought, absent_things, brought_to, from_elsewhere
 from changeproof.runs.content import table_to_bytes
-from changeproof.runs.plan import Plan
+from changeproof.runs.plan import Plan, check_names_something
 from changeproof.runs.resolved import KEPT_TABLE, Known, ResolvedRun, resolve
 from changeproof.runs.store import PIECES
 from changeproof.runs.timings import LOG
@@ -146,6 +146,7 @@ def read_record(folder: Path) -> Record:
     for key in ("plan", "tasks"):
         if not isinstance(content.get(key), dict):
             raise InputError(f"{path}: {key} is missing, or not an object")
+    check_names_something(str(path), content["plan"])
     plan = Plan.checked(content["plan"], where=str(path), record=True)
     _refuse_files_elsewhere(path, plan)
     tasks = {name: str(mark) for name, mark in content["tasks"].items()}

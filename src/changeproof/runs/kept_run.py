@@ -6,8 +6,10 @@ and the run may have been made by another version of changeproof.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -19,9 +21,10 @@ from changeproof.model import Booleans
 from changeproof.runs.content import arrays_from_bytes, models_from_bytes, table_from_bytes
 from changeproof.runs.directory import read_plan
 from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.store import PIECES, Store, is_whole
+from changeproof.runs.store import PIECES, Store, is_whole, understood
 from changeproof.runs.timings import piece_efforts
 
+T = TypeVar("T")
 CHANGE = ["level", "replicate"]
 
 
@@ -66,12 +69,10 @@ class KeptRun:
                 "cannot be told apart"
             )
         if key not in self._answers:
-            content = self._content(Kind.COUNTERFACTUALS, dataset, seed, method)
             names = self.tasks[dataset].feature_names
-            self._answers[key] = (
-                None
-                if content is None
-                else Counterfactuals.from_frame(table_from_bytes(content), names)
+            self._answers[key] = self._read(
+                lambda held: Counterfactuals.from_frame(table_from_bytes(held), names),
+                Piece(Kind.COUNTERFACTUALS, dataset, seed, "", method),
             )
         return self._answers[key]
 
@@ -79,11 +80,11 @@ class KeptRun:
         """Return level and replicate of a family's changed models as text, if they are there."""
         key = (dataset, seed, family)
         if key not in self._changes:
-            content = self._content(Kind.BANK, dataset, seed, "", family)
-            self._changes[key] = (
-                None
-                if content is None
-                else pd.DataFrame(models_from_bytes(content).record["table"])[CHANGE].astype(str)
+            self._changes[key] = self._read(
+                lambda held: pd.DataFrame(models_from_bytes(held).record["table"])[CHANGE].astype(
+                    str
+                ),
+                Piece(Kind.BANK, dataset, seed, "", "", family),
             )
         return self._changes[key]
 
@@ -97,27 +98,25 @@ class KeptRun:
     def _fitting(self, dataset: str, seed: int, method: str, family: str) -> Booleans | None:
         answers = self.answers(dataset, seed, method)
         changes = self.changes(dataset, seed, family)
-        content = self._content(Kind.SURVIVAL, dataset, seed, method, family)
-        if answers is None or changes is None or content is None:
+        piece = Piece(Kind.SURVIVAL, dataset, seed, "", method, family)
+        arrays = self._read(arrays_from_bytes, piece)
+        if answers is None or changes is None or arrays is None:
             return None
-        arrays = arrays_from_bytes(content)
         fits = arrays["survived"].shape == (len(answers), len(changes))
         return arrays["survived"] if fits and (arrays["row_id"] == answers.row_ids).all() else None
 
-    def _content(
-        self, kind: Kind, dataset: str, seed: int, method: str = "", family: str = ""
-    ) -> bytes | None:
-        """Return the bytes of a piece, the one computed last where there are several."""
-        stem = Piece(kind, dataset, seed, "", method, family).file_stem.removesuffix(".")
+    def _read(self, parse: Callable[[bytes], T], piece: Piece) -> T | None:
+        """Return what a piece says, the one computed last where there are several."""
+        stem = piece.file_stem.removesuffix(".")
         candidates = self._files.get(stem, [])
         if not candidates:
             return None
         path = max(candidates, key=lambda path: (self._computed(path), path.stat().st_mtime))
-        if not is_whole(path):
+        if not is_whole(path, piece.kind):
             raise InputError(
                 f"damaged file {path}; compute it again: changeproof run --out {self.folder}"
             )
-        return path.read_bytes()
+        return understood(path, path.read_bytes(), parse)
 
     @cached_property
     def _files(self) -> dict[str, list[Path]]:
@@ -144,3 +143,7 @@ class KeptRun:
 
 def _stem(method: str) -> str:
     return Piece(Kind.COUNTERFACTUALS, "", 0, "", method).file_stem
+
+
+def _change(content: bytes) -> pd.DataFrame:
+    return pd.DataFrame(models_from_bytes(content).record["table"])[CHANGE].astype(str)

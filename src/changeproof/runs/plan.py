@@ -35,6 +35,9 @@ LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
 
+# The keys that say what to run.
+NAMING = ("datasets", "methods", "families", "counterfactuals", "successors", "model")
+
 Preset = Literal["quick", "paper", "recourse", "beyond", "time"]
 Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
 
@@ -246,8 +249,18 @@ class Plan(BaseModel):
     def from_toml(cls, path: Path, **changes: Any) -> Self:
         """Read a plan file, with some values changed."""
         values = read_toml(path, "plan file")
+        check_names_something(f"plan file {path}", values, changes)
         cls.checked(values, where=f"plan file {path}")
         return cls.checked({**values, **changes}, where=f"plan file {path}")
+
+
+def check_names_something(where: str, *values: Mapping[str, Any]) -> None:
+    """Refuse a plan that names nothing: it would be the whole paper, which takes hours."""
+    if not values[0] or not any(key in given for given in values for key in NAMING):
+        raise InputError(
+            f"{where} names nothing to run; expected at least one of {', '.join(NAMING)}. "
+            "For the whole paper there is a preset"
+        )
 
 
 PRESETS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -27,6 +27,7 @@ from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import AbsentLearner, object_reference
 from changeproof.models.learner import Learner
+from changeproof.runs.content import table_from_bytes
 from changeproof.runs.listing import pieces_of
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.plan import Plan
@@ -209,7 +210,8 @@ def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
     (task,) = tasks.values()
     kept = path.endswith(KEPT_TABLE)
     try:
-        table = read_counterfactuals(pd.read_parquet(path) if kept else path, task)
+        source = table_from_bytes(Path(path).read_bytes()) if kept else path
+        table = read_counterfactuals(source, task)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read counterfactuals {path}: {one_line(error)}") from None
     return GivenCounterfactuals.named(name, {"table": table})

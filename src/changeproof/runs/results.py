@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from changeproof.runs.content import (
     Models,
     arrays_from_bytes,
     models_from_bytes,
+    survived_from_bytes,
     table_from_bytes,
 )
 from changeproof.runs.directory import read_run
@@ -204,29 +205,33 @@ class StoredResults:
             piece = self._piece(Kind.COUNTERFACTUALS, *key)
             names = self.task(dataset).feature_names
             seconds = self._search_seconds.get(piece.file_stem, np.nan)
-            table = table_from_bytes(self._store.load(piece))
-            self._answers[key] = Counterfactuals.from_frame(table, names, seconds)
+            self._answers[key] = self._store.read(
+                piece,
+                lambda held: Counterfactuals.from_frame(table_from_bytes(held), names, seconds),
+            )
         return self._answers[key]
 
     def tuning(self, dataset: str, method: str) -> pd.DataFrame:
         """Return the scores of a tuned method's candidate settings."""
         for piece in self.run.pieces:
             if (piece.kind, piece.dataset, piece.method) == (Kind.TUNING, dataset, method):
-                return table_from_bytes(self._store.load(piece))
+                return self._store.read(piece, table_from_bytes)
         raise InputError(f"no tuning of {method!r} on {dataset!r} in {self.folder}")
 
     def survived(self, dataset: str, base_seed: int, method: str) -> Booleans:
         """Return [requests, changed models], models in the order of `variants`."""
         key = Answered(dataset, base_seed, method)
         if key not in self._survived:
+            asked = len(self.counterfactuals(*key))
             pieces = [self._piece(Kind.SURVIVAL, *key, family) for family in self.run.families]
-            parts = [arrays_from_bytes(self._store.load(piece))["survived"] for piece in pieces]
+            read = partial(survived_from_bytes, asked)
+            parts = [self._store.read(piece, read) for piece in pieces]
             self._survived[key] = np.concatenate(parts, axis=1)
         return self._survived[key]
 
     def limit(self, dataset: str, base_seed: int) -> Limit:
         """Return how far the people of a base model would have to go at least, as was found."""
-        arrays = arrays_from_bytes(self._store.load(self._piece(Kind.LIMIT, dataset, base_seed)))
+        arrays = self._store.read(self._piece(Kind.LIMIT, dataset, base_seed), arrays_from_bytes)
         return Limit(arrays["row_id"], arrays["rows"])
 
     @cached_property
@@ -238,12 +243,12 @@ class StoredResults:
     def letters(self, dataset: str, base_seed: int, method: str) -> LetterScores:
         """Return what today's model and its successors say of letters."""
         piece = self._piece(Kind.LETTERS, dataset, base_seed, method, SUCCESSOR)
-        return LetterScores.from_arrays(arrays_from_bytes(self._store.load(piece)))
+        return LetterScores.from_arrays(self._store.read(piece, arrays_from_bytes))
 
     def renewals(self, dataset: str, base_seed: int, method: str) -> pd.DataFrame:
         """Return the answers to people whose letters a successor breaks; see `renewal`."""
         piece = self._piece(Kind.RENEWALS, dataset, base_seed, method, SUCCESSOR)
-        return table_from_bytes(self._store.load(piece))
+        return self._store.read(piece, table_from_bytes)
 
     @property
     def timings(self) -> pd.DataFrame:
@@ -260,7 +265,7 @@ class StoredResults:
         return {stem: seconds for stem, seconds in found.items() if seconds is not None}
 
     def _models(self, *where: Any) -> Models:
-        return models_from_bytes(self._store.load(self._piece(*where)))
+        return self._store.read(self._piece(*where), models_from_bytes)
 
     def _networks(self, *where: Any) -> NetworkStack:
         stack = self._models(*where).stack

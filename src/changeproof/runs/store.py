@@ -7,15 +7,18 @@ the file, so a damaged file is known by reading it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
 from changeproof.files import TEMPORARY, not_through_links, write_whole
-from changeproof.runs.piece import Piece
+from changeproof.runs.content import holds
+from changeproof.runs.piece import Kind, Piece
 
 PIECES = "pieces"
+T = TypeVar("T")
 AGAIN = "`changeproof run` with the same plan computes what cannot be read"
 
 
@@ -55,7 +58,7 @@ class Store:
         for piece in pieces:
             if (path := self.path(piece)) is None:
                 inventory.missing.append(piece)
-            elif is_whole(path):
+            elif is_whole(path, piece.kind):
                 inventory.done.append(piece)
             else:
                 inventory.damaged[piece] = path
@@ -73,6 +76,11 @@ class Store:
         if path.suffixes[-2] != f".{checksum(content)}":
             raise InputError(f"damaged file {path}; {AGAIN}")
         return content
+
+    def read(self, piece: Piece, parse: Callable[[bytes], T]) -> T:
+        """Return what a piece says."""
+        content = self.load(piece)
+        return understood(self.path(piece) or self.folder, content, parse)
 
     def save(self, piece: Piece, content: bytes) -> None:
         """Keep the content of a piece."""
@@ -118,12 +126,23 @@ class Store:
         return self._listed[folder]
 
 
-def is_whole(path: Path) -> bool:
+def is_whole(path: Path, kind: Kind) -> bool:
     """Say whether a file can be read and holds the bytes that its name promises."""
     try:
-        return path.suffixes[-2] == f".{checksum(path.read_bytes())}"
+        content = path.read_bytes()
     except OSError:
         return False
+    return path.suffixes[-2] == f".{checksum(content)}" and holds(kind, content)
+
+
+def understood(path: Path, content: bytes, parse: Callable[[bytes], T]) -> T:
+    """Return what the bytes of a piece say, or refuse bytes that are something else."""
+    try:
+        return parse(content)
+    except Exception as error:  # whatever libraries say of what is not theirs
+        raise InputError(
+            f"{path} does not hold what its name says ({one_line(error)}); remove it, and {AGAIN}"
+        ) from None
 
 
 def checksum(content: bytes) -> str:
