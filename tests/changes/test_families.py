@@ -141,6 +141,27 @@ def test_architectures_are_25_others(cancer: Task, base: BaseModel) -> None:
     assert {len(h) for h in hidden} == {1, 2, 3}
 
 
+@pytest.mark.parametrize("own", [(64,), (32, 16), (32, 32)])
+def test_the_base_network_is_none_of_the_architectures(
+    small_task: Task, own: tuple[int, ...]
+) -> None:
+    learner = NetworkLearner(own)
+    network = learner.train([TrainingRecipe(initialisation_seed=SEED)], small_task)[0]
+    assert network.hidden == own
+    bank = build_bank(small_task, BaseModel(SEED, network), [get_family("architecture")], learner)
+    assert len(bank) == 25
+    assert len(set(bank.table["level"])) == (25 if own == (32, 32) else 24)
+    for model in bank.stack:
+        assert isinstance(model, Network)
+        assert model.hidden != own
+
+
+def test_hidden_layers_that_are_not_said_are_the_base_networks(small_task: Task) -> None:
+    assert TrainingRecipe(initialisation_seed=1).hidden is None
+    said = TrainingRecipe(initialisation_seed=1, hidden=(32, 32), max_epochs=1)
+    assert NetworkLearner((64,)).train([said], small_task)[0].hidden == (32, 32)
+
+
 def test_perturbations_reach_their_radius_and_no_further(
     cancer: Task, base: BaseModel, start: Network
 ) -> None:
