@@ -93,9 +93,7 @@ def test_the_record_says_which_count(mixed: Results) -> None:
     ]
 
 
-def test_where_runs_differ_what_counts_in_both_is_compared(
-    mixed: Results, tmp_path: Path
-) -> None:
+def test_where_runs_differ_what_counts_in_both_is_compared(mixed: Results, tmp_path: Path) -> None:
     other = audited(tmp_path / "other", SAME, SINGLE, "label-update(replicates=4)")
     table = compare_runs(mixed.folder, other.folder).table
     overall = table.query(f"family == 'all' and metric == '{WHAT}'")

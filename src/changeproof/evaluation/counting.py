@@ -1,7 +1,8 @@
 """Which families count in numbers over all families: decided here, and nowhere else.
 
 Updates in sequence do not, as their models follow from each other. What really came next does not.
-And families that change nothing about a model do not: they test nothing. Unless there is nothing else.
+And families that change nothing about a model do not: they test nothing. Unless there is nothing
+else.
 """
 
 from __future__ import annotations

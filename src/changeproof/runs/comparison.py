@@ -245,10 +245,7 @@ def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[
 
 def _nothing(runs: Sequence[KeptRun], what: str) -> InputError:
     plural = {"dataset": "tasks", "method": "methods", "family": "families"}
-    has = [
-        ", ".join(getattr(run, plural[what]))
-        for run in runs
-    ]
+    has = [", ".join(getattr(run, plural[what])) for run in runs]
     hint = {
         "dataset": "; the same data under another name can be audited with --name",
         "method": "; other settings can be compared with --match OLD=NEW",

@@ -89,7 +89,10 @@ class KeptRun:
         """Yield which valid answers hold under the changed models of a family."""
         asked = product(self.tasks, self.plan.base_seeds, self.methods, self.families)
         for dataset, seed, method, family in asked:
-            answers, table = self.answers(dataset, seed, method), self.variants(dataset, seed, family)
+            answers, table = (
+                self.answers(dataset, seed, method),
+                self.variants(dataset, seed, family),
+            )
             survived = self.survived(dataset, seed, method, family)
             if answers is not None and table is not None and survived is not None:
                 yield table["family"], survived[answers.base_valid]
@@ -129,7 +132,9 @@ class KeptRun:
         if key not in self._variants:
             content = self._content(Kind.BANK, dataset, seed, "", family)
             self._variants[key] = (
-                None if content is None else pd.DataFrame(models_from_bytes(content).record["table"])
+                None
+                if content is None
+                else pd.DataFrame(models_from_bytes(content).record["table"])
             )
         return self._variants[key]
 

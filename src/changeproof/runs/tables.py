@@ -193,7 +193,9 @@ def unchanged_in(tables: Mapping[str, pd.DataFrame]) -> frozenset[str]:
 def counted_in(tables: Mapping[str, pd.DataFrame]) -> frozenset[str]:
     """Return the families that count in numbers over all families, as the tables of a run say."""
     table = tables.get(FAMILIES)
-    return frozenset() if table is None else frozenset(table.loc[table["counted"] == "yes", "family"])
+    return (
+        frozenset() if table is None else frozenset(table.loc[table["counted"] == "yes", "family"])
+    )
 
 
 def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:
