@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +20,7 @@ from changeproof.errors import InputError
 from changeproof.explanation import recommendation
 from changeproof.methods.outcomes import ONLY_PARTS
 from changeproof.report.constraints import reasons
+from loans import loans
 
 WHY = "Why: age: Nobody gets younger. purpose: It is what the loan is for."
 
@@ -224,3 +226,27 @@ def test_an_unfinished_audit_is_refused(advised_run: Results, tmp_path: Path) ->
     done = from_a_run(copy, "--row", people(advised_run)[0])
     assert isinstance(done.exception, InputError)
     assert "is not finished, or was made by another version" in str(done.exception)
+
+
+def test_the_table_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "loans.csv"
+    loans(120).to_csv(path, index=False)
+    reads: list[str] = []
+    plain = pd.read_csv
+
+    def counting(*args: Any, **named: Any) -> Any:
+        reads.append(str(args[0]))
+        return plain(*args, **named)
+
+    monkeypatch.setattr(pd, "read_csv", counting)
+    task = own_task(path, target="approved", favourable="yes", id_column="applicant")
+    once = len(reads)
+    asked = task.ids[task.labels == 0].iloc[0]
+    words = f"explain --row {asked} --target approved --favourable yes --id-column applicant"
+    words += (
+        " --model sklearn:GaussianNB --method kdtree --families bootstrap(replicates=2) --jobs 1"
+    )
+    files = ("--data", str(path), "--out", str(tmp_path / "run"))
+    done = CliRunner().invoke(app, [*words.split(), *files])
+    assert done.exit_code == 0, done.output
+    assert once > 0 and len(reads) == 2 * once

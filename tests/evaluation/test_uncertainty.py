@@ -186,9 +186,7 @@ def test_students_interval_of_a_mean_covers_it(models: int) -> None:
     generator, covered, trials = np.random.default_rng(2027), 0, 1000
     for _ in range(trials):
         values = 10.0 + generator.normal(size=models)
-        low, high = mean_interval(
-            values.mean(), student_reach(values.var(ddof=1) / models, models)
-        )
+        low, high = mean_interval(values.mean(), student_reach(values.var(ddof=1) / models, models))
         covered += low <= 10.0 <= high
     assert 0.93 <= covered / trials <= 0.97
 

@@ -9,9 +9,12 @@ from typer.testing import CliRunner
 
 from changeproof import InputError, Plan, Results, compare_with_paper
 from changeproof.cli import app
-from changeproof.paper.comparison import write_comparison
+from changeproof.paper.comparison import compare_tables, reason_against, write_comparison
 from changeproof.paper.lines import TEXT, Verdict
+from changeproof.report.page.times import published
 from changeproof.runs.directory import write_plan
+from changeproof.runs.tables import read_finished
+from command_line import call
 from published_run import Tables, keeping, setting
 
 Fabricate = Callable[..., Path]
@@ -91,13 +94,20 @@ def test_averages_over_fewer_families_or_datasets_are_not_judged(fabricate: Fabr
 
 
 @pytest.mark.parametrize("plan", [{"base_seeds": [2026]}, {"factuals": 25}])
-def test_another_plan_is_compared_with_a_warning(
+def test_another_plan_is_compared_neither_here_nor_on_the_page(
     fabricate: Fabricate, plan: dict[str, object]
 ) -> None:
-    comparison = compare_with_paper(fabricate(**plan))
-    assert len(comparison.warnings) == 1
-    assert "differences mean little" in comparison.warnings[0]
-    assert comparison.passed
+    folder = fabricate(**plan)
+    with pytest.raises(InputError, match="cannot be compared: the published numbers are of base"):
+        compare_with_paper(folder)
+    done = call("compare", folder)
+    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1
+    assert not (folder / "tables" / "paper_comparison.csv").exists()
+    asked, tables = read_finished(folder)
+    (said,) = published(asked, tables, complete=True).values()
+    assert reason_against(asked) and str(reason_against(asked)) in said
+    same = Plan.preset("paper")
+    assert reason_against(same) is None and "lines" in published(same, tables, complete=True)
 
 
 def test_a_run_is_needed_and_finished(tmp_path: Path) -> None:
@@ -109,11 +119,10 @@ def test_a_run_is_needed_and_finished(tmp_path: Path) -> None:
 
 
 def test_real_tables_can_be_compared(quick_run: Results) -> None:
-    comparison = compare_with_paper(quick_run.folder)
+    comparison = compare_tables(read_finished(quick_run.folder)[1])
     sizes = comparison.table.query("table == 'dataset_summary' and metric == 'train'")
     assert sizes["within"].all()
     assert sizes["ours"].tolist() == [284.0, 384.0]
-    assert any("this run 2026 and 25" in warning for warning in comparison.warnings)
 
 
 @pytest.mark.parametrize(

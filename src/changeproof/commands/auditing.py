@@ -124,7 +124,7 @@ def audit(
     --methods "kdtree,robx-balanced(quantile=0.7)" --out audit-robx
 
     changeproof audit --data loans.csv --target approved --favourable yes
-    --immutable sex,purpose --only-increase age --range income=0:9000
+    --immutable sex,purpose --only-increase age --range income=0:90000
     --most-changes 3 --out audit-realisable
 
     changeproof audit --data loans.csv --target approved --favourable yes

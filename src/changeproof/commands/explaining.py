@@ -165,14 +165,13 @@ def _asked_now(
     _refuse_audits(folder)
     with ConsoleObserver() as observer, failures_told(folder):
         return run_audit(
-            source,
+            task,
             folder,
             observer=observer,
             rows=(row_of(task.ids, row),),
             publish=False,
             same_plan=False,
             **run,
-            **described,
         )
 
 

@@ -112,7 +112,7 @@ def compare(
     differently there.
 
     A run with fewer datasets, methods or families is compared where it can be.
-    Differences mean little without the paper's five base seeds and 250 people.
+    A run without the paper's five base seeds and 250 people is refused.
     All numbers are also written to tables/paper_comparison.csv in the run
     directory. The exit code is 1 if a difference is too large and has no known
     reason.

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.datasets.task import Task
 from changeproof.evaluation.metrics import METRICS, RATES, family_weights
@@ -58,7 +57,8 @@ class People(NamedTuple):
 
     def of_some(self, chosen: Booleans | Integers) -> People:
         """Return what became of some of them."""
-        return People(*(values[chosen] for values in self))
+        found, valid, held, distance = (values[chosen] for values in self[:4])
+        return People(found, valid, held, distance, self.row_ids[chosen])
 
     def behind(self, metric: str) -> Booleans:
         """Return who stands behind a metric: whom its mean is over."""
@@ -177,7 +177,7 @@ def estimate(metric: str, sampled: Sampled) -> Estimate:
 def _people_reach(added: Floats, row_ids: Integers, level: float) -> float:
     """Return how far a mean may be off by who was asked."""
     _, which = np.unique(row_ids, return_inverse=True)
-    each: npt.NDArray[np.float64] = np.bincount(which, weights=added)
+    each = np.bincount(which, weights=added).astype(np.float64)
     number = len(each)
     return student_reach(number / max(number - 1, 1) * float((each**2).sum()), number, level)
 

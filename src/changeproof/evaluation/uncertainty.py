@@ -1,14 +1,14 @@
-"""Intervals of a share or a mean of few: one place for groups, people, the life of advice, the gate.
+"""Intervals of a share or a mean of few: one place for groups, people, life and the gate.
 
 Two kinds of interval are told apart.
 
-*95 % intervals* (`share_interval`, `rate_interval`, `mean_interval`) cover the truth in about 95 % of
-cases, also with few people: Student's t instead of the normal distribution, Wilson's form for shares,
-and room for people of a kind that was not met. They decide, and they are what is shown.
+*95 % intervals* (`share_interval`, `rate_interval`, `mean_interval`) cover the truth in about 95 %
+of cases, also with few people: Student's t instead of the normal distribution, Wilson's form for
+shares, and room for people of a kind that was not met. They decide, and they are what is shown.
 
 *The paper's bootstrap over base models* (`summarise`) is what the published tables have. It covers
-less than its name says: a mean of 2, 3, 5, 10, 25 base models in about 50, 73, 83, 90, 93 % of cases,
-where values are normal (`tests/evaluation/test_uncertainty.py` counts). Nothing is decided by it.
+less than its level says: a mean of 2, 3, 5, 10, 25 base models in about 50, 73, 83, 90, 93 % of
+cases, where values are normal (`tests/evaluation/test_uncertainty.py` counts). It decides nothing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def student_reach(variance: float, units: int, level: float = LEVEL) -> float:
 
 
 def mean_interval(mean: float, reach: float) -> tuple[float, float]:
-    """Return the interval of a mean that is not negative; NaN where nothing is known of its spread."""
+    """Return the interval of a mean that is not negative; NaN if nothing is known of its spread."""
     if not math.isfinite(reach):
         return math.nan, math.nan
     return max(mean - reach, min(mean, 0.0)), mean + reach
@@ -112,11 +112,11 @@ def rate_interval(
 ) -> tuple[float, float]:
     """Return the interval of a share, or of a mean of shares: numbers from 0 to 1.
 
-    It is the widest of three. Wilson's, with the spread that was found and Student's t instead of the
-    normal distribution. Clopper and Pearson's for as many trials as have that spread (Korn and
-    Graubard, 1998), which matters near 0 and 1. And one that leaves room for people whom nobody met:
-    where so many were asked, a share `unmet` of people may be of another kind, for whom all holds or
-    nothing does. So 0 or 100 % of a few people is never certain.
+    It is the widest of three. Wilson's, with the spread that was found and Student's t instead of
+    the normal distribution. Clopper and Pearson's for as many trials as have that spread (Korn and
+    Graubard, 1998), which matters near 0 and 1. And one that leaves room for people whom nobody
+    met: where so many were asked, a share `unmet` of people may be of another kind, for whom all
+    holds or nothing does. So 0 or 100 % of a few people is never certain.
 
     Parameters
     ----------

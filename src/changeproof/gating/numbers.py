@@ -21,8 +21,7 @@ from changeproof.report.names import without_settings
 from changeproof.runs.directory import read_record
 from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.runs.tables import read_finished
-from changeproof.runs.unchanged import unchanged_families
+from changeproof.runs.tables import counted_in, read_finished, unchanged_in
 
 NOBODY = "it is undefined: nobody stands behind it"
 NO_CHANGE = "it says nothing: no changed model differs from today's"
@@ -89,7 +88,7 @@ class Numbers:
         self.folder = folder
         plan, self._tables = read_finished(folder)
         self._left_out = plan.left_out
-        self._unchanged = unchanged_families(self._tables)
+        self._unchanged, self._counted = unchanged_in(self._tables), counted_in(self._tables)
         self.datasets = tuple(read_record(folder).tasks)
         self.methods = (*plan.methods, *plan.counterfactuals)
 
@@ -125,10 +124,8 @@ class Numbers:
         """Return whether all holds because no model has changed."""
         if not rule.metric.endswith("robustness") or number.value != ALL_HOLD:
             return False
-        known = set(self._tables["variants"]["family"]) if self._unchanged else set()
-        return number.family in self._unchanged or (
-            number.family == ALL_FAMILIES and bool(known) and known <= self._unchanged
-        )
+        nothing = bool(self._counted) and self._counted <= self._unchanged
+        return number.family in self._unchanged or (number.family == ALL_FAMILIES and nothing)
 
     def _families(self, rule: Rule, where: str, table: pd.DataFrame) -> Sequence[str]:
         """Return which families a rule looks at; of the life of advice, which sequences."""

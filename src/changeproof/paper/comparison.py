@@ -98,31 +98,37 @@ def compare_with_paper(folder: str | Path) -> PaperComparison:
         ``table`` has a row per number, ``passed`` says whether everything that the run covers is
         within tolerance or a documented deviation.
     """
-    comparison = compare_tables(*read_finished(Path(folder)))
+    plan, tables = read_finished(Path(folder))
+    comparison = compare_tables(tables)
     judged = (Verdict.WITHIN, Verdict.EXPLAINED, Verdict.OUTSIDE)
     if not any(line.verdict in judged for line in comparison.lines):
         raise InputError(
             f"nothing to compare: the run in {folder} has no number that the paper has; "
             f"its datasets are {', '.join(paper_datasets())}"
         )
+    if reason := reason_against(plan):
+        raise InputError(f"the run in {folder} cannot be compared: {reason}")
     return comparison
 
 
-def compare_tables(plan: Plan, tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
+def reason_against(plan: Plan) -> str | None:
+    """Return why the numbers of a run cannot be compared with the published ones, if so."""
+    if plan.base_seeds == BASE_SEEDS and plan.factuals == FACTUALS:
+        return None
+    seeds = ", ".join(map(str, plan.base_seeds))
+    return (
+        f"the published numbers are of base seeds {BASE_SEEDS[0]} to {BASE_SEEDS[-1]} with up to "
+        f"{FACTUALS} people each, this run has {seeds} with up to {plan.factuals}"
+    )
+
+
+def compare_tables(tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
     """Put the published numbers beside those in the tables of a finished run."""
     partial = _partial_averages(tables)
     lines = [*table_lines(tables, partial), *claim_lines(tables)]
-    warnings = [PARTIAL[table] for table in partial]
-    if plan.base_seeds != BASE_SEEDS or plan.factuals != FACTUALS:
-        seeds = ", ".join(map(str, plan.base_seeds))
-        other = (
-            f"the paper has base seeds {BASE_SEEDS[0]} to {BASE_SEEDS[-1]} and up to {FACTUALS} "
-            f"factuals, this run {seeds} and {plan.factuals}: differences mean little"
-        )
-        warnings.insert(0, other)
     return PaperComparison(
         tuple(with_explanations(lines, read_deviations())),
-        tuple(warnings),
+        tuple(PARTIAL[table] for table in partial),
         _missing(tables),
         tuple(fragile_picks(tables.get("tuning", pd.DataFrame()))),
     )

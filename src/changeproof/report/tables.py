@@ -16,7 +16,7 @@ from changeproof.report.interval_tables import people_interval_table
 from changeproof.report.numbers import Measured
 from changeproof.report.spreads import spread_over
 from changeproof.report.table import METRICS, Cell, Heading, Table
-from changeproof.runs.unchanged import unchanged_families
+from changeproof.runs.tables import unchanged_in
 
 Tables = Mapping[str, pd.DataFrame]
 Row = Mapping[Hashable, Any]
@@ -53,7 +53,7 @@ class Kind:
         columns, rows = self.columns, frame.to_dict("records")
         if not columns:
             columns = (METHOD, *map(_family_column, names.in_order(frame["family"])))
-            rows = _wide(rows, unchanged_families(tables))
+            rows = _wide(rows, unchanged_in(tables))
         sections: dict[str, list[list[Cell]]] = {}
         for row in rows:
             section = row["dataset"] if self.by_dataset else ""

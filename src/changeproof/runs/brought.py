@@ -218,13 +218,15 @@ def _at_hand(registry: Registry[Any], reference: str) -> bool:
 
 
 def _method(name: str, recorded: Recorded) -> Method:
-    made = (AbsentTunedMethod if recorded.tuned else AbsentMethod).named(name, {})
+    base = AbsentTunedMethod if recorded.tuned else AbsentMethod
+    # What is said of it is said by its class.
+    cls: type[AbsentMethod] = type(base.__name__, (base,), {"summary": recorded.summary})
+    made = cls.named(name, {})
     made.mark = recorded.fingerprint
     return made
 
 
 def _family(name: str, recorded: Recorded) -> Family:
-    # What is said of it is said by its class.
     said = {"sequence": recorded.sequence, "real": recorded.real, "summary": recorded.summary}
     cls: type[AbsentFamily] = type("AbsentFamily", (AbsentFamily,), said)
     made = cls.named(name, {})

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from changeproof.changes import sequence_family_names
 from changeproof.errors import InputError, unknown
+from changeproof.evaluation.counting import counted
 from changeproof.evaluation.differences import Verdict, changes
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
-from changeproof.references import parsed
+from changeproof.references import parsed, spelled
 from changeproof.runs.kept_run import KeptRun
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.runs.same_people import finished_seeds, same_rows, sides
@@ -147,7 +147,7 @@ def compare_runs(
     pairs = _methods(runs, match or {})
     notes: list[str] = []
     same = _same_data(runs, notes)
-    families = [name for name in runs[0].plan.families if name in runs[1].plan.families]
+    families = _families(runs, notes)
     for what, common in (("method", pairs), ("family", families)):
         if not common:
             raise _nothing(runs, what)
@@ -167,7 +167,9 @@ def compare_runs(
         notes.append(
             f"Fewer than {FEWEST_PEOPLE} people stand behind some numbers: nothing is clear there."
         )
-    kinds = (_alone(*runs, pairs), _alone(*runs[::-1], {v: k for k, v in pairs.items()}))
+    first, second = zip(*families.values(), strict=True)
+    back = {after: name for name, after in pairs.items()}
+    kinds = (_alone(*runs, pairs, first), _alone(*runs[::-1], back, second))
     said = tuple(dict.fromkeys(notes))
     return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, said)
 
@@ -185,6 +187,30 @@ def _methods(runs: Sequence[KeptRun], match: Mapping[str, str]) -> dict[str, str
         for name in runs[0].methods
         if name in match or (name in equal and name not in taken)
     }
+
+
+def _families(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, tuple[str, str]]:
+    """Return the families in common: what to call each, and its name in both runs.
+
+    Other numbers of replicates make no other family: the changes in both are the same.
+    """
+    found = {name: (name, name) for name in runs[0].families if name in runs[1].families}
+    alone = [[name for name in run.families if name not in found] for run in runs]
+    for name in alone[0]:
+        plain = _without_replicates(name)
+        alike = [other for other in alone[1] if _without_replicates(other) == plain]
+        if len(alike) == 1 and [_without_replicates(other) for other in alone[0]].count(plain) == 1:
+            found[spelled(*plain)] = (name, alike[0])
+            notes.append(
+                f"{name} and {alike[0]} differ in how many changes are drawn; they are compared "
+                "on those in both."
+            )
+    return found
+
+
+def _without_replicates(family: str) -> tuple[str, dict[str, Any]]:
+    name, settings = parsed(family)
+    return name, {key: value for key, value in settings.items() if key != "replicates"}
 
 
 def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[Any]]:
@@ -218,11 +244,8 @@ def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[
 
 
 def _nothing(runs: Sequence[KeptRun], what: str) -> InputError:
-    plural = {"dataset": "tasks", "method": "methods"}
-    has = [
-        ", ".join(run.plan.families if what == "family" else getattr(run, plural[what]))
-        for run in runs
-    ]
+    plural = {"dataset": "tasks", "method": "methods", "family": "families"}
+    has = [", ".join(getattr(run, plural[what])) for run in runs]
     hint = {
         "dataset": "; the same data under another name can be audited with --name",
         "method": "; other settings can be compared with --match OLD=NEW",
@@ -237,40 +260,50 @@ def _lines(
     runs: Sequence[KeptRun],
     dataset: str,
     methods: tuple[str, str],
-    families: Sequence[str],
+    families: Mapping[str, tuple[str, str]],
     same: pd.Index[Any],
     notes: list[str],
 ) -> Iterator[Line]:
     """Yield what became of a method on a dataset, over all families and under each."""
     pairs = list(zip(runs, methods, strict=True))
-    there = [
-        family
-        for family in families
-        if all(finished_seeds(run, dataset, method, [family]) for run, method in pairs)
+    there = {
+        family: both
+        for family, both in families.items()
+        if all(
+            finished_seeds(run, dataset, method, [name])
+            for (run, method), name in zip(pairs, both, strict=True)
+        )
+    }
+    seeds = [
+        finished_seeds(run, dataset, method, [both[place] for both in there.values()])
+        for place, (run, method) in enumerate(pairs)
     ]
-    seeds = [finished_seeds(run, dataset, method, there) for run, method in pairs]
     if not there or not all(seeds):
         notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and left out.")
         return
     (one, other), paired = sides(runs, dataset, methods, seeds, same)
     common = {}
-    for family in there:
-        known = one.changes(family).intersection(other.changes(family), sort=False)
+    for family, both in there.items():
+        each = [side.changes(name) for side, name in zip((one, other), both, strict=True)]
+        known = each[0].intersection(each[1], sort=False)
         if len(known):
             common[family] = known
-        alone = [len(side.changes(family)) - len(known) for side in (one, other)]
+        alone = [len(changed) - len(known) for changed in each]
         if any(alone):
             notes.append(
                 f"{family} on {dataset}: {len(known)} changes are in both runs; {alone[0]} of the "
                 f"first and {alone[1]} of the second are left out."
             )
-    # One family alone is all of them; updates in sequence are told apart from single changes.
+    # One family alone is all of them.
     under = common if len(common) > 1 else {}
-    single = {name: common[name] for name in common if not _is_sequence(name)}
+    over_all = _counted_in_both(runs, {family: families[family] for family in common})
     names = [run.tasks[dataset].feature_names for run in runs]
     for family in (ALL_FAMILIES, *under) if common else ():
-        chosen = (single or common) if family == ALL_FAMILIES else {family: common[family]}
-        before, after = one.measured(chosen), other.measured(chosen)
+        chosen = over_all if family == ALL_FAMILIES else (family,)
+        before, after = (
+            side.measured({families[name][place]: common[name] for name in chosen})
+            for place, side in enumerate((one, other))
+        )
         found = changes(before, after, paired=paired)
         for metric, change in found.items():
             if metric == "distance" and names[0] != names[1]:
@@ -281,16 +314,30 @@ def _lines(
                 yield Line(*where, *change[:5], change.verdict, paired, *numbers)
 
 
-def _is_sequence(family: str) -> bool:
-    return parsed(family)[0] in sequence_family_names()
+def _counted_in_both(
+    runs: Sequence[KeptRun], families: Mapping[str, tuple[str, str]]
+) -> tuple[str, ...]:
+    """Return the families that numbers over all families are about in both runs.
+
+    Without any, those that would be if the runs had no others.
+    """
+    both = tuple(
+        family
+        for family, names in families.items()
+        if all(name in run.counted for run, name in zip(runs, names, strict=True))
+    )
+    kinds = {family: runs[0].families[names[0]] for family, names in families.items()}
+    return both or counted(kinds)
 
 
-def _alone(run: KeptRun, other: KeptRun, methods: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _alone(
+    run: KeptRun, other: KeptRun, methods: Mapping[str, str], families: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     """Return what only the first of two runs has, by kind."""
     alone = {
         "datasets": [name for name in run.tasks if name not in other.tasks],
         "methods": [name for name in run.methods if name not in methods],
-        "families": [name for name in run.plan.families if name not in other.plan.families],
+        "families": [name for name in run.families if name not in families],
         "base seeds": [
             str(seed) for seed in run.plan.base_seeds if seed not in other.plan.base_seeds
         ],

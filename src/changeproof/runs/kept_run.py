@@ -6,20 +6,26 @@ and the run may have been made by another version of changeproof.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
 import pandas as pd
 
+from changeproof.changes import sequence_family_names
+from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.find import find_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.evaluation.counting import changes_nothing, counted
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans
+from changeproof.references import parsed
+from changeproof.runs.brought import Recorded
 from changeproof.runs.content import arrays_from_bytes, models_from_bytes, table_from_bytes
-from changeproof.runs.directory import read_plan
+from changeproof.runs.directory import read_record
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import PIECES, Store, is_whole, understood
 from changeproof.runs.timings import piece_efforts
@@ -39,15 +45,59 @@ class KeptRun:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.plan = read_plan(self.folder)
+        self.plan, _, self._brought = read_record(self.folder)
         self._answers: dict[tuple[str, int, str], Counterfactuals | None] = {}
-        self._changes: dict[tuple[str, int, str], pd.DataFrame | None] = {}
+        self._variants: dict[tuple[str, int, str], pd.DataFrame | None] = {}
         self._survived: dict[tuple[str, int, str, str], Booleans | None] = {}
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods, and counterfactuals from elsewhere."""
         return (*self.plan.methods, *self.plan.counterfactuals)
+
+    @cached_property
+    def families(self) -> dict[str, Recorded]:
+        """The families by name, and what is known of them: whether they are sequences, or real."""
+        own = self._brought.families
+        built_in = sequence_family_names()
+        found = {
+            name: own.get(name, Recorded(fingerprint="", sequence=parsed(name)[0] in built_in))
+            for name in self.plan.families
+        }
+        if self.plan.successors:
+            found[SUCCESSOR] = Recorded(fingerprint="", real=True)
+        return found
+
+    @cached_property
+    def unchanged(self) -> frozenset[str]:
+        """The families that change nothing about any model, as far as is finished."""
+        return changes_nothing(
+            (
+                table
+                for dataset in self.tasks
+                for seed in self.plan.base_seeds
+                for family in self.families
+                if (table := self.variants(dataset, seed, family)) is not None
+            ),
+            self._held(),
+        )
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The families that numbers over all families are about."""
+        return counted(self.families, self.unchanged)
+
+    def _held(self) -> Iterator[tuple[pd.Series[str], Booleans]]:
+        """Yield which valid answers hold under the changed models of a family."""
+        asked = product(self.tasks, self.plan.base_seeds, self.methods, self.families)
+        for dataset, seed, method, family in asked:
+            answers, table = (
+                self.answers(dataset, seed, method),
+                self.variants(dataset, seed, family),
+            )
+            survived = self.survived(dataset, seed, method, family)
+            if answers is not None and table is not None and survived is not None:
+                yield table["family"], survived[answers.base_valid]
 
     @cached_property
     def tasks(self) -> dict[str, Task]:
@@ -76,17 +126,20 @@ class KeptRun:
             )
         return self._answers[key]
 
-    def changes(self, dataset: str, seed: int, family: str) -> pd.DataFrame | None:
-        """Return level and replicate of a family's changed models as text, if they are there."""
+    def variants(self, dataset: str, seed: int, family: str) -> pd.DataFrame | None:
+        """Return a family's changed models with their magnitudes, if they are there."""
         key = (dataset, seed, family)
-        if key not in self._changes:
-            self._changes[key] = self._read(
-                lambda held: pd.DataFrame(models_from_bytes(held).record["table"])[CHANGE].astype(
-                    str
-                ),
+        if key not in self._variants:
+            self._variants[key] = self._read(
+                lambda held: pd.DataFrame(models_from_bytes(held).record["table"]),
                 Piece(Kind.BANK, dataset, seed, "", "", family),
             )
-        return self._changes[key]
+        return self._variants[key]
+
+    def changes(self, dataset: str, seed: int, family: str) -> pd.DataFrame | None:
+        """Return level and replicate of a family's changed models as text, if they are there."""
+        table = self.variants(dataset, seed, family)
+        return None if table is None else table[CHANGE].astype(str)
 
     def survived(self, dataset: str, seed: int, method: str, family: str) -> Booleans | None:
         """Return which answers hold under which changed models, if that is there and fits."""

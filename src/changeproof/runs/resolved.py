@@ -22,6 +22,7 @@ from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
+from changeproof.evaluation.counting import counted
 from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
@@ -78,13 +79,11 @@ class ResolvedRun:
 
     @cached_property
     def averaged(self) -> tuple[str, ...]:
-        """The families that averages over all families are about.
+        """The families that averages are about, as far as is known before anything is trained.
 
-        Sequences are not, as their models follow from each other, and what really happened is
-        not, unless there is nothing else.
+        The limit is searched over these.
         """
-        apart = [name for name, family in self.families.items() if family.sequence or family.real]
-        return tuple(name for name in self.families if name not in apart) or tuple(self.families)
+        return counted(self.families)
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:

@@ -14,6 +14,7 @@ from changeproof.changes.bank import Bank
 from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
+from changeproof.evaluation.counting import changes_nothing, counted
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
 from changeproof.methods.method import Counterfactuals
@@ -33,7 +34,6 @@ from changeproof.runs.plan import Plan
 from changeproof.runs.resolved import ResolvedRun
 from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
-from changeproof.runs.unchanged import unchanged_families
 
 # What tables call all families together.
 ALL_FAMILIES = "all"
@@ -140,23 +140,20 @@ class StoredResults:
 
         As a new seed does where training does not depend on it. They test nothing.
         """
-        names = set(self.run.families)
-        for key in self.banks:
-            names &= unchanged_families({"variants": self.variants(*key)})
-        for who in self.answered if names else ():
-            valid = self.counterfactuals(*who).base_valid
-            broken = np.flatnonzero(~self.survived(*who)[valid].all(axis=0))
-            names -= set(self.variants(who.dataset, who.base_seed)["family"].to_numpy()[broken])
-        return tuple(name for name in self.run.families if name in names) if self.banks else ()
+        held = (
+            (
+                self.variants(who.dataset, who.base_seed)["family"],
+                self.survived(*who)[self.counterfactuals(*who).base_valid],
+            )
+            for who in self.answered
+        )
+        names = changes_nothing((self.variants(*key) for key in self.banks), held)
+        return tuple(name for name in self.run.families if name in names)
 
     @cached_property
     def averaged(self) -> tuple[str, ...]:
-        """The families that averages are about: of those of the run the ones that change a model.
-
-        All of those of the run, if none does.
-        """
-        changing = [name for name in self.run.averaged if name not in self.unchanged]
-        return tuple(changing) or self.run.averaged
+        """The families that averages are about; see `evaluation.counting`."""
+        return counted(self.run.families, self.unchanged)
 
     def one_base(self, dataset: str) -> bool:
         """Say whether the base models of a dataset, of several seeds, are all the same."""

@@ -54,7 +54,7 @@ class Side(NamedTuple):
             held = [self._held(seed, family, names) for family, names in changes.items()]
             assert answers is not None
             everybody = People.of(task, answers, np.hstack(held), families)
-            found.append(People(*(values[chosen] for values in everybody)))
+            found.append(everybody.of_some(chosen))
         return found
 
     def _held(self, seed: int, family: str, names: pd.Index[Any]) -> Any:
@@ -97,6 +97,12 @@ def asked_of(run: KeptRun, dataset: str, seed: int, method: str) -> pd.Index[Any
     return ids
 
 
+def _asking(run: KeptRun, dataset: str, seed: int, method: str) -> Booleans:
+    """Return who of them is a request: whom today's model favours already is none."""
+    answers = run.answers(dataset, seed, method)
+    return np.zeros(0, np.bool_) if answers is None else answers.asking
+
+
 def finished_seeds(
     run: KeptRun, dataset: str, method: str, families: Sequence[str]
 ) -> tuple[int, ...]:
@@ -123,8 +129,12 @@ def sides(
     both = tuple(seed for seed in seeds[0] if seed in seeds[1])
     pairs = list(zip(runs, methods, strict=True))
     asked = [[asked_of(run, dataset, seed, method) for seed in both] for run, method in pairs]
-    known = [one[one.isin(other) & one.isin(same)] for one, other in zip(*asked, strict=True)]
-    number, smaller = sum(map(len, known)), min(sum(map(len, ids)) for ids in asked)
+    requests = [
+        [ids[_asking(run, dataset, seed, method)] for ids, seed in zip(each, both, strict=True)]
+        for (run, method), each in zip(pairs, asked, strict=True)
+    ]
+    known = [one[one.isin(other) & one.isin(same)] for one, other in zip(*requests, strict=True)]
+    number, smaller = sum(map(len, known)), min(sum(map(len, ids)) for ids in requests)
     if number == 0 or number < SHARE_IN_COMMON * smaller:
         return [
             _everybody(*pair, dataset, own) for pair, own in zip(pairs, seeds, strict=True)
@@ -136,8 +146,8 @@ def sides(
 
 
 def _everybody(run: KeptRun, method: str, dataset: str, seeds: tuple[int, ...]) -> Side:
-    numbers = [len(asked_of(run, dataset, seed, method)) for seed in seeds]
-    return Side(run, dataset, method, seeds, tuple(np.arange(number) for number in numbers))
+    places = (np.flatnonzero(_asking(run, dataset, seed, method)) for seed in seeds)
+    return Side(run, dataset, method, seeds, tuple(places))
 
 
 def _places(asked: Sequence[pd.Index[Any]], known: Sequence[pd.Index[Any]]) -> tuple[Integers, ...]:

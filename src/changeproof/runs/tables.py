@@ -10,6 +10,7 @@ import pandas as pd
 
 from changeproof.datasets.task import PARTS
 from changeproof.errors import InputError
+from changeproof.evaluation.counting import Apart, apart
 from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
@@ -31,6 +32,8 @@ from changeproof.spreadsheets import csv_bytes
 FOLDER = TABLES
 # The datasets whose base models, of several seeds, are all the same.
 SAME_BASES = "same_base_models"
+# Which families count in numbers over all, as every reader of tables is told.
+FAMILIES = "families"
 WHERE = ["dataset", "method", "family"]
 SUMMARY = [
     "dataset", "observations", "features", *PARTS,
@@ -58,6 +61,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "family_results": _mean_and_std(intervals[~overall], WHERE),
         "intervals": intervals,
         "seed_results": seeds,
+        FAMILIES: _families(results),
         "variants": variants,
         "generation_seconds": _generation_seconds(results),
         "certified": _certified(results),
@@ -178,6 +182,29 @@ def _variants(results: StoredResults) -> pd.DataFrame:
         for dataset, seed in results.banks
     )
     return _stacked(banks, columns)
+
+
+def _families(results: StoredResults) -> pd.DataFrame:
+    """Return which families count in numbers over all families, and what sets others apart."""
+    why = apart(results.run.families, results.unchanged)
+    counts = ("yes" if name in results.averaged else "no" for name in why)
+    return pd.DataFrame({"family": list(why), "counted": list(counts), "apart": list(why.values())})
+
+
+def unchanged_in(tables: Mapping[str, pd.DataFrame]) -> frozenset[str]:
+    """Return the families that change nothing, as the tables of a run say."""
+    table = tables.get(FAMILIES)
+    if table is None:
+        return frozenset()
+    return frozenset(table.loc[table["apart"] == Apart.NOTHING.value, "family"])
+
+
+def counted_in(tables: Mapping[str, pd.DataFrame]) -> frozenset[str]:
+    """Return the families that count in numbers over all families, as the tables of a run say."""
+    table = tables.get(FAMILIES)
+    return (
+        frozenset() if table is None else frozenset(table.loc[table["counted"] == "yes", "family"])
+    )
 
 
 def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:

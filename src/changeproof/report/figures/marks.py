@@ -7,13 +7,9 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
+from changeproof.report.colours import COLOURS
 from changeproof.report.names import mark_places
 
-# Okabe and Ito's eight colours, a grey, and a wine red: one for each method of the package.
-COLOURS = (
-    "#D55E00", "#56B4E9", "#C4C4C4", "#E69F00", "#009E73",
-    "#CC79A7", "#0072B2", "#000000", "#F0E442", "#882255",
-)  # fmt: skip
 # Ten colours and eleven shapes have no common divisor: 110 pairs before one comes again.
 SHAPES = ("o", "s", "P", "^", "D", "v", "X", "p", "<", ">", "*")
 PAIRS = len(COLOURS) * len(SHAPES)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -18,6 +19,7 @@ from changeproof.fingerprints.things import library_versions, package_version
 from changeproof.methods.method import Method
 from changeproof.report import names
 from changeproof.runs.plan import PRESETS, Plan
+from changeproof.runs.resolved import located
 from changeproof.runs.results import StoredResults
 from changeproof.spelling import visible
 from changeproof.workers.processor import processor_name
@@ -30,7 +32,7 @@ def provenance(results: StoredResults) -> dict[str, Any]:
     pieces = results.run.pieces
     marks = sorted(piece.fingerprint for piece in pieces)
     return {
-        "plan": plan_toml(plan),
+        "plan": plan_toml(plan, results.folder),
         "command": command(plan),
         "versions": {"changeproof": __version__, "python": platform.python_version()}
         | library_versions()
@@ -56,8 +58,17 @@ def sources(results: StoredResults) -> list[tuple[str, str, str]]:
     return [(name, each.summary, each.source) for name, each in found]
 
 
-def plan_toml(plan: Plan) -> str:
-    """Return the plan as a file that `changeproof run --plan` reads."""
+def plan_toml(plan: Plan, folder: Path) -> str:
+    """Return the plan as a file that `changeproof run --plan` reads, from wherever that is called.
+
+    Files that the run keeps are named by where they are.
+    """
+    here = folder.resolve()
+    kept = {
+        "datasets": tuple(located(each, here) for each in plan.datasets),
+        "counterfactuals": {n: located(each, here) for n, each in plan.counterfactuals.items()},
+    }
+    plan = plan.model_copy(update=kept)
     unasked = set() if plan.by else {"by", "smallest_group"}
     values = plan.model_dump(mode="json", exclude_none=True, exclude={"left_out", *unasked})
     return tomli_w.dumps({key: value for key, value in values.items() if value != {}})

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.paper.comparison import compare_tables
+from changeproof.paper.comparison import compare_tables, reason_against
 from changeproof.paper.lines import Line, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.names import family_name, method_name
 from changeproof.report.numbers import number, numbers
-from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
+from changeproof.runs.plan import Plan
 
 STATISTICS = ("median_seconds", "mean_seconds", "p90_seconds")
 Tables = Mapping[str, pd.DataFrame]
@@ -63,15 +63,11 @@ def stages(tables: Tables) -> dict[str, Any]:
 
 def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
     """Return every published number beside ours, for a run that can be compared."""
-    if plan.base_seeds != BASE_SEEDS or plan.factuals != FACTUALS:
-        return {
-            "nothing": f"The published numbers are of base seeds {BASE_SEEDS[0]} to "
-            f"{BASE_SEEDS[-1]} with up to {FACTUALS} people each. This run has others, so the two "
-            f"cannot be compared."
-        }
+    if reason := reason_against(plan):
+        return {"nothing": f"This run cannot be compared with the paper: {reason}."}
     if not complete:
         return {"nothing": "The published numbers are shown beside ours once the run is finished."}
-    comparison = compare_tables(plan, tables)
+    comparison = compare_tables(tables)
     lines = [line for line in comparison.compared if line.ours is not None]
     if not lines:
         return {"nothing": "The paper has none of this run's datasets and methods."}

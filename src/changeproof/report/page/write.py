@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
+from changeproof.report.colours import stylesheet
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.verdict import verdict_html
 from changeproof.runs.results import StoredResults
@@ -52,7 +53,7 @@ def page_of(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> bytes
 def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
     """Return the page as HTML."""
     parts = {
-        "style": _asset("page.css"),
+        "style": f"{stylesheet()}\n{_asset('page.css')}",
         "verdict": verdict_html(payload["verdict"]),
         "data": embedded(payload),
         "bulk": embedded([packed(_json(part)) for part in bulk]),

@@ -142,8 +142,9 @@ page.unpack = (dataset) => {
 
 // A symbol and a colour for every place: a hundred pairs before one comes again. Those of methods
 // are in `data.marks`: a method that comes with the package has the same on every page.
-page.hue = (place) => (place + Math.floor(place / 10)) % 10;
-page.mark = (place) => ({ symbol: page.SYMBOLS[place % 10], color: page.series(place) });
+page.hue = (place) => place % 10;
+page.shape = (place) => (place + Math.floor(place / 10)) % 10;
+page.mark = (place) => ({ symbol: page.SYMBOLS[page.shape(place)], color: page.series(place) });
 
 // The shapes of the charts' markers, for text: colour is never the only cue.
 page.SYMBOLS = ["circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star",
@@ -159,7 +160,7 @@ page.SHAPES = [
 page.marker = (place) => {
   const box = document.createElement("template");
   box.innerHTML = "<svg viewBox='0 0 20 20' class='marker' aria-hidden='true'><path " +
-    `d='${page.SHAPES[place % 10]}' style='fill: var(--series-${page.hue(place)})'></path></svg>`;
+    `d='${page.SHAPES[page.shape(place)]}' style='fill: var(--series-${page.hue(place)})'></path></svg>`;
   return box.content.firstChild;
 };
 

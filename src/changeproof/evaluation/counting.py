@@ -1,0 +1,93 @@
+"""Which families count in numbers over all families: decided here, and nowhere else.
+
+Updates in sequence do not, as their models follow from each other. What really came next does not.
+And families that change nothing about a model do not: they test nothing. Unless there is nothing
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import Protocol
+
+import pandas as pd
+
+from changeproof.model import Booleans
+
+
+class Kind(Protocol):
+    """What a family, or what was recorded of one, says of itself."""
+
+    @property
+    def sequence(self) -> bool:
+        """Whether its levels are updates that follow each other."""
+
+    @property
+    def real(self) -> bool:
+        """Whether it is what really happened."""
+
+
+class Apart(StrEnum):
+    """Why a family does not count, or is shown apart where there is nothing else."""
+
+    NOT = ""
+    SEQUENCE = "updates in sequence"
+    REAL = "a real successor"
+    NOTHING = "changes nothing"
+
+
+def apart(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> dict[str, Apart]:
+    """Return of every family whether something sets it apart, and what."""
+
+    def why(name: str, family: Kind) -> Apart:
+        if name in unchanged:
+            return Apart.NOTHING
+        if family.sequence:
+            return Apart.SEQUENCE
+        return Apart.REAL if family.real else Apart.NOT
+
+    return {name: why(name, family) for name, family in families.items()}
+
+
+def counted(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the families that numbers over all families are about.
+
+    Parameters
+    ----------
+    families
+        The families by name.
+    unchanged
+        Those that change nothing, where that is known; see `changes_nothing`.
+    """
+    kinds = apart(families)
+    single = [name for name, why in kinds.items() if why is Apart.NOT] or list(families)
+    return tuple(name for name in single if name not in unchanged) or tuple(single)
+
+
+def changes_nothing(
+    variants: Iterable[pd.DataFrame], held: Iterable[tuple[pd.Series[str], Booleans]] = ()
+) -> frozenset[str]:
+    """Return the families of which no model decides or scores anybody in another way.
+
+    As a new seed does where training does not depend on it.
+
+    Parameters
+    ----------
+    variants
+        The changed models of each base model, with `family` and their magnitudes on the test rows.
+    held
+        For a method and a base model: the family of each changed model, and which valid answers
+        hold under which model [answers, models].
+    """
+    there: set[str] = set()
+    different: set[str] = set()
+    for table in variants:
+        same = (table[["hard_disagreement", "probability_mae"]] == 0.0).all(axis=1)
+        there |= set(table["family"])
+        different |= set(table["family"][~same])
+    for family_of, survived in held:
+        if there <= different:
+            break
+        different |= set(family_of.to_numpy()[~survived.all(axis=0)])
+    return frozenset(there - different)

@@ -1,0 +1,138 @@
+"""Which families count in "all": decided once, and every surface has the same number."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from changeproof import Results, compare_runs, evaluate, explain, gate
+from changeproof.changes.updates import Updates
+from changeproof.evaluation.counting import Apart, apart, counted
+from changeproof.evaluation.metrics import METRICS
+from changeproof.report.document import document
+from changeproof.report.page.payload import build_payload
+from changeproof.report.tables import screen_tables
+from changeproof.report.verdict import verdict
+from changeproof.runs.brought import Recorded
+from changeproof.runs.tables import read_tables, write_tables
+
+SAME, SINGLE = "new-initialization", "bootstrap(replicates=4)"
+WHAT = "empirical_robustness"
+
+
+class TheSame(LogisticRegression):  # type: ignore[misc]
+    """A model that has a seed, which nobody knows it does not use."""
+
+
+class MyUpdates(Updates):
+    """Updates of one's own, which nothing but the record of a run says to be a sequence."""
+
+
+def audited(out: Path, *families: Any, **more: Any) -> Results:
+    asked = {"factuals": 20, "jobs": 1, "publish": False, **more}
+    results = evaluate("diabetes", TheSame(), ["rbr"], list(families), out=out, **asked)
+    write_tables(results)
+    return results
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A family that changes nothing, one that does, and a sequence of one's own."""
+    out = tmp_path_factory.mktemp("counted") / "run"
+    return audited(out, SAME, SINGLE, MyUpdates(length=3, replicates=2, every=2))
+
+
+def test_every_surface_has_the_same_number_for_all(mixed: Results) -> None:
+    tables = read_tables(mixed.folder)
+    by_family = tables["family_results"].set_index("family")[f"{WHAT}_mean"]
+    expected = by_family[SINGLE]
+    assert len(set(by_family)) == 3, "any other choice of families would give another number"
+    where = {"method": "rbr", "metric": WHAT}
+    (people,) = tables["people_intervals"].query(f"family == 'all' and metric == '{WHAT}'")["value"]
+    (seed,) = tables["seed_results"].query("family == 'all'")[WHAT]
+    (screen,) = [each for each in screen_tables(tables) if each.name == "full_results"]
+    # The method, and its metrics in their order.
+    shown = screen.sections[0][1][0][1 + METRICS.index(WHAT)]
+    (outcome,) = gate(mixed.folder, [where | {"at_least": 50}]).outcomes
+    payload = build_payload(mixed, mixed.tables())
+    whole = json.loads(json.dumps(document(mixed, tables), default=str))
+    row = whole["tables"]["full_results"][0]
+    compared = compare_runs(mixed.folder, mixed.folder).table
+    (before,) = compared.query(f"family == 'all' and metric == '{WHAT}'")["before"]
+    person = mixed.counterfactuals("diabetes", mixed.plan.base_seeds[0], "rbr").row_ids[0]
+    found = {
+        "full_results": tables["full_results"][f"{WHAT}_mean"][0],
+        "people_intervals": people,
+        "seed_results": seed,
+        "terminal": shown.mean,
+        "gate": outcome.decisive.number.value,
+        "page": payload["scores"][0][0][0][2][0],
+        "verdict": verdict(mixed, mixed.tables()).findings[0].holds,
+        "JSON": row[f"{WHAT}_mean"],
+        "compare-runs": before,
+    }
+    assert found == pytest.approx(dict.fromkeys(found, expected), rel=1e-5)
+    assert explain(mixed, person, "rbr").overall.models == 4
+    assert payload["averaged"] == [1]
+
+
+def test_the_record_says_which_count(mixed: Results) -> None:
+    table = read_tables(mixed.folder)["families"].fillna("")
+    sequence = mixed.shown.families[2]
+    assert table.to_numpy().tolist() == [
+        [SAME, "no", "changes nothing"],
+        [SINGLE, "yes", ""],
+        [sequence, "no", "updates in sequence"],
+    ]
+
+
+def test_where_runs_differ_what_counts_in_both_is_compared(mixed: Results, tmp_path: Path) -> None:
+    other = audited(tmp_path / "other", SAME, SINGLE, "label-update(replicates=4)")
+    table = compare_runs(mixed.folder, other.folder).table
+    overall = table.query(f"family == 'all' and metric == '{WHAT}'")
+    full = other.table("family_results").set_index("family")[f"{WHAT}_mean"]
+    assert overall[["before", "after"]].to_numpy().tolist() == [pytest.approx([full[SINGLE]] * 2)]
+
+
+def test_other_numbers_of_replicates_are_the_same_family(mixed: Results, tmp_path: Path) -> None:
+    fewer = audited(tmp_path / "fewer", "bootstrap(replicates=2)")
+    found = compare_runs(mixed.folder, fewer.folder)
+    assert found.families == ("bootstrap",)
+    assert any("bootstrap(replicates=4) and bootstrap(replicates=2)" in n for n in found.notes)
+    assert any("2 changes are in both runs; 2 of the first" in note for note in found.notes)
+    assert (found.table["difference"] == 0).all() and found.table["paired"].all()
+    (after,) = found.table.query(f"metric == '{WHAT}'")["after"]
+    assert after == pytest.approx(fewer.table()[f"{WHAT}_mean"][0])
+    assert SINGLE not in found.only_before["families"] and not found.only_after
+
+
+def test_the_gate_reads_the_record(mixed: Results, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(mixed.folder, tmp_path / "copy"))
+    rule = {"method": "rbr", "metric": WHAT, "at_least": 50, "family": SAME}
+    (outcome,) = gate(folder, [rule]).outcomes
+    assert "no changed model differs from today's" in outcome.decisive.reason
+
+
+KINDS = st.dictionaries(
+    st.sampled_from("abcdef"),
+    st.builds(Recorded, fingerprint=st.just(""), sequence=st.booleans(), real=st.booleans()),
+    min_size=1,
+)
+
+
+@given(KINDS, st.sets(st.sampled_from("abcdef")))
+def test_something_always_counts(families: dict[str, Recorded], unchanged: set[str]) -> None:
+    found, why = counted(families, unchanged), apart(families, unchanged)
+    assert found and set(found) <= set(families)
+    single = [name for name, each in families.items() if not (each.sequence or each.real)]
+    if any(each is Apart.NOT for each in why.values()):
+        assert all(why[name] is Apart.NOT for name in found)
+    elif single:
+        assert set(found) == set(single)
