@@ -20,7 +20,6 @@ from loans import loans
 
 LOANS = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
 METHODS = ["kdtree", "quorum(members=2, held_out=4, people=8)", "apds"]
-UNKNOWN = "unknown now"
 
 
 def gaps(rows: int = 240) -> pd.DataFrame:
@@ -93,11 +92,7 @@ def test_advice_names_the_goal() -> None:
         frame = task.told(before).assign(income=income, purpose=purpose)
         changes = Wording(task, realisable=True).changes(before[0], task.encoded(frame)[0], row_id)
         letters = changes_in_words(task, before, task.encoded(frame), True, np.array([row_id]))
-        assert (
-            sorted(letters[0].split("; "))
-            == sorted(text.replace(".00", "") for text in map(str, changes))
-            or "; tested" in letters[0]
-        )
+        assert all(str(change) in letters[0] for change in changes)
         return sorted(map(str, changes))
 
     other = "car" if task.told(before)["purpose"].item() != "car" else "house"
@@ -136,7 +131,6 @@ def test_every_surface_marks_what_was_filled_in(told: Results) -> None:
     network = build_bulk(told)[0]["people"]["networks"][0]
     place = network["ids"].index(row["id"])
     assert 0 in network["filled"][place]
-    assert all(str(value) not in str(template) for template in network["filled"])
 
 
 def test_a_setting_leaves_what_was_filled_in_alone(told: Results, kept: Results) -> None:

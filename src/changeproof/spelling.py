@@ -70,7 +70,20 @@ def _respelled(text: str, spell: Callable[[str, Any], str], between: str) -> str
     return SETTINGS.sub(respell, text)
 
 
+# How the command line says what may change.
+RULES = {"none": "--immutable", "increase": "--only-increase", "decrease": "--only-decrease"}
+
+
+def _rules(value: dict[str, dict[str, str]]) -> str:
+    flags: dict[str, list[str]] = {}
+    for feature, rule in value.items():
+        flags.setdefault(RULES[rule["change"]], []).append(feature)
+    return " ".join(f"{flag} {shlex.quote(','.join(names))}" for flag, names in flags.items())
+
+
 def _option(name: str, value: Any) -> str:
+    if name == "actions":
+        return _rules(value)
     flag = f"--{name.replace('_', '-')}"
     if value is True:
         return flag
@@ -79,4 +92,7 @@ def _option(name: str, value: Any) -> str:
 
 
 def _key(name: str, value: Any) -> str:
+    if name == "actions":
+        rules = ((json.dumps(each, ensure_ascii=False), how) for each, how in value.items())
+        return ", ".join(f'[features.{each}] change = "{how["change"]}"' for each, how in rules)
     return f"{KEYS.get(name, name)} = {json.dumps(value, ensure_ascii=False)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from changeproof.runs.pace import Pace
 from changeproof.runs.piece import Kind, Piece
@@ -128,3 +130,43 @@ def test_pieces_made_together_are_one_wait(clock: Clock) -> None:
     pace.begun([bank, judged])
     clock.now += 1.0
     assert pace.left == 3.0
+
+
+times = st.lists(
+    st.tuples(
+        st.sampled_from([Kind.BASE, Kind.BANK, Kind.TUNING, Kind.COUNTERFACTUALS]),
+        st.sampled_from(["", "rbr", "apds"]),
+        st.floats(0.05, 5.0),
+        st.floats(0.1, 40.0),
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+@given(times)
+@example([(Kind.BASE, "", 0.5, 20.0), (Kind.TUNING, "rbr", 5.0, 40.0)] * 2)
+def test_progress_never_runs_backwards_nor_does_the_time_left_jump(
+    simulated: list[tuple[Kind, str, float, float]],
+) -> None:
+    clock = Clock()
+    pieces = [
+        Piece(kind, "loans", n, f"{n}", method, cost=guess)
+        for n, (kind, method, guess, _) in enumerate(simulated)
+    ]
+    pace = Pace(clock)
+    pace.planned(pieces)
+    share, left = pace.share, pace.left
+    for each, (_, _, guess, factor) in zip(pieces, simulated, strict=True):
+        pace.begun([each])
+        steps = int(40 * factor)
+        for step in range(steps + 1):
+            if step == steps:
+                pace.finished(each, guess * factor)
+            elif step:
+                clock.now += guess * factor / steps
+            assert pace.share >= share
+            # Little by little: what takes longer than guessed shows while it runs.
+            assert pace.left <= 2.0 * left + 1.0
+            share, left = pace.share, pace.left
+    assert (share, left) == (1.0, 0.0)

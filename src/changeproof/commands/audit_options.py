@@ -44,6 +44,14 @@ Categorical = Annotated[
     list[str] | None, option(DATA, "Columns to treat as categories.", metavar="COLUMN,…")
 ]
 Drop = Annotated[list[str] | None, option(DATA, "Columns to ignore.", metavar="COLUMN,…")]
+AllowLeak = Annotated[
+    list[str] | None,
+    option(
+        DATA,
+        "Columns that may predict the target without a mistake. Others that do are refused.",
+        metavar="COLUMN,…",
+    ),
+]
 Missing = Annotated[
     Literal["refuse", "impute", "impute-and-keep"],
     option(

@@ -17,6 +17,12 @@ from changeproof.datasets.columns import Column, Missing, complete, read_as_miss
 from changeproof.datasets.feature import Feature, refuse_first
 from changeproof.datasets.few_columns import wide_notes
 from changeproof.datasets.oddities import filled_notes, notes_of, oddities_of, target_note
+from changeproof.datasets.relations import (
+    alike_notes,
+    leak_notes,
+    relation_notes,
+    rule_notes,
+)
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError, unknown
@@ -42,6 +48,7 @@ def own_task(
     beside: Sequence[str] = (),
     time: str | None = None,
     encoding: str = UTF8,
+    allow_leak: Sequence[str] = (),
 ) -> Task:
     """Make a task of a table.
 
@@ -87,6 +94,9 @@ def own_task(
         `Task.over_time`.
     encoding
         The encoding of a CSV file.
+    allow_leak
+        Columns that may predict the target without a mistake. Others that do are refused: they
+        are likely copies of it, or known only afterwards.
 
     Examples
     --------
@@ -102,7 +112,7 @@ def own_task(
     nothing = table.attrs.pop(READ_AS_MISSING, {})
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()
-    _check_columns(table, reserved, categorical, drop)
+    _check_columns(table, reserved, categorical, drop, allow_leak)
     known = _beside(table, beside, time)
     table.index = _checked_ids(table, id_column)
     labels = _labels(table[target], favourable, nothing.get(target))
@@ -118,6 +128,7 @@ def own_task(
     ]
     if not columns:
         raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
+    leaks = leak_notes(understood, labels, target, allow_leak)
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
     described = (features, ids, actions, most_changes)
@@ -130,9 +141,16 @@ def own_task(
         for column in understood
         for oddity in oddities_of(column, column.name in categorical)
     ]
+    fixed = [name for name, action in task.declared.items() if action.change == "none"]
+    between = (
+        *leaks,
+        *alike_notes(understood),
+        *relation_notes(understood, fixed),
+        *rule_notes((feature.name for feature in features), task.declared),
+    )
     adverse = target_note(target, table[target][labels == 0], task.favourable_values)
     filled_in = filled_notes(understood, nothing)
-    task.notes = (*adverse, *filled_in, *notes_of(odd), *wide_notes(task.n_features))
+    task.notes = (*adverse, *filled_in, *notes_of(odd), *between, *wide_notes(task.n_features))
     return task
 
 
@@ -156,9 +174,14 @@ def _listed(what: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_columns(
-    table: pd.DataFrame, reserved: list[str], categorical: Sequence[str], drop: Sequence[str]
+    table: pd.DataFrame,
+    reserved: list[str],
+    categorical: Sequence[str],
+    drop: Sequence[str],
+    allow_leak: Sequence[str],
 ) -> None:
-    for column in (*reserved, *_listed("categorical", categorical), *_listed("drop", drop)):
+    listed = (("categorical", categorical), ("drop", drop), ("allow_leak", allow_leak))
+    for column in (*reserved, *(name for what, names in listed for name in _listed(what, names))):
         if column not in table.columns:
             raise unknown("column", column, table.columns)
     for column in reserved:

@@ -41,6 +41,7 @@ class DatasetFile(BaseModel):
     beside: list[str] = []
     time: str | None = None
     encoding: str = UTF8
+    allow_leak: list[str] = []
 
     @classmethod
     def read(cls, path: Path) -> Self:

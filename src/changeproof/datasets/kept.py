@@ -192,6 +192,9 @@ def _to_json(value: Any) -> Any:
         return value
     if type(value) is tuple:
         return [_to_json(each) for each in value]
+    if isinstance(value, np.str_):
+        # NumPy's own way back to plain text loses zeros at the end.
+        return {"dtype": value.dtype.str, "value": "".join(value)}
     if isinstance(value, np.generic) and type(value.item()) in PLAIN:
         return {"dtype": value.dtype.str, "value": value.item()}
     if isinstance(value, pd.Timestamp):

@@ -17,6 +17,9 @@ DOUBT, MORE_DOUBT = 1.0, 10.0
 # What runs is late when it has taken so many times what was expected of it, and seconds more.
 LATE, LATE_SECONDS = 2.0, 5.0
 
+# Seconds and guesses, by what pieces are alike in.
+_Seen = dict[tuple[Kind | None, str], list[tuple[float, float]]]
+
 
 def _ratio(seen: Sequence[tuple[float, float]], doubt: float) -> float:
     """Return how many times their guesses pieces took: that of the one in the middle.
@@ -33,8 +36,9 @@ class Pace:
 
     A guess is multiplied by what finished pieces of its kind and method (or family) took per
     guessed second; where there are none, by that of its kind, or of all, held back by doubt. What
-    runs longer than expected is expected to run on for as long as it is late. May be asked by
-    other threads.
+    runs longer than guessed teaches that already while it runs, so that what is left grows little
+    by little and not at once when it is finished. It is expected to run on for as long as it is
+    late. May be asked by other threads.
 
     Parameters
     ----------
@@ -52,14 +56,16 @@ class Pace:
         # What runs: since when, and which pieces, by what they share; empty where nobody tells.
         self._running: dict[str, tuple[float, list[Piece]]] = {}
         # Seconds and guesses of what is finished.
-        self._seen: dict[tuple[Kind | None, str], list[tuple[float, float]]] = {}
+        self._seen: _Seen = {}
         self._heard = self.clock()
+        # The largest share that was told: what is done stays done, whatever the rest will take.
+        self._told = 0.0
 
     def planned(self, pieces: Iterable[Piece]) -> None:
         """Take note of what is to be done."""
         with self._lock:
             self._waiting = {piece.fingerprint: piece for piece in pieces}
-            self._heard = self.clock()
+            self._heard, self._told = self.clock(), 0.0
 
     def resumed(self) -> None:
         """Do not count what has passed since the last news as work."""
@@ -83,10 +89,23 @@ class Pace:
 
     def expected(self, piece: Piece) -> float:
         """Return the seconds that a piece is expected to take, as far as is known by now."""
+        return self._expected(piece, self._late_ones())
+
+    def _expected(self, piece: Piece, late: _Seen) -> float:
         for key, doubt in _keys(piece).items():
-            if (seen := self._seen.get(key)) is not None:
+            if seen := [*self._seen.get(key, ()), *late.get(key, ())]:
                 return piece.cost * _ratio(seen, doubt)
         return piece.cost
+
+    def _late_ones(self) -> _Seen:
+        """Return of what runs longer than guessed how long it has by now, and the guess."""
+        now, found = self.clock(), _Seen()
+        for since, pieces in self._running.values():
+            guessed = sum(piece.cost for piece in pieces)
+            if now - since > guessed > 0.0:
+                for key in _keys(pieces[0]):
+                    found.setdefault(key, []).append((now - since, guessed))
+        return found
 
     @property
     def left(self) -> float:
@@ -98,10 +117,12 @@ class Pace:
 
     @property
     def share(self) -> float:
-        """The share of the work that is done, from 0 to 1."""
+        """The share of the work that is done, from 0 to 1; it never falls."""
         with self._lock:
             left = sum(rest for rest, _, _ in self._rests()) + self._waits()
-            return self.spent / (self.spent + left) if self.spent + left > 0.0 else 0.0
+            share = self.spent / (self.spent + left) if self.spent + left > 0.0 else 0.0
+            self._told = max(self._told, share)
+            return self._told
 
     @property
     def late(self) -> list[Piece]:
@@ -119,7 +140,7 @@ class Pace:
         """Return of all that runs how long it goes on, whether it is late, and its first piece."""
         now = self.clock()
         running = [
-            (now - since, sum(map(self.expected, pieces)), pieces[0])
+            (now - since, sum(self._expected(piece, {}) for piece in pieces), pieces[0])
             for since, pieces in self._running.values()
         ]
         if not running and self._waiting:
@@ -136,7 +157,8 @@ class Pace:
         """Return what is expected of all that does not run yet."""
         running = {piece.fingerprint for _, pieces in self._running.values() for piece in pieces}
         waiting = (piece for mark, piece in self._waiting.items() if mark not in running)
-        return sum(map(self.expected, waiting))
+        late = self._late_ones()
+        return sum(self._expected(piece, late) for piece in waiting)
 
 
 def _keys(piece: Piece) -> dict[tuple[Kind | None, str], float]:
