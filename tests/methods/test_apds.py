@@ -6,6 +6,7 @@ import pytest
 from changeproof import (
     Context,
     Factuals,
+    InputError,
     Network,
     TrainingData,
     TrainingRecipe,
