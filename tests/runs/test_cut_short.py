@@ -523,7 +523,10 @@ def test_a_small_file_of_a_large_table_is_not_kept_in_memory(copy: Path) -> None
         (["report", "{run}", "--xlsx", ""], "--xlsx is empty"),
         (["run", "--plan", ""], "--plan is empty"),
         (["run", "--out", ""], "--out is empty"),
-        (["audit", "--data", "", "--target", "a", "--favourable", "b"], "--data is empty"),
+        (
+            ["audit", "--data", "", "--target", "a", "--favourable", "b", "--out", "x"],
+            "--data is empty",
+        ),
         (["compare-runs", "{run}", "{run}", "--csv="], "--csv is empty"),
         (["explain", "--from", "", "--row", "1"], "--from is empty"),
         (["diagnose", "apds-radius", "--out", ""], "--out is empty"),
