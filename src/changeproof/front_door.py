@@ -193,7 +193,7 @@ def evaluate(
     return results
 
 
-def audit(data: Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> Results:
+def audit(data: Task | Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> Results:
     """Test counterfactual explanations on one's own data and model; keep all in a directory.
 
     The same as `evaluate`, but a directory with an audit of another plan is refused.
