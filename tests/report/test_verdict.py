@@ -195,6 +195,7 @@ def test_names_are_text_on_the_page() -> None:
         {
             "notes": ["<i>"],
             "findings": [{"sentence": "<b>&"}],
+            "base": "c",
             "simulated": "a",
             "not_simulated": "b",
         }

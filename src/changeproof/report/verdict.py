@@ -89,10 +89,12 @@ class Finding(NamedTuple):
 class Verdict(NamedTuple):
     """What there is to say of a run: a finding per dataset, and what they rest on.
 
-    `notes` come first: what of it is not as somebody may think.
+    `notes` come first: what of it is not as somebody may think. `base` says how good the models
+    are that advice was made for.
     """
 
     findings: list[Finding]
+    base: str
     simulated: str
     not_simulated: str
     notes: tuple[str, ...] = ()
@@ -101,7 +103,7 @@ class Verdict(NamedTuple):
     def lines(self) -> list[str]:
         """Every sentence, for the terminal."""
         found = [each.sentence for each in self.findings]
-        return [*self.notes, *found, self.simulated, self.not_simulated]
+        return [*self.notes, *found, self.base, self.simulated, self.not_simulated]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -135,7 +137,32 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
     )
     notes = tuple(who_asked(results))
-    return Verdict(findings, simulated, not_simulated_words(plan), notes)
+    base = _base_words(results, tables)
+    return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
+
+
+def _base_words(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> str:
+    """Say how good the base models are on the test rows, and how many of each class those are."""
+    table = tables["dataset_summary"]
+    rows = dict(zip(table["dataset"], table.to_dict("records"), strict=True))
+    said = []
+    for dataset in results.shown.datasets:
+        row = rows.get(dataset, {})
+        least, mean, most = (
+            f"{float(row.get(f'balanced_accuracy_{each}', 'nan')):.3f}"
+            for each in ("min", "mean", "max")
+        )
+        if mean == "nan":
+            continue
+        labels = results.task(dataset).labels_of("test")
+        favourable = int(labels.sum())
+        between = "" if least == most else f", from {least} to {most}"
+        said.append(
+            f"{mean}{between} on {dataset_name(dataset)} ({favourable} favourable and "
+            f"{len(labels) - favourable} adverse test rows)"
+        )
+    what = "today's model" if len(results.shown.base_seeds) == 1 else "the base models"
+    return f"Balanced accuracy of {what}: {'; '.join(said) or 'not known yet'}."
 
 
 def _finding(
@@ -212,7 +239,7 @@ def _above_bar(found: Finding, tables: Mapping[str, pd.DataFrame], best: str) ->
         above=mine["above"],
         sure=mine["sure"],
         above_by={str(method): int(value) for method, value in counts["above"].items()},
-        sure_by_any=int(counts["sure"][ANY]),
+        sure_by_any=int(counts["sure"].to_dict()[ANY]),
     )
 
 
