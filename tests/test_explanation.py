@@ -96,22 +96,22 @@ def test_as_published_says_what_cannot_be_told(published: Results) -> None:
 
 
 def test_the_recommendation_follows_the_rule(results: Results) -> None:
-    several = False
     for person in people(results):
         answers = cp.explain_all(results, person)
         assert [answer.method for answer in answers] == METHODS
         firm = [
             (answer.distance, answer.method)
             for answer in answers
-            if answer.counterfactual and answer.base_valid and answer.overall.share >= 0.95
+            if answer.counterfactual and answer.base_valid and answer.overall.low >= 0.95
         ]
         chosen = cp.recommend(results, person)
         assert chosen == recommendation(answers)
         assert chosen.method == (min(firm)[1] if firm else None)
         assert chosen.holding == len(firm)
-        several |= len(firm) > 1
-        assert cp.recommend(results, person, ["younger"]).method in ("younger", None)
-    assert several
+        # All 50 changed models together cannot show that advice holds in 95 % of such models.
+        assert firm == []
+        best = max(answer.overall.held for answer in answers if answer.base_valid)
+        assert (chosen.kind == "undecided") == (best >= 45)
 
 
 def test_who_did_not_ask_is_unknown(results: Results) -> None:

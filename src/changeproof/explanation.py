@@ -11,8 +11,8 @@ import numpy as np
 from changeproof.datasets.recourse import Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
-from changeproof.evaluation.uncertainty import share_interval
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals
 from changeproof.methods.outcomes import why_not
 from changeproof.report.constraints import Constraint, broken, constraints
@@ -91,6 +91,8 @@ class Explanation:
     families: tuple[Holding, ...]
     overall: Holding
     lasting: tuple[Lasting, ...] = ()
+    # How many of all changed models are independent; None where all are.
+    trials: int | None = None
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -100,6 +102,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
         plain = asdict(self) | {"advice": self.advice}
+        del plain["trials"]
         if not self.lasting:
             del plain["lasting"]
         for name in ("changes", "constraints"):
@@ -111,7 +114,8 @@ class Explanation:
         """What a recommendation depends on."""
         usable = self.outcome == FOUND and self.base_valid and self.realisable
         distance = np.inf if self.distance is None else self.distance
-        return Option(self.method, usable, distance, self.overall.held, self.overall.models)
+        held, models = self.overall.held, self.overall.models
+        return Option(self.method, usable, distance, held, models, self.trials)
 
 
 def explain(
@@ -170,6 +174,7 @@ def explain(
             for name in sequences
             for mine in [family_of == name]
         ),
+        trials=results.trials(dataset, seed),
         **_told(wording, answers, place),
     )
 
@@ -204,7 +209,8 @@ def recommend(
     """Choose among what several methods told one person.
 
     Recommended is the shortest advice that today's model accepts, that the person can follow, and
-    that holds in at least 95 % of the changed models.
+    that is known to hold in at least 95 % of the changed models: the 95 % interval over them lies
+    above that. Where it does not, nothing is recommended and the choice is undecided.
 
     Parameters
     ----------
@@ -259,7 +265,7 @@ def _told(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, A
 def _holding(family: str, survived: Any, futures: int | None = None) -> Holding:
     held, models = int(survived.sum()), len(survived)
     trials = models if futures is None else futures
-    low, high = share_interval(round(held * trials / models) if models else 0, trials)
+    low, high = interval(held, models, trials)
     return Holding(family, held, models, held / models if models else np.nan, low, high)
 
 

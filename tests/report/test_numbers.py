@@ -5,21 +5,21 @@ from math import nan
 import numpy as np
 import pytest
 
-from changeproof.report.numbers import Measured, number, numbers, of_hundred, percent
+from changeproof.report.numbers import Measured, number, numbers, percent
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (97.4, "97 of 100"),
-        (99.7, "more than 99 of 100"),
-        (100.0, "100 of 100"),
-        (0.2, "fewer than 1 of 100"),
-        (0.0, "0 of 100"),
+        (97.4, "97.4 %"),
+        (99.97, "over 99.9 %"),
+        (100.0, "100.0 %"),
+        (0.02, "under 0.1 %"),
+        (0.0, "0.0 %"),
     ],
 )
 def test_all_and_none_are_said_only_when_true(value: float, words: str) -> None:
-    assert of_hundred(value) == words
+    assert percent(value) == words
 
 
 def test_mean_and_sd_are_written_in_one_way() -> None:
@@ -29,7 +29,6 @@ def test_mean_and_sd_are_written_in_one_way() -> None:
     assert Measured(1.0, nan, 3).text() == "1.000"
     assert Measured(nan, nan, 3).text() == Measured(nan, 0.1, 3).text() == "undefined"
     assert Measured(1.0, nan, 3).sd_text == ""
-    assert percent(99.96) == "100.0 %"
 
 
 def test_numbers_have_the_digits_of_the_csv_files() -> None:

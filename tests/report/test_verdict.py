@@ -59,12 +59,53 @@ def test_every_number_is_in_the_tables(quick_run: Results) -> None:
         families = by_family.loc[(each.dataset, each.method)]["empirical_robustness_mean"]
         assert each.weakest_holds in (None, families.min())
         assert (each.weakest is None) == (families.min() == families.max())
+        assert " who ask (" in each.sentence
         for text in (f"over 25 people: {each.low:.1f} to {each.high:.1f}", f"{each.distance:.2f}"):
             assert text in each.sentence
     assert found.findings[0].sentence.startswith("On Breast Cancer, with ")
     assert "200 changed models of a neural network (mlp) in 8 kinds" in found.simulated
     assert "data deletion (25; 1%, 5%, 10%)" in found.simulated
     assert found.not_simulated.endswith("no promise about changes that are not listed.")
+
+
+def test_people_come_before_the_mean(quick_run: Results) -> None:
+    tables = read_tables(quick_run.folder)
+    bar = tables["people_above_bar"].set_index(["dataset", "method"])
+    for each in verdict(quick_run, tables).findings:
+        assert each.method is not None and each.above_by is not None
+        above = {}
+        for method in quick_run.plan.methods:
+            key = (each.dataset, 2026, method)
+            answers, survived = quick_run.counterfactuals(*key), quick_run.survived(*key)
+            above[method] = answers.base_valid & (survived.sum(axis=1) >= 190)
+            assert each.above_by[method] == bar.loc[(each.dataset, method), "above"]
+            assert each.above_by[method] == above[method].sum()
+        assert each.above_by["any"] == np.any(list(above.values()), axis=0).sum()
+        mine = bar.loc[(each.dataset, each.method)]
+        words = (
+            f"{mine['above']} of 25 people get advice that holds in at least 95 % of the 200 "
+            f"changed models; from any method, {each.above_by['any']} do ("
+        )
+        assert words in each.sentence
+        assert each.sure is not None and each.sure <= mine["above"]
+        assert (
+            f"says so for {mine['sure']} of them, and for {each.sure_by_any} from" in each.sentence
+        )
+        # The mean comes afterwards, of as many models as there were.
+        assert each.sentence.index(words) < each.sentence.index("on average it holds in ")
+        assert "of 200 changed models (" in each.sentence
+        assert "of 100" not in each.sentence
+
+
+def test_few_changed_models_are_told_as_few(tmp_path: Path) -> None:
+    results = audited(["kdtree"], ["bootstrap(replicates=4)"], tmp_path, factuals=20)
+    tables = build_tables(results)
+    (found,) = verdict(results, tables).findings
+    assert "Too few to be sure of anybody: that takes 73 changed models." in found.sentence
+    assert " of 4 changed models (" in found.sentence
+    assert "20 of 20 who ask (100.0 %; 95 % interval: 83.9 to 100.0)" in found.sentence
+    assert tables["people_above_bar"]["sure"].tolist() == [0, 0]
+    assert tables["people_above_bar"]["method"].tolist() == ["kdtree", "any"]
 
 
 def test_one_of_everything(tmp_path: Path) -> None:
@@ -129,7 +170,7 @@ def test_tables_of_an_earlier_version_have_no_interval(quick_run: Results) -> No
     tables = read_tables(quick_run.folder)
     del tables["people_intervals"]
     for found in verdict(quick_run, tables).findings:
-        assert found.low is None and "interval" not in found.sentence
+        assert found.low is None and "interval over 25" not in found.sentence
 
 
 def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
@@ -154,6 +195,7 @@ def test_names_are_text_on_the_page() -> None:
         {
             "notes": ["<i>"],
             "findings": [{"sentence": "<b>&"}],
+            "base": "c",
             "simulated": "a",
             "not_simulated": "b",
         }

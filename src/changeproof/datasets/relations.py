@@ -163,7 +163,9 @@ def relation_notes(columns: Sequence[Column], fixed: Sequence[str] = ()) -> Iter
 
 def _numbers(columns: Sequence[Column], rows: Integers) -> _Numbers:
     """Return the columns of numbers that have many different values and none missing."""
-    names, found, decimals = [], [], []
+    names: list[str] = []
+    found: list[Floats] = []
+    decimals: list[int] = []
     for column in columns:
         if column.categories or len(names) == MOST_IN_PAIRS:
             continue

@@ -45,15 +45,10 @@ def numbers(values: Any) -> list[Any]:
 
 
 def percent(value: float) -> str:
-    """Return a rate for reading."""
-    return f"{value:.1f} %"
-
-
-def of_hundred(value: float) -> str:
-    """Return "97 of 100"; neither all nor none unless it is exactly that."""
-    rounded = round(value)
-    if rounded == 100 and value < 100.0:
-        return "more than 99 of 100"
-    if rounded == 0 and value > 0.0:
-        return "fewer than 1 of 100"
-    return f"{rounded} of 100"
+    """Return a rate for reading; neither all nor none unless it is exactly that."""
+    shown = f"{value:.1f}"
+    if shown == "100.0" and value < 100.0:
+        return "over 99.9 %"
+    if shown == "0.0" and value > 0.0:
+        return "under 0.1 %"
+    return f"{shown} %"

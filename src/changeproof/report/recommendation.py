@@ -1,33 +1,44 @@
 """Which of several pieces of advice to follow, by one rule, and why.
 
-The shortest advice that today's model accepts, that the person can follow, and that holds in at
-least 95 of 100 changed models.
+The shortest advice that today's model accepts, that the person can follow, and that is known to
+hold in at least 95 of 100 changed models: the interval over changed models says so. Where it
+cannot, the choice is undecided, as that of the gate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor
 from typing import NamedTuple
 
-LEAST_PERCENT = 95
-SHORTEST, ONLY, NONE_HOLDS, NOTHING, FAVOURABLE, BUT = (
+from changeproof.evaluation.bar import LEAST_PERCENT as LEAST_PERCENT
+from changeproof.evaluation.bar import Standing, interval, models_needed, standing
+
+SHORTEST, ONLY, UNDECIDED, NONE_HOLDS, NOTHING, FAVOURABLE, TOO_FEW, BUT = (
     "shortest",
     "only",
+    "undecided",
     "none holds",
     "nothing",
     "favourable",
+    "too few",
     "but",
 )
 # The only place where the words are: the page fills the same templates.
 TEMPLATES = {
     SHORTEST: "{method}, the shortest of {holding} pieces of advice that hold in at least "
-    f"{LEAST_PERCENT} % of the {{models}} changed models.",
-    ONLY: f"{{method}}, the only advice that holds in at least {LEAST_PERCENT} % of the "
-    "{models} changed models.",
+    f"{LEAST_PERCENT} % of the {{models}} changed models (95 % interval: {{low}} to {{high}} %).",
+    ONLY: f"{{method}}, the only advice that surely holds in at least {LEAST_PERCENT} % of the "
+    "{models} changed models (95 % interval: {low} to {high} %).",
+    UNDECIDED: "Undecided: {method} holds most often, in {held} of {models} changed models, and "
+    f"the 95 % interval, {{low}} to {{high}} %, does not tell whether that is {LEAST_PERCENT} % "
+    "or more of such models.",
     NONE_HOLDS: f"No advice holds in at least {LEAST_PERCENT} % of the {{models}} changed models. "
-    "{method} holds most often, in {percent} %.",
+    "{method} holds most often, in {percent} % (95 % interval: {low} to {high} %).",
     NOTHING: "There is no advice that today's model accepts and that this person can follow.",
     FAVOURABLE: "Today's model already decides in this person's favour.",
+    TOO_FEW: f" It takes at least {models_needed()} changed models to tell: ask for more, as by "
+    "bootstrap(replicates=100).",
     BUT: " {other} is shorter ({other_distance} against {distance}) but holds in "
     "{other_percent} %.",
 }
@@ -46,6 +57,8 @@ class Option(NamedTuple):
         How far it is; any number where there is none.
     held, models
         In how many of how many changed models it holds.
+    trials
+        How many of those models are independent; None where all are.
     """
 
     method: str
@@ -53,6 +66,7 @@ class Option(NamedTuple):
     distance: float
     held: int
     models: int
+    trials: int | None = None
 
     @property
     def percent(self) -> int:
@@ -60,9 +74,22 @@ class Option(NamedTuple):
         return 100 * self.held // max(1, self.models)
 
     @property
-    def holds(self) -> bool:
-        """Whether it holds often enough."""
-        return 100 * self.held >= LEAST_PERCENT * self.models > 0
+    def standing(self) -> Standing:
+        """Whether it holds often enough, as far as the interval tells."""
+        return standing(self.held, self.models, self.trials)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Both ends of the interval in percent, each rounded away from the share."""
+        low, high = interval(self.held, self.models, self.trials)
+        return f"{floor(1000 * low) / 10:.1f}", f"{ceil(1000 * high) / 10:.1f}"
+
+    @property
+    def words(self) -> dict[str, str | int]:
+        """What templates say of it."""
+        low, high = self.ends
+        shown: dict[str, str | int] = {"method": self.method, "low": low, "high": high}
+        return shown | {"models": self.models, "held": self.held, "percent": self.percent}
 
 
 class Recommendation(NamedTuple):
@@ -71,11 +98,11 @@ class Recommendation(NamedTuple):
     Attributes
     ----------
     method
-        Whose; None where no advice holds often enough.
+        Whose; None where no advice is known to hold often enough.
     most_often
         Whose advice holds most often; None where nobody has advice that can be followed.
     holding
-        How many pieces of advice hold often enough.
+        How many pieces of advice are known to hold often enough.
     shorter
         The shortest of all, where it is shorter than what is recommended.
     kind
@@ -109,15 +136,17 @@ def choose(options: Sequence[Option], favourable: bool = False) -> Recommendatio
         kind = FAVOURABLE if favourable else NOTHING
         return Recommendation(None, None, 0, None, kind, TEMPLATES[kind])
     often = max(usable, key=lambda option: (option.held, -option.distance))
-    firm = [option for option in usable if option.holds]
+    firm = [option for option in usable if option.standing is Standing.ABOVE]
     if not firm:
-        words = TEMPLATES[NONE_HOLDS].format(
-            method=often.method, models=often.models, percent=often.percent
-        )
-        return Recommendation(None, often.method, 0, None, NONE_HOLDS, words)
+        open_ones = [option for option in usable if option.standing is Standing.UNDECIDED]
+        kind = UNDECIDED if open_ones else NONE_HOLDS
+        words = TEMPLATES[kind].format(**often.words)
+        if open_ones and too_few(often.models, often.trials):
+            words += TEMPLATES[TOO_FEW]
+        return Recommendation(None, often.method, 0, None, kind, words)
     best = min(firm, key=_nearest)
     kind = ONLY if len(firm) == 1 else SHORTEST
-    words = TEMPLATES[kind].format(method=best.method, holding=len(firm), models=best.models)
+    words = TEMPLATES[kind].format(holding=len(firm), **best.words)
     nearest = min(usable, key=_nearest)
     if nearest.distance == best.distance:
         return Recommendation(best.method, often.method, len(firm), None, kind, words)
@@ -129,6 +158,11 @@ def choose(options: Sequence[Option], favourable: bool = False) -> Recommendatio
         other_percent=nearest.percent,
     )
     return Recommendation(best.method, often.method, len(firm), nearest.method, kind, words)
+
+
+def too_few(models: int, trials: int | None = None) -> bool:
+    """Say whether so few changed models cannot show that any advice holds often enough."""
+    return (models if trials is None else trials) < models_needed()
 
 
 def different(near: float, far: float) -> tuple[str, str]:

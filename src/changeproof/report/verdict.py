@@ -11,13 +11,17 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from changeproof.evaluation.bar import models_needed
+from changeproof.evaluation.uncertainty import share_interval
 from changeproof.report.names import dataset_name, method_name
-from changeproof.report.numbers import number, of_hundred
-from changeproof.report.recommendation import LEAST_PERCENT
+from changeproof.report.numbers import number, percent
+from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import Score, ranked, scores
 from changeproof.report.simulated import in_sentence, not_simulated_words, simulated_words
 from changeproof.report.spreads import same_bases
 from changeproof.report.who_asked import who_asked
+from changeproof.runs.bar_tables import ANY
+from changeproof.runs.bar_tables import NAME as BAR
 from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -38,14 +42,25 @@ class Finding(NamedTuple):
         nearest. None where nobody's does.
     people, base_models
         How many people stand behind the interval, of how many base models.
+    models
+        How many changed models each base model has that count.
+    asked, accepted, above, sure
+        How many people ask, how many of them get advice that today's model accepts, that holds in
+        at least 95 % of the changed models as well, and of which the 95 % interval over changed
+        models says so; summed over base models. None in tables of earlier versions.
+    above_by, sure_by_any
+        By method, and by any of them, how many get advice that holds so often; and for how many
+        of all that is sure.
     served
-        Of 100 people who ask, how many get advice that today's model accepts.
+        The percentage of people who ask that get advice that today's model accepts.
     holds, low, high
-        In how many of 100 changed models it holds, with the 95 % interval over people.
+        In which percentage of the changed models it holds on average, with the 95 % interval over
+        people.
     distance
         How far it is.
     weakest, weakest_holds
-        The family under which it holds least, and in how many of 100 models; None if all are alike.
+        The family under which it holds least, and in which percentage of its models; None if all
+        are alike.
     sentence
         All of that in words.
     """
@@ -54,6 +69,13 @@ class Finding(NamedTuple):
     method: str | None = None
     people: int = 0
     base_models: int = 0
+    models: int = 0
+    asked: int | None = None
+    accepted: int | None = None
+    above: int | None = None
+    sure: int | None = None
+    above_by: Mapping[str, int] | None = None
+    sure_by_any: int | None = None
     served: float | None = None
     holds: float | None = None
     low: float | None = None
@@ -67,10 +89,12 @@ class Finding(NamedTuple):
 class Verdict(NamedTuple):
     """What there is to say of a run: a finding per dataset, and what they rest on.
 
-    `notes` come first: what of it is not as somebody may think.
+    `notes` come first: what of it is not as somebody may think. `base` says how good the models
+    are that advice was made for.
     """
 
     findings: list[Finding]
+    base: str
     simulated: str
     not_simulated: str
     notes: tuple[str, ...] = ()
@@ -79,7 +103,7 @@ class Verdict(NamedTuple):
     def lines(self) -> list[str]:
         """Every sentence, for the terminal."""
         found = [each.sentence for each in self.findings]
-        return [*self.notes, *found, self.simulated, self.not_simulated]
+        return [*self.notes, *found, self.base, self.simulated, self.not_simulated]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
@@ -113,7 +137,32 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
     )
     notes = tuple(who_asked(results))
-    return Verdict(findings, simulated, not_simulated_words(plan), notes)
+    base = _base_words(results, tables)
+    return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
+
+
+def _base_words(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> str:
+    """Say how good the base models are on the test rows, and how many of each class those are."""
+    table = tables["dataset_summary"]
+    rows = dict(zip(table["dataset"], table.to_dict("records"), strict=True))
+    said = []
+    for dataset in results.shown.datasets:
+        row = rows.get(dataset, {})
+        least, mean, most = (
+            f"{float(row.get(f'balanced_accuracy_{each}', 'nan')):.3f}"
+            for each in ("min", "mean", "max")
+        )
+        if mean == "nan":
+            continue
+        labels = results.task(dataset).labels_of("test")
+        favourable = int(labels.sum())
+        between = "" if least == most else f", from {least} to {most}"
+        said.append(
+            f"{mean}{between} on {dataset_name(dataset)} ({favourable} favourable and "
+            f"{len(labels) - favourable} adverse test rows)"
+        )
+    what = "today's model" if len(results.shown.base_seeds) == 1 else "the base models"
+    return f"Balanced accuracy of {what}: {'; '.join(said) or 'not known yet'}."
 
 
 def _finding(
@@ -142,6 +191,7 @@ def _finding(
         words = f"{who} advice that today's model accepts, so none can still hold."
         return found._replace(sentence=words)
     served = mine["coverage"] * mine["base_validity"].fillna(0.0) / 100.0
+    found = _above_bar(found, tables, best)
     weakest, least = _weakest(plan, [row[order[0]] for row in families[1:]])
     found = found._replace(
         method=best,
@@ -175,6 +225,24 @@ def _interval(
     return number(row["low"]), number(row["high"]), int(row["people"])
 
 
+def _above_bar(found: Finding, tables: Mapping[str, pd.DataFrame], best: str) -> Finding:
+    """Add how many people get advice that is above the bar, by each method and by any."""
+    if BAR not in tables:
+        return found
+    rows = tables[BAR][tables[BAR]["dataset"] == found.dataset]
+    counts = rows.groupby("method", sort=False)[["people", "accepted", "above", "sure"]].sum()
+    mine = {name: int(value) for name, value in counts.loc[best].items()}
+    return found._replace(
+        models=int(rows["models"].max()),
+        asked=mine["people"],
+        accepted=mine["accepted"],
+        above=mine["above"],
+        sure=mine["sure"],
+        above_by={str(method): int(value) for method, value in counts["above"].items()},
+        sure_by_any=int(counts["sure"].to_dict()[ANY]),
+    )
+
+
 def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> str:
     """Name the nearest advice that holds for nearly all who ask, if it is nearer than the best."""
     firm = {
@@ -187,13 +255,16 @@ def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> s
     score = row[nearest]
     if nearest == order[0] or score is None:
         return ""
-    robust = of_hundred(score.end_to_end_robustness.mean or 0.0)
+    robust = percent(score.end_to_end_robustness.mean or 0.0)
     if len(plan.datasets) > 1:
         name = method_name(plan.methods[nearest])
-        return f" That of {name} is shorter: it holds for {robust} who ask, at {firm[nearest]:.2f}."
+        return (
+            f" That of {name} is shorter: its end-to-end robustness is {robust}, at "
+            f"{firm[nearest]:.2f}."
+        )
     return (
-        f" The shortest advice that holds for at least {LEAST_PERCENT} of 100 who ask is that of "
-        f"{method_name(plan.methods[nearest])}: {robust}, at {firm[nearest]:.2f}."
+        f" The shortest advice whose end-to-end robustness is at least {LEAST_PERCENT} % is that "
+        f"of {method_name(plan.methods[nearest])}: {robust}, at {firm[nearest]:.2f}."
     )
 
 
@@ -215,27 +286,72 @@ def _sentence(found: Finding, plan: Plan, methods: int, whose: str) -> str:
     assert found.method is not None and found.served is not None
     assert found.holds is not None and found.distance is not None
     among = f", the best of {methods} methods," if methods > 1 else ","
-    served = of_hundred(found.served)
-    models = "today's model accepts" if found.base_models == 1 else "the base models accept"
+    words = f"with {method_name(found.method)}{among} {_bar_words(found, methods, whose)}"
+    accepts = "today's model accepts" if found.base_models == 1 else "the base models accept"
     interval = ""
     if found.low is not None and found.high is not None:
         over = f"95 % interval over {found.people} people{whose}"
-        interval = f" ({over}: {found.low:.1f} to {found.high:.1f})"
-    if len(plan.datasets) > 1:
-        # Several datasets are read one under the other: what is alike in all of them goes without.
-        return (
-            f"with {method_name(found.method)}{among} {served} people who ask get valid advice. It "
-            f"holds in {of_hundred(found.holds)} changed models{interval}, at a distance of "
-            f"{found.distance:.2f}."
-        )
-    words = (
-        f"with {method_name(found.method)}{among} {served} people who ask get advice that "
-        f"{models}, and it still holds in {of_hundred(found.holds)} changed models{interval}. "
-        f"It asks people to move {found.distance:.2f} typical deviations per feature. "
+        interval = f"; {over}: {found.low:.1f} to {found.high:.1f}"
+    several = len(plan.datasets) > 1
+    words += (
+        f"{_served(found)} get advice that {accepts}, and on average it holds in "
+        f"{_models(found.holds, found.models)}{interval})"
     )
+    if several:
+        # Several datasets are read one under the other: what is alike in all of them goes without.
+        return f"{words}, at a distance of {found.distance:.2f}."
+    words += f". It asks people to move {found.distance:.2f} typical deviations per feature. "
     if found.weakest is not None and found.weakest_holds is not None:
-        weak = of_hundred(found.weakest_holds)
+        weak = percent(found.weakest_holds)
         return words + f"The weakest kind of change is {in_sentence(found.weakest)}: {weak}."
     if len(plan.families) == 1:
         return words + f"The only kind of change is {in_sentence(plan.families[0])}."
     return words + "It holds equally often under every kind of change."
+
+
+def _bar_words(found: Finding, methods: int, whose: str) -> str:
+    """Say how many people get advice that is above the bar, and how sure that is."""
+    if found.asked is None or found.above_by is None or found.above is None:
+        return ""
+    words = (
+        f"{found.above} of {found.asked} people{whose} get advice that holds in at least "
+        f"{LEAST_PERCENT} % of the {found.models} changed models"
+    )
+    if methods > 1:
+        others = ", ".join(
+            f"{method_name(method)} {above}"
+            for method, above in found.above_by.items()
+            if method not in (ANY, found.method)
+        )
+        words += f"; from any method, {found.above_by[ANY]} do ({others})"
+    if too_few(found.models):
+        words += f". Too few to be sure of anybody: that takes {models_needed()} changed models"
+    elif methods > 1:
+        words += f". The interval over changed models says so for {found.sure} of them, and for "
+        words += f"{found.sure_by_any} from any method"
+    else:
+        words += f". The interval over changed models says so for {found.sure} of them"
+    return f"{words}. "
+
+
+def _served(found: Finding) -> str:
+    """Say how many people get advice that today's model accepts, with its interval."""
+    assert found.served is not None
+    if found.asked is None or found.accepted is None:
+        return f"{percent(found.served)} of people who ask"
+    # People of several base models are much the same people.
+    bases = max(1, found.base_models)
+    low, high = share_interval(round(found.accepted / bases), round(found.asked / bases))
+    interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f}"
+    return f"{found.accepted} of {found.asked} who ask ({percent(found.served)}; {interval})"
+
+
+def _models(share: float, models: int) -> str:
+    """Return "15.1 of 16 changed models (94.2 %", which an interval may follow."""
+    if not models:
+        return f"this share of changed models ({percent(share)}"
+    count = f"{share * models / 100.0:.1f}".removesuffix(".0")
+    exact = count if share < 100.0 or count == str(models) else str(models)
+    if count == str(models) and share < 100.0:
+        exact = f"nearly {models}"
+    return f"{exact} of {models} changed models ({percent(share)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from changeproof.report.names import dataset_name, family_name, method_name
-from changeproof.report.numbers import of_hundred, percent
+from changeproof.report.numbers import percent
 from changeproof.report.scores import Score, Scores, frontier_of
 from changeproof.runs.plan import Plan
 
@@ -45,14 +45,14 @@ def sentence(change: str, method: str, score: Score, over: str) -> str:
     narrow = low is None or high is None or low == high
     interval = "" if narrow else f" (95 % interval over {over}: {low:.1f} to {high:.1f})"
     text = (
-        f"{change}, {of_hundred(robustness)} CFEs by {name} still hold{interval}. They ask people "
-        f"to move {distance:.1f} typical deviations per feature."
+        f"{change}, {percent(robustness)} of the CFEs by {name} still hold{interval}. They ask "
+        f"people to move {distance:.1f} typical deviations per feature."
     )
     served = (score.coverage.mean or 0.0) * (score.base_validity.mean or 0.0) / 100.0
     if served < 99.5:
         text += (
-            f" But only {of_hundred(served)} people get a CFE that today's model accepts. In all, "
-            f"{of_hundred(end_to_end)} get one that still holds."
+            f" But only {percent(served)} of people get a CFE that today's model accepts. In all, "
+            f"{percent(end_to_end)} get one that still holds."
         )
     return text
 

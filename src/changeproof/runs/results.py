@@ -155,6 +155,17 @@ class StoredResults:
         """The families that averages are about; see `evaluation.counting`."""
         return counted(self.run.families, self.unchanged)
 
+    def trials(self, dataset: str, base_seed: int) -> int | None:
+        """Return how many of the changed models that averages are about are independent.
+
+        None where all are. Models of one future follow from each other: of sequences, futures are
+        counted.
+        """
+        if not all(self.run.families[name].sequence for name in self.averaged):
+            return None
+        variants = self.variants(dataset, base_seed)
+        return int(variants["replicate"][variants["family"].isin(self.averaged)].nunique())
+
     def one_base(self, dataset: str) -> bool:
         """Say whether the base models of a dataset, of several seeds, are all the same."""
         bases = [key for key in self.banks if key[0] == dataset]

@@ -15,6 +15,7 @@ from changeproof.evaluation.metrics import METRICS, measure
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
+from changeproof.runs.bar_tables import bar_tables
 from changeproof.runs.bound import check_plan, origin_of
 from changeproof.runs.directory import TABLES, read_plan
 from changeproof.runs.everyone_tables import everyone_tables
@@ -69,6 +70,7 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         **limit_tables(results),
         **life_tables(results),
         **people_tables(results),
+        **bar_tables(results),
         **everyone_tables(results),
         **_same_bases(results),
         **letter_tables(results),

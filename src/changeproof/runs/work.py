@@ -211,14 +211,14 @@ def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -
     people = _factuals(piece, context)
     asked = to_be_asked(context.model, people.rows)
     sizes = [len(stack) for stack in stacks]
-    rows, row_ids, bank = people.rows[asked], people.row_ids[asked], stacked(models)
+    rows, row_ids, changed = people.rows[asked], people.row_ids[asked], stacked(models)
     kept = using.task.kept_of(row_ids, rows)
     if context.actions is None or kept is None:
-        found = find_limit(using.task, context.model, bank, sizes, rows, context.actions)
+        found = find_limit(using.task, context.model, changed, sizes, rows, context.actions)
     else:
         found = np.full((1 + len(sizes), len(PERCENTS), *rows.shape), np.nan)
         for actions, who in context.actions.by_kept(kept):
-            some = find_limit(using.task, context.model, bank, sizes, rows[who], actions)
+            some = find_limit(using.task, context.model, changed, sizes, rows[who], actions)
             found[:, :, who] = some
     return Made(arrays_to_bytes({"row_id": row_ids, "rows": found}))
 

@@ -31,7 +31,9 @@ from changeproof.report.page.people import templates
 from changeproof.report.page.provenance import _dataset as told_of_data
 from changeproof.report.page.provenance import command, plan_toml
 from changeproof.report.page.times import published, stages
+from changeproof.report.page.verdict import verdict_html
 from changeproof.report.recommendation import TEMPLATES
+from changeproof.report.verdict import verdict
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.results import StoredResults
 from changeproof.runs.tables import read_tables
@@ -124,11 +126,14 @@ def test_people_get_the_advice_and_the_recommendation_of_explain(advised_run: Re
         assert words["recommendations"][kind] == TEMPLATES[chosen.kind]
         assert methods[numbers[0]] == (chosen.method or chosen.most_often)
         assert numbers[1] == chosen.holding
+        assert f"{numbers[2]} to {numbers[3]} %" in chosen.reason
         if chosen.shorter is not None:
-            assert methods[numbers[2]] == chosen.shorter
-            assert f"({numbers[3]} against {numbers[4]})" in chosen.reason
+            assert methods[numbers[4]] == chosen.shorter
+            assert f"({numbers[5]} against {numbers[6]})" in chosen.reason
         reasons.add(kind)
-    assert len(reasons) > 1
+        assert network["too_few"] == ("It takes at least" in chosen.reason)
+    # 50 changed models cannot show that advice holds in 95 % of such models.
+    assert {list(TEMPLATES)[kind] for kind in reasons} == {"undecided"}
 
 
 def test_what_was_tested_as_published_says_what_it_breaks(tmp_path: Path) -> None:
@@ -309,3 +314,25 @@ def test_what_was_odd_about_the_data_is_on_the_page() -> None:
     assert told["notes"] == list(task.notes)
     assert any("branch" in note for note in told["notes"])
     assert told_of_data(load_task("diabetes"))["notes"] == []
+
+
+def test_a_page_of_an_audit_leaves_out_what_was_not_run(tmp_path: Path) -> None:
+    described = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+    few = {"families": ["bootstrap(replicates=2)"], "factuals": 5, "jobs": 1, "publish": False}
+    logistic = "sklearn:LogisticRegression"
+    results = evaluate(loans(200), logistic, ["kdtree"], out=tmp_path, **few, **described)
+    tables = build_tables(results)
+    payload = build_payload(results, tables)
+    assert payload["published"] is None
+    assert payload["rankings"] is None
+    assert not any("licence" in each for each in payload["run"]["datasets"])
+    # How good the model is stands on the page, in the terminal and in JSON.
+    accuracy = tables["dataset_summary"]["balanced_accuracy_mean"].item()
+    labels = results.task("data").labels_of("test")
+    words = (
+        f"Balanced accuracy of today's model: {accuracy:.3f} on data ({labels.sum()} favourable "
+        f"and {(1 - labels).sum()} adverse test rows)."
+    )
+    assert payload["verdict"]["base"] == words
+    assert words in verdict_html(payload["verdict"])
+    assert words in verdict(results, tables).lines

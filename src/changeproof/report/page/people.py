@@ -20,7 +20,7 @@ from changeproof.methods.answers import ALREADY_FAVOURABLE
 from changeproof.methods.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
-from changeproof.report.recommendation import Option, Recommendation, choose, different
+from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
 from changeproof.runs.everyone_tables import MOST_LISTED
 from changeproof.runs.results import Answered, StoredResults
 
@@ -88,6 +88,9 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
         },
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [told[name].shown if name in told else None for name in plan.methods],
+        "too_few": too_few(
+            int(family_of.isin(results.averaged).sum()), results.trials(dataset, seed)
+        ),
         "recommended": _recommended(told, plan.methods) if len(told) > 1 else None,
     }
 
@@ -131,8 +134,10 @@ def _answers(
             said[i] += [breaches[n], [place[name] for name in parts]]
     judged = survived[:, np.isin(family_of, results.averaged)]
     held, models = judged.sum(axis=1).tolist(), judged.shape[1]
+    trials = results.trials(key.dataset, key.base_seed)
     options = [
-        Option(key.method, bool(usable[i]), distances[i], held[i], models) for i in range(len(said))
+        Option(key.method, bool(usable[i]), distances[i], held[i], models, trials)
+        for i in range(len(said))
     ]
     return Told(said, options, (answers.outcomes == ALREADY_FAVOURABLE).tolist())
 
@@ -146,8 +151,8 @@ def _entry(change: Change, feature: int, shown: list[str]) -> list[Any]:
 def _recommended(told: Mapping[str, Told], methods: tuple[str, ...]) -> list[Any]:
     """Return for every person what to follow, as numbers that fill a template.
 
-    [template, method, how many hold often enough] and, where another is shorter, that one and
-    both distances.
+    [template, method, how many surely hold often enough, both ends of the interval] and, where
+    another is shorter, that one and both distances.
     """
     options = zip(*(each.options for each in told.values()), strict=True)
     favourable = zip(*(each.favourable for each in told.values()), strict=True)
@@ -163,7 +168,8 @@ def _numbers(
     kind, name = KINDS.index(chosen.kind), chosen.method or chosen.most_often
     if name is None:
         return [kind]
-    numbers = [kind, methods.index(name), chosen.holding]
+    (own,) = (option for option in options if option.method == name)
+    numbers = [kind, methods.index(name), chosen.holding, *own.ends]
     if chosen.shorter is None:
         return numbers
     far = {option.method: option.distance for option in options}

@@ -19,13 +19,14 @@ Floats = npt.NDArray[np.float64]
 
 def rankings(
     family_results: pd.DataFrame, plan: Plan, unchanged: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return ranks and Kendall correlations for the mean over datasets, then for each dataset.
 
-    Families that change nothing (`unchanged`) rank nobody.
+    None where there is one method or one family: there is nothing to rank. Families that change
+    nothing (`unchanged`) rank nobody.
     """
     if len(plan.methods) < 2 or len(plan.families) < 2:
-        return {"nothing": "A ranking needs at least two methods and two families of change."}
+        return None
     family_results = family_results[~family_results["family"].isin(unchanged)]
     ranks = [_ranks(family_results, dataset, plan) for dataset in plan.datasets]
     whole = [(d, r) for d, r in zip(plan.datasets, ranks, strict=True) if r.notna().any(axis=None)]

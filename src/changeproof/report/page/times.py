@@ -61,8 +61,10 @@ def stages(tables: Tables) -> dict[str, Any]:
     }
 
 
-def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any]:
-    """Return every published number beside ours, for a run that can be compared."""
+def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any] | None:
+    """Return every published number beside ours; None for a run of none of the paper's data."""
+    if not set(plan.datasets) & set(Plan.preset("paper").datasets):
+        return None
     if reason := reason_against(plan):
         return {"nothing": f"This run cannot be compared with the paper: {reason}."}
     if not complete:

@@ -11,5 +11,5 @@ def verdict_html(verdict: Mapping[str, Any]) -> str:
     """Return the verdict as HTML; whatever names it holds are text."""
     notes = (f"<p class='note'>{escape(note)}</p>" for note in verdict["notes"])
     found = (f"<p class='finding'>{escape(each['sentence'])}</p>" for each in verdict["findings"])
-    rest = (f"<p>{escape(verdict[part])}</p>" for part in ("simulated", "not_simulated"))
+    rest = (f"<p>{escape(verdict[part])}</p>" for part in ("base", "simulated", "not_simulated"))
     return "\n".join((*notes, *found, *rest))

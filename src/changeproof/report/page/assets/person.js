@@ -96,14 +96,17 @@ page.personView = (parent, chosen, people, network) => {
 
 // The kinds of recommendation that name a method to follow: the first two.
 page.RECOMMENDS = [0, 1];
+page.UNDECIDED = 2;
 
-page.recommendation = ([kind, method, holding, other, near, far], person, network) => {
+page.recommendation = ([kind, method, holding, low, high, other, near, far], person, network) => {
   const templates = page.data.recourse.recommendations;
   const models = page.sum(network.models);
-  const percent = (place) =>
-    Math.floor(100 * page.sum(network.methods[place][person][2]) / Math.max(1, models));
+  const count = (place) => page.sum(network.methods[place][person][2]);
+  const percent = (place) => Math.floor(100 * count(place) / Math.max(1, models));
   const reason = page.filled(templates[kind], { method: page.methods[method], holding, models,
-    percent: method === undefined ? 0 : percent(method) });
+    low, high, held: method === undefined ? 0 : count(method),
+    percent: method === undefined ? 0 : percent(method) }) +
+    (kind === page.UNDECIDED && network.too_few ? templates.at(-2) : "");
   const but = other === undefined ? "" : page.filled(templates.at(-1), {
     other: page.methods[other], other_distance: near, distance: far, other_percent: percent(other) });
   return (page.RECOMMENDS.includes(kind) ? "Recommended: " : "") + reason + but;

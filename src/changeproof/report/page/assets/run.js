@@ -89,6 +89,15 @@ page.noted = (datasets) => {
     page.make("ul", { id: "oddities" }, ...notes.map((note) => page.make("li", {}, note)))] : [];
 };
 
+// The data, in the columns that something is known about.
+page.dataTable = (datasets) => {
+  const columns = [["dataset", "name"], ["what it is", "title"], ["favourable", "favourable"],
+    ["licence", "licence"], ["fingerprint", "fingerprint"]]
+    .filter(([, key]) => datasets.some((each) => each[key]));
+  return page.table("Data", columns.map(([label]) => label),
+    datasets.map((each) => columns.map(([, key]) => each[key])), { texts: columns.length });
+};
+
 page.section("run", (body) => {
   const { run, fragile } = page.data;
   const pieces = ["piece", "fingerprint", "state"];
@@ -99,9 +108,7 @@ page.section("run", (body) => {
     page.make("p", {}, "Repeat it with ", page.make("code", {}, run.command), ". ",
       page.button("plan.toml", () => page.download("plan.toml", run.plan, "application/toml"))),
     page.make("h3", {}, "Data"),
-    page.table("Data", ["dataset", "what it is", "favourable", "licence", "fingerprint"],
-      run.datasets.map((each) => [each.name, each.title, each.favourable, each.licence,
-        each.fingerprint]), { texts: 5 }),
+    page.dataTable(run.datasets),
     ...page.noted(run.datasets),
     page.make("h3", {}, "Methods and families of change"),
     page.table("Methods and families", ["name", "what it does", "where it is from"],
