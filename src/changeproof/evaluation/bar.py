@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import count
 
-from changeproof.evaluation.uncertainty import known_at_best, share_interval
+from changeproof.evaluation.uncertainty import share_interval
 
 # Advice that holds in fewer of 100 changed models is not recommended.
 LEAST_PERCENT = 95
@@ -55,4 +55,4 @@ def standing(held: int, models: int, trials: int | None = None) -> Standing:
 @cache
 def models_needed() -> int:
     """Return how many changed models it takes before any advice can be known to be above."""
-    return next(n for n in count(1) if 100.0 * known_at_best(n)[0] >= LEAST_PERCENT)
+    return next(n for n in count(1) if 100.0 * share_interval(n, n)[0] >= LEAST_PERCENT)
