@@ -17,7 +17,6 @@ from loans import loans
     [
         (None, None),
         ([], []),
-        ([""], []),
         (["a"], ["a"]),
         (["a,b", "c"], ["a", "b", "c"]),
         ([" a , ,b,"], ["a", "b"]),

@@ -3,23 +3,28 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from changeproof.errors import InputError
 from changeproof.files import clear_unfinished, write_whole
+from changeproof.runs.content import arrays_to_bytes, table_to_bytes
 from changeproof.runs.piece import Kind, Piece
 from changeproof.runs.store import Store
 
 NETWORKS = Piece(Kind.BANK, "heloc", 2026, "abc123", family="bootstrap")
 TABLE = Piece(Kind.TUNING, "heloc", 2026, "def456", method="kdtree")
+HELD = table_to_bytes(pd.DataFrame({"settings": ["{}"], "chosen": [True]}))
+BANK = arrays_to_bytes({"record": np.frombuffer(b'{"table": {}}', np.uint8)})
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.path(NETWORKS) is None
-    store.save(NETWORKS, b"networks")
-    store.save(TABLE, b"table")
-    assert (store.load(NETWORKS), store.load(TABLE)) == (b"networks", b"table")
+    store.save(NETWORKS, BANK)
+    store.save(TABLE, HELD)
+    assert (store.load(NETWORKS), store.load(TABLE)) == (BANK, HELD)
     other = replace(NETWORKS, fingerprint="abc12")
     assert store.path(other) is None
     with pytest.raises(FileNotFoundError, match="no finished piece 'heloc 2026 bank bootstrap'"):
@@ -31,7 +36,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
 def test_damage_is_detected_and_named(tmp_path: Path, damage: str) -> None:
     store = Store(tmp_path)
-    store.save(TABLE, bytes(range(100)))
+    store.save(TABLE, HELD)
     path = store.path(TABLE)
     assert path is not None
     content = bytearray(path.read_bytes())
@@ -45,7 +50,7 @@ def test_damage_is_detected_and_named(tmp_path: Path, damage: str) -> None:
 
 def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.save(TABLE, b"a whole table")
+    store.save(TABLE, HELD)
     path = store.path(TABLE)
     assert path is not None
     path.unlink()
@@ -56,7 +61,7 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
 
 def test_half_written_files_are_never_seen(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.save(TABLE, b"a whole table")
+    store.save(TABLE, HELD)
     path = store.path(TABLE)
     assert path is not None
     left = path.with_name(f".unfinished-99-{path.name}")

@@ -62,7 +62,7 @@ def split(values: list[str] | None) -> list[str] | None:
     if values is None:
         return None
     found = [name.strip() for value in values for name in _parts(value) if name.strip()]
-    if not found:
+    if values and not found:
         given = " ".join(map(repr, values))
         raise InputError(f"expected at least one name; got {given}, which has none")
     return found

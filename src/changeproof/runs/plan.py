@@ -249,8 +249,8 @@ class Plan(BaseModel):
     def from_toml(cls, path: Path, **changes: Any) -> Self:
         """Read a plan file, with some values changed."""
         values = read_toml(path, "plan file")
-        check_names_something(f"plan file {path}", values, changes)
         cls.checked(values, where=f"plan file {path}")
+        check_names_something(f"plan file {path}", values, changes)
         return cls.checked({**values, **changes}, where=f"plan file {path}")
 
 
