@@ -21,7 +21,7 @@ from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.models.retraining import resampled
-from changeproof.networks.training import recipe_identity
+from changeproof.networks.identity import recipe_identity
 from realisable import loans_task
 
 SEEDS = (0, 2026, 2**31 - 1)

@@ -15,7 +15,8 @@ from changeproof.changes.bank import reserved_recipes
 from changeproof.changes.parameter_perturbation import perturbation_seed
 from changeproof.models.decided import at_threshold
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
-from changeproof.networks.training import TrainingRecipe, spelled_plainly
+from changeproof.networks.identity import spelled_plainly
+from changeproof.networks.training import TrainingRecipe
 
 FAMILIES = ("new-initialization", "label-update", "architecture", "parameter-perturbation")
 SEED = 2026

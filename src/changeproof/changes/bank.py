@@ -20,8 +20,9 @@ from changeproof.model import Model, Stack
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.making import Wanted, made
 from changeproof.models.network import NetworkLearner
+from changeproof.networks.identity import model_identity, reserved_identity
 from changeproof.networks.network import Network
-from changeproof.networks.training import TrainingRecipe, model_identity, reserved_identity
+from changeproof.networks.training import TrainingRecipe
 
 ONLY_LEVEL = "all"
 

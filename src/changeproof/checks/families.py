@@ -21,7 +21,8 @@ from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.network import NetworkLearner
-from changeproof.networks.training import TrainingRecipe, recipe_identity
+from changeproof.networks.identity import recipe_identity
+from changeproof.networks.training import TrainingRecipe
 
 MOST_TRAINED = 5
 

@@ -25,7 +25,8 @@ from changeproof.models.inputs import favourable_classes, inputs_of, original_fr
 from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack
 from changeproof.models.thresholds import Threshold, check_threshold, deciding, judged
 from changeproof.models.traits import Traits
-from changeproof.networks.training import TrainingRecipe, recipe_identity
+from changeproof.networks.identity import recipe_identity
+from changeproof.networks.training import TrainingRecipe
 
 # A fitted model is one base model: that of the first base seed, which methods are tuned on too.
 BASE_SEED = 2026

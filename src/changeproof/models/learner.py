@@ -17,9 +17,10 @@ from changeproof.model import Access, Booleans, Floats, Model, Stack
 from changeproof.models.adjusted import AdjustedModel, Adjustment, RemeasuredModel
 from changeproof.models.remembered import trained_once
 from changeproof.models.traits import Traits
+from changeproof.networks.identity import spelled_plainly
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import TrainingRecipe, spelled_plainly
+from changeproof.networks.training import TrainingRecipe
 
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 TRAITS = frozenset(field.name for field in fields(Traits))

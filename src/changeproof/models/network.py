@@ -14,15 +14,10 @@ from changeproof.models.adjusted import Adjustment
 from changeproof.models.learner import EVERY_FIELD, Learner
 from changeproof.models.traits import Traits
 from changeproof.networks.draws import TorchDraws
+from changeproof.networks.identity import spelled_plainly
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import (
-    HIDDEN,
-    TrainingData,
-    TrainingRecipe,
-    spelled_plainly,
-    train,
-)
+from changeproof.networks.training import HIDDEN, TrainingData, TrainingRecipe, train
 
 
 class NetworkLearner(Learner):

@@ -9,7 +9,8 @@ from changeproof.errors import InputError
 from changeproof.model import Model, Stack
 from changeproof.models.learner import Alternative, Learner
 from changeproof.models.traits import Traits
-from changeproof.networks.training import TrainingRecipe, model_identity, reserved_identity
+from changeproof.networks.identity import model_identity, reserved_identity
+from changeproof.networks.training import TrainingRecipe
 
 # Base seeds are below the first; methods' own are far away from those of changed models.
 SEEDS, FAR_AWAY = 2**31, 2**30
