@@ -231,7 +231,7 @@ def _above_bar(found: Finding, tables: Mapping[str, pd.DataFrame], best: str) ->
         return found
     rows = tables[BAR][tables[BAR]["dataset"] == found.dataset]
     counts = rows.groupby("method", sort=False)[["people", "accepted", "above", "sure"]].sum()
-    mine = {name: int(value) for name, value in counts.loc[best].items()}
+    mine = {name: int(counts[name].to_dict()[best]) for name in counts.columns}
     return found._replace(
         models=int(rows["models"].max()),
         asked=mine["people"],
