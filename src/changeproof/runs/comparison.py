@@ -12,13 +12,18 @@ import numpy as np
 import pandas as pd
 
 from changeproof.errors import InputError, unknown
-from changeproof.evaluation.counting import counted
 from changeproof.evaluation.differences import Verdict, changes
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
-from changeproof.references import parsed, spelled
 from changeproof.runs.kept_run import KeptRun
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.runs.same_people import finished_seeds, same_rows, sides
+from changeproof.runs.same_people import (
+    counted_in_both,
+    families_of_both,
+    finished_seeds,
+    only_in_one,
+    same_rows,
+    sides,
+)
 
 # Under one family, the other metrics are what they are over all.
 BY_FAMILY = ("empirical_robustness", "end_to_end_robustness")
@@ -147,7 +152,7 @@ def compare_runs(
     pairs = _methods(runs, match or {})
     notes: list[str] = []
     same = _same_data(runs, notes)
-    families = _families(runs, notes)
+    families = families_of_both(runs, notes)
     for what, common in (("method", pairs), ("family", families)):
         if not common:
             raise _nothing(runs, what)
@@ -169,7 +174,7 @@ def compare_runs(
         )
     first, second = zip(*families.values(), strict=True)
     back = {after: name for name, after in pairs.items()}
-    kinds = (_alone(*runs, pairs, first), _alone(*runs[::-1], back, second))
+    kinds = (only_in_one(*runs, pairs, first), only_in_one(*runs[::-1], back, second))
     said = tuple(dict.fromkeys(notes))
     return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, said)
 
@@ -187,30 +192,6 @@ def _methods(runs: Sequence[KeptRun], match: Mapping[str, str]) -> dict[str, str
         for name in runs[0].methods
         if name in match or (name in equal and name not in taken)
     }
-
-
-def _families(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, tuple[str, str]]:
-    """Return the families in common: what to call each, and its name in both runs.
-
-    Other numbers of replicates make no other family: the changes in both are the same.
-    """
-    found = {name: (name, name) for name in runs[0].families if name in runs[1].families}
-    alone = [[name for name in run.families if name not in found] for run in runs]
-    for name in alone[0]:
-        plain = _without_replicates(name)
-        alike = [other for other in alone[1] if _without_replicates(other) == plain]
-        if len(alike) == 1 and [_without_replicates(other) for other in alone[0]].count(plain) == 1:
-            found[spelled(*plain)] = (name, alike[0])
-            notes.append(
-                f"{name} and {alike[0]} differ in how many changes are drawn; they are compared "
-                "on those in both."
-            )
-    return found
-
-
-def _without_replicates(family: str) -> tuple[str, dict[str, Any]]:
-    name, settings = parsed(family)
-    return name, {key: value for key, value in settings.items() if key != "replicates"}
 
 
 def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[Any]]:
@@ -296,7 +277,7 @@ def _lines(
             )
     # One family alone is all of them.
     under = common if len(common) > 1 else {}
-    over_all = _counted_in_both(runs, {family: families[family] for family in common})
+    over_all = counted_in_both(runs, {family: families[family] for family in common})
     names = [run.tasks[dataset].feature_names for run in runs]
     for family in (ALL_FAMILIES, *under) if common else ():
         chosen = over_all if family == ALL_FAMILIES else (family,)
@@ -312,34 +293,3 @@ def _lines(
                 where = (dataset, *methods, family, metric)
                 numbers = (one.number, other.number)
                 yield Line(*where, *change[:5], change.verdict, paired, *numbers)
-
-
-def _counted_in_both(
-    runs: Sequence[KeptRun], families: Mapping[str, tuple[str, str]]
-) -> tuple[str, ...]:
-    """Return the families that numbers over all families are about in both runs.
-
-    Without any, those that would be if the runs had no others.
-    """
-    both = tuple(
-        family
-        for family, names in families.items()
-        if all(name in run.counted for run, name in zip(runs, names, strict=True))
-    )
-    kinds = {family: runs[0].families[names[0]] for family, names in families.items()}
-    return both or counted(kinds)
-
-
-def _alone(
-    run: KeptRun, other: KeptRun, methods: Mapping[str, str], families: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return what only the first of two runs has, by kind."""
-    alone = {
-        "datasets": [name for name in run.tasks if name not in other.tasks],
-        "methods": [name for name in run.methods if name not in methods],
-        "families": [name for name in run.families if name not in families],
-        "base seeds": [
-            str(seed) for seed in run.plan.base_seeds if seed not in other.plan.base_seeds
-        ],
-    }
-    return {kind: tuple(names) for kind, names in alone.items() if names}

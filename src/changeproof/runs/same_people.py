@@ -1,4 +1,4 @@
-"""Who and what two runs have in common: rows, people, base models, changes."""
+"""Who and what two runs have in common: rows, people, base models, families, changes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import Task
+from changeproof.evaluation.counting import counted
 from changeproof.evaluation.people import People
 from changeproof.model import Booleans, Integers
+from changeproof.references import parsed, spelled
 from changeproof.runs.kept_run import KeptRun
 
 # Two runs are compared person by person if at least this share of the smaller one is in both.
@@ -155,3 +157,58 @@ def _places(asked: Sequence[pd.Index[Any]], known: Sequence[pd.Index[Any]]) -> t
         np.asarray(ids.get_indexer(people), dtype=np.int64)
         for ids, people in zip(asked, known, strict=True)
     )
+
+
+def families_of_both(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, tuple[str, str]]:
+    """Return the families in common: what to call each, and its name in both runs.
+
+    Other numbers of replicates make no other family: the changes in both are the same.
+    """
+    found = {name: (name, name) for name in runs[0].families if name in runs[1].families}
+    alone = [[name for name in run.families if name not in found] for run in runs]
+    for name in alone[0]:
+        plain = _without_replicates(name)
+        alike = [other for other in alone[1] if _without_replicates(other) == plain]
+        if len(alike) == 1 and [_without_replicates(other) for other in alone[0]].count(plain) == 1:
+            found[spelled(*plain)] = (name, alike[0])
+            notes.append(
+                f"{name} and {alike[0]} differ in how many changes are drawn; they are compared "
+                "on those in both."
+            )
+    return found
+
+
+def _without_replicates(family: str) -> tuple[str, dict[str, Any]]:
+    name, settings = parsed(family)
+    return name, {key: value for key, value in settings.items() if key != "replicates"}
+
+
+def counted_in_both(
+    runs: Sequence[KeptRun], families: Mapping[str, tuple[str, str]]
+) -> tuple[str, ...]:
+    """Return the families that numbers over all families are about in both runs.
+
+    Without any, those that would be if the runs had no others.
+    """
+    both = tuple(
+        family
+        for family, names in families.items()
+        if all(name in run.counted for run, name in zip(runs, names, strict=True))
+    )
+    kinds = {family: runs[0].families[names[0]] for family, names in families.items()}
+    return both or counted(kinds)
+
+
+def only_in_one(
+    run: KeptRun, other: KeptRun, methods: Mapping[str, str], families: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return what only the first of two runs has, by kind."""
+    alone = {
+        "datasets": [name for name in run.tasks if name not in other.tasks],
+        "methods": [name for name in run.methods if name not in methods],
+        "families": [name for name in run.families if name not in families],
+        "base seeds": [
+            str(seed) for seed in run.plan.base_seeds if seed not in other.plan.base_seeds
+        ],
+    }
+    return {kind: tuple(names) for kind, names in alone.items() if names}
