@@ -86,7 +86,8 @@ def explain(
 
     Of one method, you see that for each family of change. Of several, you see the
     advice of each, and one is recommended: the shortest that today's model accepts,
-    that the person can follow, and that holds in at least 95 % of the changed models.
+    that the person can follow, and that is known to hold in at least 95 % of the changed
+    models. If the interval does not tell, the choice is undecided.
 
     changeproof explain --data loans.csv --target approved --favourable yes
     --model mlp --row 17

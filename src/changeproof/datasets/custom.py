@@ -146,7 +146,7 @@ def own_task(
         *leaks,
         *alike_notes(understood),
         *relation_notes(understood, fixed),
-        *rule_notes((feature.name for feature in features), task.declared),
+        *rule_notes([feature.name for feature in features], task.declared),
     )
     adverse = target_note(target, table[target][labels == 0], task.favourable_values)
     filled_in = filled_notes(understood, nothing)
