@@ -109,8 +109,7 @@ def test_everything_exported_can_be_imported() -> None:
         changeproof.nothing  # noqa: B018
 
 
-LONGEST = 300
-KERNELS = {"networks/kernels.py"}
+LONGEST = 700
 
 
 def test_modules_can_be_read_at_one_sitting() -> None:
@@ -118,7 +117,7 @@ def test_modules_can_be_read_at_one_sitting() -> None:
         str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
         for path in PACKAGE.rglob("*.py")
     }
-    assert {name for name, count in lines.items() if count > LONGEST} <= KERNELS
+    assert not {name for name, count in lines.items() if count > LONGEST}
 
 
 def test_tests_stand_where_the_code_does() -> None:
