@@ -38,6 +38,7 @@ from changeproof import (
     train,
 )
 from changeproof.methods.betarce import ensemble_recipes
+from changeproof.networks.training import HIDDEN
 
 SEED = 2026
 ENSEMBLE = 32
@@ -74,7 +75,7 @@ def train_plainly(name: str, recipe: TrainingRecipe) -> tuple[int, float]:
         data.validation_rows,
         data.validation_labels,
         seed=recipe.initialisation_seed,
-        hidden=recipe.hidden,
+        hidden=recipe.hidden or HIDDEN,
         optimiser=recipe.optimiser,
         learning_rate=recipe.learning_rate,
         weight_decay=recipe.weight_decay,
@@ -84,7 +85,7 @@ def train_plainly(name: str, recipe: TrainingRecipe) -> tuple[int, float]:
 
 def operations(recipe: TrainingRecipe, data: TrainingData, epochs: int) -> float:
     """Multiplications and additions of the matrix products of a training, as ordinarily counted."""
-    widths = (data.rows.shape[1], *recipe.hidden, 1)
+    widths = (data.rows.shape[1], *(recipe.hidden or HIDDEN), 1)
     products = sum(a * b for a, b in pairwise(widths))
     rows = data.n_train if recipe.row_weights is None else float(recipe.row_weights.sum())
     step = rows * (3 * products - widths[0] * widths[1])

@@ -11,7 +11,7 @@ import torch
 from benchmarks.plain.training import largest_difference, plain_network
 from changeproof import NetworkLearner, Task, TrainingData, TrainingRecipe, train
 from changeproof.networks import training
-from changeproof.networks.training import LARGEST_BATCH, bootstrap_weights, steps_of
+from changeproof.networks.training import HIDDEN, LARGEST_BATCH, bootstrap_weights, steps_of
 
 BATCH = 100
 
@@ -23,7 +23,7 @@ def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plain_batches(recipe: TrainingRecipe, data: TrainingData, order: np.ndarray) -> Any:
     """Go through the rows in an order, in batches, as an ordinary PyTorch loop."""
-    network = plain_network(data.rows.shape[1], recipe.hidden, recipe.initialisation_seed)
+    network = plain_network(data.rows.shape[1], HIDDEN, recipe.initialisation_seed)
     step = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
     weights = np.ones(len(data.rows)) if recipe.row_weights is None else recipe.row_weights
     rows, labels, counts = (

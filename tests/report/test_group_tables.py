@@ -22,9 +22,9 @@ def tables() -> dict[str, pd.DataFrame]:
         (*whose, "20 to 29", "distance", np.nan, np.nan, np.nan, 4),
     ]
     differences = [
-        (*whose, "coverage", 20.5, 3.25, 40.0, "30 to 39", "20 to 29"),
-        (*whose, "distance", 0.125, -0.03, 0.3, "20 to 29", "30 to 39"),
-        (*whose, "base_validity", 0.0, -3.0, 3.0, "20 to 29", "30 to 39"),
+        (*whose, "coverage", 20.5, 3.25, 40.0, "30 to 39", "20 to 29", 40),
+        (*whose, "distance", 0.125, -0.03, 0.3, "20 to 29", "30 to 39", 40),
+        (*whose, "base_validity", 0.0, -3.0, 3.0, "20 to 29", "30 to 39", 40),
     ]
     return {
         "groups": pd.DataFrame(groups, columns=GROUPS),

@@ -55,7 +55,8 @@ def test_the_spread_of_one_model_with_several_seeds_is_over_draws(without_seeds:
     said = payload["answers"][0][0]["sentences"][1]
     assert f"(95 % interval over people: {low:.1f} to {high:.1f})" in said
     (found,) = verdict(without_seeds, tables).findings
-    assert "(95 % interval over 23 people of 3 draws: " in found.sentence
+    assert "13 of 30 people of 3 draws get" in found.sentence
+    assert "95 % interval over 23 people" in found.sentence
 
 
 def test_the_spread_of_networks_is_over_base_models() -> None:

@@ -26,8 +26,8 @@ def test_sentence_in_plain_words() -> None:
         "base models",
     )
     assert text == (
-        "After retraining on a bootstrap sample of the training rows, 97 of 100 CFEs by RNCE still "
-        "hold (95 % interval over base models: 96.2 to 98.2). They ask people to move 1.9 typical "
+        "After retraining on a bootstrap sample of the training rows, 97.2 % of the CFEs by RNCE "
+        "still hold (95 % interval over base models: 96.2 to 98.2). They ask people to move 1.9 typical "
         "deviations per feature."
     )
 
@@ -38,8 +38,8 @@ def test_sentence_says_who_is_left_out_and_what_is_undefined() -> None:
     )
     text = sentence(after(get_family("architecture").summary), "rbr", values, "people")
     assert text.startswith("After a change of the model (another model on the same data")
-    assert "But only 80 of 100 people get a CFE" in text
-    assert text.endswith("In all, 72 of 100 get one that still holds.")
+    assert "But only 80.0 % of people get a CFE" in text
+    assert text.endswith("In all, 72.0 % get one that still holds.")
     nothing = score(coverage=0.0, base_validity=None, end_to_end_robustness=0.0)
     assert "gave nobody a CFE" in sentence(after(None, 8), "rbr", nothing, "people")
 

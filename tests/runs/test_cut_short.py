@@ -31,6 +31,7 @@ from changeproof.spreadsheets import csv_bytes
 from changeproof.workflow import report
 from command_line import call
 from loans import loans
+from published_run import write_run
 
 FEW: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=3)"]}
 FEW |= {"factuals": 3, "jobs": 1, "model": "sklearn:LogisticRegression"}
@@ -303,15 +304,14 @@ def test_tables_that_are_whole_are_used_as_they_are(
     assert gate(copy, copy / "rules.toml").passed()
 
 
-def test_a_comparison_is_one_more_table(copy: Path) -> None:
+def test_a_comparison_is_one_more_table(tmp_path: Path) -> None:
     from changeproof import compare_with_paper
     from changeproof.paper.comparison import write_comparison
 
-    path = write_comparison(copy, compare_with_paper(copy))
-    assert path.name in published(copy / "tables", origin_of(copy))
-    assert "paper_comparison" in read_finished(copy)[1]
-    report(copy)
-    assert path.exists()
+    folder = write_run(tmp_path / "run")
+    path = write_comparison(folder, compare_with_paper(folder))
+    assert path.name in published(folder / "tables", origin_of(folder))
+    assert "paper_comparison" in read_finished(folder)[1]
 
 
 def test_files_are_written_together_or_not_at_all(
@@ -375,6 +375,7 @@ def test_a_directory_in_place_of_a_piece_is_told(copy: Path) -> None:
 def test_where_nothing_can_be_written_one_line_says_so(copy: Path, blocked: str) -> None:
     command = "compare" if blocked == "tables/paper" else "report"
     if command == "compare":
+        copy = write_run(copy.parent / "published")
         (copy / "tables" / "paper_comparison.csv").mkdir()
     else:
         shutil.rmtree(copy / blocked)

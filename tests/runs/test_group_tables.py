@@ -163,7 +163,9 @@ def test_what_cannot_be_grouped_is_said_before_anything_is_trained(
 
 
 def test_plans_name_groups_in_one_way(tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text('by = ["age: 10.0", "sex"]\nsmallest_group = 20\n')
+    (tmp_path / "plan.toml").write_text(
+        'datasets = ["car-loans"]\nby = ["age: 10.0", "sex"]\nsmallest_group = 20\n'
+    )
     plan = Plan.from_toml(tmp_path / "plan.toml")
     assert (plan.by, plan.smallest_group) == (("age:10", "sex"), 20)
     with pytest.raises(InputError, match=r"smallest_group: .* greater than or equal to 1; got 0"):

@@ -14,7 +14,7 @@ def test_changes_are_told_in_the_units_of_the_data_the_largest_first() -> None:
     after = before.assign(income=[2100.25, 3000.0], debts=[0, 1], purpose=["study", "car"])
     rows, others = task.encoded(before), task.encoded(after)
     several, nothing = changes_in_words(task, rows, others, realisable=True)
-    assert several == "purpose from car to study; debts from 3 to 0; income from 2000.5 to 2100.25"
+    assert several == "debts from 3 to 0; purpose from car to study; income from 2000.5 to 2100.25"
     assert nothing == ""
     # Answers as published may have any number of digits.
     others[0, 0] += 1e-9

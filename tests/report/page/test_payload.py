@@ -237,7 +237,7 @@ def test_methods_without_promises_hide_the_section(
 def test_the_paper_is_beside_a_run_that_can_be_compared(
     tables: dict[str, pd.DataFrame], quick_run: Results
 ) -> None:
-    assert "This run has others" in published(quick_run.plan, tables, True)["nothing"]
+    assert "this run has 2026" in published(quick_run.plan, tables, True)["nothing"]
     paper = Plan.preset("paper")
     assert paper.base_seeds == BASE_SEEDS
     assert "once the run is finished" in published(paper, tables, False)["nothing"]
@@ -288,9 +288,11 @@ def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:
 
 def test_old_tables_without_pieces_are_still_shown(quick_run: Results, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(quick_run.folder, tmp_path / "run"))
+    tables = read_tables(folder)
     shutil.rmtree(folder / "pieces")
+    assert read_tables(folder) == {}
     results = Results(folder)
-    payload = build_payload(results, read_tables(folder))
+    payload = build_payload(results, tables)
     assert payload["answers"][0][0]["order"]
     assert any("written when the run was finished" in note for note in payload["state"]["notes"])
     assert [part["people"] for part in build_bulk(results)] == [None, None]
