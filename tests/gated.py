@@ -22,7 +22,11 @@ Row = tuple[str, str, str, str, float, float, float]
 
 
 def write_gated(
-    folder: Path, rows: Sequence[Row], more: dict[str, pd.DataFrame] | None = None, **plan: Any
+    folder: Path,
+    rows: Sequence[Row],
+    more: dict[str, pd.DataFrame] | None = None,
+    people: int = 100,
+    **plan: Any,
 ) -> Path:
     """Write a finished run with a kdtree, a method of one's own and given letters."""
     values = {
@@ -36,8 +40,8 @@ def write_gated(
     }
     known = Plan.checked(values, record=True)
     write_plan(folder, known, {"diabetes": "0", "loans": "1"})
-    people = pd.DataFrame([(*row, 100, 1) for row in rows], columns=COLUMNS)
-    tables = {"people_intervals": people, **(more or {})}
+    intervals = pd.DataFrame([(*row, people, 1) for row in rows], columns=COLUMNS)
+    tables = {"people_intervals": intervals, **(more or {})}
     files = {f"{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()}
     publish(folder / "tables", files, origin_of(folder))
     return folder

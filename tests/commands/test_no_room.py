@@ -21,6 +21,7 @@ from changeproof import Results
 from changeproof.cli import main
 from command_line import start_server
 from loans import loans
+from published_run import write_run
 
 ASKED = (
     "--data", "loans.csv", "--target", "approved", "--favourable", "yes", "--jobs", "1",
@@ -31,7 +32,7 @@ COMMANDS = {
     "audit": ("audit", *ASKED, "--methods", "kdtree", "--factuals", "2"),
     "explain": ("explain", *ASKED, "--method", "kdtree", "--row", "A001"),
     "report": ("report", "disk/run"),
-    "compare": ("compare", "disk/run"),
+    "compare": ("compare", "disk/published"),
 }
 
 
@@ -44,6 +45,7 @@ def largest_file(size: int) -> None:
 def cwd(tmp_path: Path, quick_run: Results) -> Path:
     start_server()
     shutil.copytree(quick_run.folder, tmp_path / "disk" / "run")
+    write_run(tmp_path / "disk" / "published")
     loans(120).to_csv(tmp_path / "loans.csv", index=False)
     return tmp_path
 

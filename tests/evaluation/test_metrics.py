@@ -21,6 +21,7 @@ class FakeTask(Task):
     def __init__(self) -> None:
         self.distance_scale = SCALE  # type: ignore[misc]
         self._varying = slice(None)  # type: ignore[misc]
+        self.n_counted = len(SCALE)  # type: ignore[misc]
 
 
 def measured(case: Answered, task: Task | None = None) -> Metrics:

@@ -216,9 +216,8 @@ def test_one_person_decides_nothing(tmp_path: Path, metric: str) -> None:
 
 
 def test_few_people_behind_a_distance_decide_nothing(tmp_path: Path) -> None:
-    folder = write_gated(tmp_path / "run", rows_of("distance", kdtree=(1.0, 0.9, 1.1)))
-    path = folder / "tables" / "people_intervals.csv"
-    path.write_text(path.read_text().replace(",100,1", ",3,1"))
+    rows = rows_of("distance", kdtree=(1.0, 0.9, 1.1))
+    folder = write_gated(tmp_path / "run", rows, people=3)
     rule = {"metric": "distance", "at_most": 2, "method": "kdtree"}
     (outcome,) = cp.gate(folder, [rule]).outcomes
     assert outcome.answer is NOT_DECIDED

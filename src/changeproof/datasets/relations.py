@@ -278,19 +278,14 @@ def alike_notes(columns: Iterable[Column]) -> Iterator[str]:
             )
 
 
-def rule_notes(names: Sequence[str], declared: Iterable[str]) -> list[str]:
-    """Return a note where no rule is about columns that people can hardly change, or about any."""
+def rule_notes(names: Iterable[str], declared: Iterable[str]) -> list[str]:
+    """Return a note where no rule is about columns that people can hardly change."""
     known = set(declared)
     fixed = [name for name in names if name not in known and _matches(NOT_BY_CHOICE, name)]
-    if known and not fixed:
-        return []
-    begin = "no rule is about every column" if known else "nothing says what may change"
     if not fixed:
-        example = setting(actions={names[0]: {"change": "none"}})
-        return [
-            f"{begin}, so advice may ask people to change any column; say what may not: {example}"
-        ]
+        return []
     rules = {name: {"change": "increase" if _matches(ONLY_UP, name) else "none"} for name in fixed}
+    begin = "nothing says what may change" if not known else "no rule is about every column"
     return [
         f"{begin}, so advice may ask people to change {shown(fixed)}; if they cannot, say so: "
         f"{setting(actions=rules)}"
