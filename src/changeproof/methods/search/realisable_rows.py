@@ -91,7 +91,9 @@ def nearest_accepted(
                 accepted = accept(told[who, which], some[going[who]])
             for i, k in zip(who[accepted], which[accepted], strict=True):
                 person = going[i]
-                if n_found[person] < wanted:
+                # Of rows as far as each other, the same one may come again after another.
+                known = found[some[person], : n_found[person]]
+                if n_found[person] < wanted and not (known == told[i, k]).all(axis=1).any():
                     found[some[person], n_found[person]] = told[i, k]
                     n_found[person] += 1
     return Nearest(found, asked)
