@@ -24,8 +24,8 @@ from raiutils.exceptions import UserConfigValidationException
 
 from changeproof.adapters.dice import from_dice
 from changeproof.adapters.tables import read_counterfactuals
-from changeproof.datasets.breaches import WAYS
 from changeproof.datasets.task import Task
+from changeproof.feasible.actions import WAYS
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Context, Counterfactuals, Factuals
 from changeproof.networks.network import Network

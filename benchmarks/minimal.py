@@ -17,6 +17,8 @@ import time
 import joblib
 import numpy as np
 import pandas as pd
+from changeproof.methods.search.minimal import MinimalSearch
+from changeproof.methods.search.minimal_proof import RELATIVE_GAP, prove
 
 from benchmarks.machine import save
 from changeproof import (
@@ -27,8 +29,6 @@ from changeproof import (
     paper_datasets,
     train,
 )
-from changeproof.methods.search.minimal import MinimalSearch
-from changeproof.methods.search.minimal_proof import RELATIVE_GAP, prove
 
 TARGET = 0.2101  # the second margin of AP-Delta-S, at which most of its answers are accepted
 

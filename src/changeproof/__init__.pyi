@@ -41,14 +41,11 @@ from .changes.updates import Updates as Updates
 from .changes.weight_rounding import WeightRounding as WeightRounding
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
-from .datasets.action import Action as Action
-from .datasets.actions import Actions as Actions
 from .datasets.builtin import dataset_names as dataset_names
 from .datasets.builtin import load_task as load_task
 from .datasets.builtin import paper_datasets as paper_datasets
 from .datasets.custom import own_task as own_task
 from .datasets.dataset_file import load_dataset as load_dataset
-from .datasets.feature import Feature as Feature
 from .datasets.find import find_task as find_task
 from .datasets.task import Split as Split
 from .datasets.task import Task as Task
@@ -63,6 +60,9 @@ from .explanation import Explanation as Explanation
 from .explanation import explain as explain
 from .explanation import explain_all as explain_all
 from .explanation import recommend as recommend
+from .feasible.action import Action as Action
+from .feasible.actions import Actions as Actions
+from .feasible.feature import Feature as Feature
 from .front_door import audit as audit
 from .front_door import evaluate as evaluate
 from .gating.judging import Gate as Gate
@@ -72,7 +72,7 @@ from .methods import get_method as get_method
 from .methods import make_method as make_method
 from .methods import method_names as method_names
 from .methods import published_method_names as published_method_names
-from .methods.apds import APDS as APDS
+from .methods.apds.method import APDS as APDS
 from .methods.betarce import BetaRCE as BetaRCE
 from .methods.extension import method as method
 from .methods.extension import register_method as register_method
@@ -83,10 +83,10 @@ from .methods.method import Context as Context
 from .methods.method import Counterfactuals as Counterfactuals
 from .methods.method import Factuals as Factuals
 from .methods.method import Method as Method
-from .methods.quorum import Quorum as Quorum
-from .methods.rbr import RBR as RBR
+from .methods.quorum.method import Quorum as Quorum
+from .methods.rbr.method import RBR as RBR
 from .methods.rnce import RNCE as RNCE
-from .methods.roar_lime import RoarLime as RoarLime
+from .methods.roar_lime.method import RoarLime as RoarLime
 from .methods.robx import RobXBalanced as RobXBalanced
 from .methods.robx import RobXRobust as RobXRobust
 from .methods.tuning import tune as tune

@@ -13,8 +13,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
-from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals
-from changeproof.methods.outcomes import why_not
+from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals, why_not
 from changeproof.report.constraints import Constraint, broken, constraints
 from changeproof.report.lasting import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose

@@ -18,7 +18,7 @@ from changeproof.commands.telling import told_by_one, told_by_several
 from changeproof.datasets.recourse import MOST_CHANGES, Change
 from changeproof.errors import InputError
 from changeproof.explanation import recommendation
-from changeproof.methods.outcomes import ONLY_PARTS
+from changeproof.methods.answers import ONLY_PARTS
 from changeproof.report.constraints import reasons
 from loans import loans
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changeproof.datasets.breaches import CATEGORY, DIRECTION, FIXED, MOST, RANGE, STEP
+from changeproof.feasible.actions import CATEGORY, DIRECTION, FIXED, MOST, RANGE, STEP
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.task import Task

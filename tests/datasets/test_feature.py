@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from changeproof import Feature, InputError, Task, load_task, own_task
-from changeproof.datasets.feature import text_of
+from changeproof.feasible.feature import text_of
 from loans import loans
 
 TASK = own_task(loans(), target="approved", favourable="yes", id_column="applicant")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.datasets.breaches import CATEGORY, FIXED, RANGE, STEP
+from changeproof.feasible.actions import CATEGORY, FIXED, RANGE, STEP
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation import advice

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.datasets.breaches import WAYS
+from changeproof.feasible.actions import WAYS
 from changeproof.datasets.task import Task
 from changeproof.methods import make_method
 from changeproof.methods.answers import FOUND, NOTHING_LEFT, Counterfactuals

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from changeproof import Results, Task, load_task, own_task
 from changeproof.datasets.recourse import MOST_CHANGES, TEMPLATES, Change, Wording, folded
-from changeproof.methods.outcomes import PLAIN, in_parts, why_not
+from changeproof.methods.answers import PLAIN, in_parts, why_not
 
 
 @pytest.fixture(scope="module")

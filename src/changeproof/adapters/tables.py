@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.feature import text_of
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.feasible.feature import text_of
 from changeproof.methods.given import PREFIX, REASON, ROW_ID
 from changeproof.methods.method import Factuals
 from changeproof.model import Booleans, Integers

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, folded
 from changeproof.datasets.task import Task
 from changeproof.explanation import Explanation
-from changeproof.methods.outcomes import ONLY_PARTS, in_parts
+from changeproof.methods.answers import ONLY_PARTS, in_parts
 from changeproof.report.constraints import reasons, respected, rules, why
 from changeproof.report.recommendation import Recommendation
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.feature import LARGEST_NUMBER, refuse_first
 from changeproof.errors import InputError, unknown
+from changeproof.feasible.feature import LARGEST_NUMBER, refuse_first
 
 
 def checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:

@@ -10,7 +10,9 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.feature import (
+from changeproof.datasets.texts import is_date, is_marked_number, is_number, shown
+from changeproof.errors import InputError, setting
+from changeproof.feasible.feature import (
     LARGEST_NUMBER,
     Feature,
     FeatureKind,
@@ -20,8 +22,6 @@ from changeproof.datasets.feature import (
     refuse_some,
     text_of,
 )
-from changeproof.datasets.texts import is_date, is_marked_number, is_number, shown
-from changeproof.errors import InputError, setting
 from changeproof.model import Booleans, Integers
 
 # What to do about missing values: refuse them, fill them in, or fill them in and leave them alone

@@ -11,11 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.action import Action
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
-from changeproof.datasets.feature import Feature, refuse_first
-from changeproof.datasets.few_columns import wide_notes
 from changeproof.datasets.oddities import filled_notes, notes_of, oddities_of, target_note
 from changeproof.datasets.relations import (
     alike_notes,
@@ -26,6 +23,9 @@ from changeproof.datasets.relations import (
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError, unknown
+from changeproof.feasible.action import Action
+from changeproof.feasible.feature import Feature, refuse_first
+from changeproof.feasible.wide_tables import wide_notes
 from changeproof.files import plain_name, safe_name
 
 # Row ids are part of seeds, so they must be small and not negative.

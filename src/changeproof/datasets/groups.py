@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.feature import as_numbers, text_of
 from changeproof.datasets.grouping import Grouping, decimal_text
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.feasible.feature import as_numbers, text_of
 from changeproof.model import Floats
 
 MISSING = "missing"

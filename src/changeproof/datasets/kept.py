@@ -19,10 +19,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from changeproof.datasets.feature import Feature, text_of
 from changeproof.datasets.table_file import check_size
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError
+from changeproof.feasible.feature import Feature, text_of
 
 SUFFIX = ".task.parquet"
 METADATA = b"changeproof:task"

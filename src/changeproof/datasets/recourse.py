@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.action import ranks
-from changeproof.datasets.breaches import PART
-from changeproof.datasets.decimals import decimals_of
 from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
+from changeproof.feasible.action import ranks
+from changeproof.feasible.actions import PART
+from changeproof.feasible.decimals import decimals_of
 from changeproof.model import Integers
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"

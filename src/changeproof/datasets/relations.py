@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.columns import Column
-from changeproof.datasets.decimals import decimals_of
 from changeproof.datasets.texts import shown
 from changeproof.errors import InputError, setting
+from changeproof.feasible.decimals import decimals_of
 from changeproof.model import Floats, Integers
 
 # With fewer rows, or fewer of one outcome, that a column tells them apart may be chance.

@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.action import Action, checked_actions, checked_most
-from changeproof.datasets.actions import Actions, Scales
 from changeproof.datasets.checked import (
     check_columns,
     checked_beside,
@@ -20,12 +18,15 @@ from changeproof.datasets.checked import (
     checked_ids,
     checked_labels,
 )
-from changeproof.datasets.decimals import unscaled
-from changeproof.datasets.feature import Feature, checked_features, numeric_features
 from changeproof.datasets.split import PARTS as PARTS
 from changeproof.datasets.split import Part as Part
 from changeproof.datasets.split import Split as Split
 from changeproof.errors import InputError
+from changeproof.feasible.action import Action, checked_actions, checked_most
+from changeproof.feasible.actions import Actions
+from changeproof.feasible.decimals import unscaled
+from changeproof.feasible.feature import Feature, checked_features, numeric_features
+from changeproof.feasible.rules import Scales
 from changeproof.model import Booleans, Integers
 from changeproof.model import Floats as Floats
 

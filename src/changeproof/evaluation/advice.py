@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from changeproof.datasets.breaches import WAYS
 from changeproof.datasets.task import Task
+from changeproof.feasible.actions import WAYS
 from changeproof.methods.answers import Counterfactuals
-from changeproof.methods.search.nearest_rows import nearest_rows
+from changeproof.methods.shared.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats
 
 NEIGHBOURS = 5

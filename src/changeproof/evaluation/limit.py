@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import named_factuals
 from changeproof.evaluation.limit_networks import NetworkSearch
 from changeproof.evaluation.limit_rows import RowSearch, free_actions
+from changeproof.feasible.actions import Actions
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack

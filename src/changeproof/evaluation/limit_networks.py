@@ -10,7 +10,7 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.task import Task
-from changeproof.methods.search.linear_steps import (
+from changeproof.methods.shared.linear_steps import (
     WORTHWHILE,
     Jury,
     Room,

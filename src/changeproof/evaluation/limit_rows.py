@@ -8,24 +8,21 @@ Then each is given up in turn for whatever else is shorter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
-from changeproof.datasets.action import Action
-from changeproof.datasets.actions import Actions
-from changeproof.datasets.feature import Feature
 from changeproof.datasets.task import Task
-from changeproof.methods.search.alternatives import undone
-from changeproof.methods.search.realisable_rows import nearest_accepted
-from changeproof.methods.search.repair import WORTHWHILE, Goal, lifted, shortened
-from changeproof.model import Booleans, Floats, Integers, Model, Stack
+from changeproof.feasible.action import Action
+from changeproof.feasible.actions import Actions
+from changeproof.feasible.feature import Feature
+from changeproof.feasible.search import Goal, nearest_of
+from changeproof.feasible.search import nearest as nearest_row
+from changeproof.methods.method import sureness
+from changeproof.methods.shared.ensembles import Ensemble
+from changeproof.model import Booleans, Floats, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.networks.stack import NetworkStack
 
-# Of the models that reject the most training rows, how many are asked first, and then.
-FIRST_ASKED = (8, 32)
-ROWS_AT_ONCE = 32
 EXCHANGES = 1
 # More training rows to start from find next to nothing here.
 MOST_NEAREST = 2
@@ -76,58 +73,18 @@ class RowSearch:
         """Return the shortest rows found; see `Search`."""
         strictest = start + np.argsort(-self._rejected[start:stop], kind="stable")
         panel = Panel(self.base, [self.bank[place] for place in strictest], failures)
-        rows = [*starts]
-        if nearest:
-            near = self._nearest(panel, min(nearest, MOST_NEAREST))
-            rows += [*near.transpose(1, 0, 2), self.factuals]
-        several = np.concatenate(rows)
-        owners = np.tile(np.arange(len(self.factuals)), len(rows))
-        there = np.isfinite(several).all(axis=1)
-        return self._shortest(panel, several[there], owners[there])
-
-    def _nearest(self, panel: Panel, wanted: int) -> Floats:
-        return nearest_accepted(
-            self.actions,
-            self.factuals,
-            self._rows,
+        goal = Goal(
             lambda rows, _: panel.accepts(rows),
-            wanted=wanted,
-            at_once=ROWS_AT_ONCE,
-        ).rows
-
-    def _shortest(self, panel: Panel, starts: Floats, owners: Integers) -> Floats:
-        best = np.full_like(self.factuals, np.nan)
-        lengths = np.full(len(best), np.inf)
-        self._keep(best, lengths, panel, starts, owners)
-        waiting = np.flatnonzero(np.isfinite(lengths))
-        for _ in range(EXCHANGES):
-            without, differed = undone(self.actions, self.factuals[waiting], best[waiting])
-            owners, given_up = waiting[np.nonzero(differed)[0]], np.nonzero(differed)[1]
-            fixed = np.arange(len(self.actions.features)) == given_up[:, None]
-            before = lengths.copy()
-            self._keep(best, lengths, panel, without[differed], owners, fixed)
-            waiting = np.flatnonzero(lengths < before)
-        return best
-
-    def _keep(
-        self,
-        best: Floats,
-        lengths: Floats,
-        panel: Panel,
-        starts: Floats,
-        owners: Integers,
-        fixed: Booleans | None = None,
-    ) -> None:
-        """Repair and shorten starts, and keep what is shorter, in place."""
-        people, weights = self.factuals[owners], 1.0 / self.actions.scales.distance
-        goal = Goal(lambda rows, _: panel.margins(rows), panel.enough, weights)
-        found, reached = lifted(self.actions, people, starts, goal, fixed)
-        quick = Goal(lambda rows, _: panel.accepts(rows).astype(np.float64), 1.0, weights)
-        found = shortened(self.actions, people, found, quick, reached)
-        ends = np.where(reached, goal.lengths(people, found), np.inf)
-        for row, owner, length in zip(found, owners, ends, strict=True):
-            if length < lengths[owner] - WORTHWHILE or length < np.inf == lengths[owner]:
-                best[owner], lengths[owner] = row, length
+            lambda rows, _: panel.margins(rows),
+            1.0 / self.actions.scales.distance,
+        )
+        rows = [start[:, None] for start in starts]
+        if nearest:
+            wanted = min(nearest, MOST_NEAREST)
+            near = nearest_of(self.actions, self.factuals, self._rows, goal, wanted=wanted)
+            rows += [near, self.factuals[:, None]]
+        several = np.concatenate(rows, axis=1)
+        return nearest_row(self.actions, self.factuals, several, goal, exchanges=EXCHANGES)
 
 
 class Panel:
@@ -142,36 +99,21 @@ class Panel:
     """
 
     def __init__(self, base: Model, models: Sequence[Model], failures: int) -> None:
-        self.failures = failures
-        self._all = stacked([base, *models])
-        ends = [0, *(end for end in FIRST_ASKED if end < len(self._all)), len(self._all)]
-        self._parts = [self._all.part(*each) for each in pairwise(ends)]
+        self.base, self.failures = base, failures
+        self.ensemble = Ensemble(stacked(models))
 
-    @property
-    def enough(self) -> float:
-        """The margin of an accepted row."""
-        return 0.0 if isinstance(self._all, NetworkStack) else 0.5
+    def accepts(self, rows: Floats) -> Booleans:
+        """Return which rows the base model and enough of the others accept."""
+        accepted = self.base.favourable(rows)
+        accepted[accepted] = self.ensemble.accepts(rows[accepted], self.failures)
+        return accepted
 
     def margins(self, rows: Floats) -> Floats:
         """Return the lowest logit or probability of rows, without those that may reject."""
-        stack = self._all
+        stack = self.ensemble.models
         values = (
             stack.logits(rows) if isinstance(stack, NetworkStack) else stack.probabilities(rows)
         )
-        changed = np.partition(values[1:], self.failures, axis=0)[self.failures]
-        return np.asarray(np.minimum(values[0], changed))
-
-    def accepts(self, rows: Floats) -> Booleans:
-        """Return which rows are accepted; the others are asked about no longer than it takes."""
-        going, rejections = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
-        for place, stack in enumerate(self._parts):
-            rejects = ~stack.favourable(rows[going])
-            if place == 0:
-                # One rejection by the base model is one too many.
-                rejections += np.where(rejects[0], self.failures + 1, 0)
-                rejects = rejects[1:]
-            rejections[going] += rejects.sum(axis=0)
-            going = np.flatnonzero(rejections <= self.failures)
-            if not len(going):
-                break
-        return np.asarray(rejections <= self.failures)
+        changed = np.partition(values, self.failures, axis=0)[self.failures]
+        own = sureness(self.base)(rows)
+        return np.asarray(np.minimum(own, changed))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import tuning_factuals
+from changeproof.feasible.actions import Actions
 from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.method import Context, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune

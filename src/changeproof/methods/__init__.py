@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 # Name, and where the class is; it is imported when it is first asked for.
 _METHODS = {
-    "apds": ("changeproof.methods.apds", "APDS"),
+    "apds": ("changeproof.methods.apds.method", "APDS"),
     "betarce": ("changeproof.methods.betarce", "BetaRCE"),
     "kdtree": ("changeproof.methods.kdtree", "KDTree"),
-    "quorum": ("changeproof.methods.quorum", "Quorum"),
-    "rbr": ("changeproof.methods.rbr", "RBR"),
+    "quorum": ("changeproof.methods.quorum.method", "Quorum"),
+    "rbr": ("changeproof.methods.rbr.method", "RBR"),
     "rnce": ("changeproof.methods.rnce", "RNCE"),
-    "roar-lime": ("changeproof.methods.roar_lime", "RoarLime"),
+    "roar-lime": ("changeproof.methods.roar_lime.method", "RoarLime"),
     "robx-balanced": ("changeproof.methods.robx", "RobXBalanced"),
     "robx-robust": ("changeproof.methods.robx", "RobXRobust"),
     "wachter": ("changeproof.methods.wachter", "Wachter"),

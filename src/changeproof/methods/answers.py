@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.actions import OUTSIDE
+from changeproof.feasible.actions import OUTSIDE
 from changeproof.model import Booleans, Floats, Integers
 
 FOUND = "found"
@@ -25,7 +25,7 @@ BUDGET = "work budget used up"
 NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
 # So many rows are shown in a notebook.
 SHOWN = 10
-NOTHING_LEFT = "nothing realisable is left of the candidate"
+NOTHING_FEASIBLE = "no feasible row that the model accepts was found"
 # Columns of what became of a method's own answers.
 REALISED = "realised:"
 PER_PERSON = ("row_ids", "factuals", "rows", "outcomes", "base_valid", "seconds")
@@ -33,12 +33,12 @@ PER_PERSON = ("row_ids", "factuals", "rows", "outcomes", "base_valid", "seconds"
 
 @dataclass(frozen=True, eq=False)
 class Realisation:
-    """A method's own answers, before they were made realisable; one per factual.
+    """A method's own proposals, before they were put on feasible rows; one per factual.
 
     Attributes
     ----------
     raw_breach
-        How the answer was not realisable ("" where it was, or where there was none).
+        How the proposal was not feasible ("" where it was, or where there was none).
     raw_base_valid, raw_distance
         Whether the base model called it favourable, and how far it was.
     """
@@ -50,6 +50,14 @@ class Realisation:
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """Return the columns of a table."""
         return {f"{REALISED}{name}": values for name, values in vars(self).items()}
+
+    def spread(self, asked: Booleans) -> Realisation:
+        """Return the same for everybody; those who were not searched for have no answer."""
+        breach = np.full(len(asked), "", dtype=object)
+        valid, distance = np.zeros(len(asked), dtype=np.bool_), np.full(len(asked), np.nan)
+        breach[asked], valid[asked] = self.raw_breach, self.raw_base_valid
+        distance[asked] = self.raw_distance
+        return Realisation(breach, valid, distance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +79,7 @@ class Counterfactuals:
     diagnostics
         The method's own columns.
     realisation
-        What became of the method's own answers; None where answers are tested as published.
+        What the method's own proposals were like; None where answers are tested as published.
     feature_names
         What the columns of factuals and rows are called; none where nobody said.
     """
@@ -197,3 +205,40 @@ def _asked(outcomes: npt.NDArray[np.str_]) -> Booleans:
     """Return for whom something was searched."""
     outside = np.char.find(outcomes, OUTSIDE) >= 0
     return np.asarray(~np.isin(outcomes, NOT_ASKED) & ~outside)
+
+
+PLAIN = {
+    NOT_FOUND: "the method found nothing",
+    UNCHANGED: "the method returned what this person already has",
+    NOT_FINITE: "the method's answer holds values that are not numbers",
+    FACTUAL_NOT_FINITE: "values of this person are missing",
+    ALREADY_FAVOURABLE: "today's model already decides in this person's favour",
+    BUDGET: "the search used up its budget of work before it found anything",
+    NOTHING_FEASIBLE: "no change was found that this person may make and the model accepts",
+}
+# All that changes are parts of categories.
+ONLY_PARTS = (
+    "No feature changes that could be named: the tested row differs only in parts of categories, "
+    "which nobody can be told."
+)
+IN_PARTS = "The tested row is between categories, which nobody can be told: {features}."
+
+
+def in_parts(features: Sequence[str]) -> str:
+    """Return a sentence about features that have a category in part."""
+    return IN_PARTS.format(features=", ".join(features))
+
+
+def why_not(outcome: str, breach: str = "") -> str:
+    """Return why there is no advice.
+
+    Parameters
+    ----------
+    outcome
+        What is stored of the answer.
+    breach
+        How the method's own proposal was not feasible.
+    """
+    if outcome in PLAIN:
+        return PLAIN[outcome]
+    return f"the answer breaks a rule: {outcome}" if breach else outcome

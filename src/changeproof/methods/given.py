@@ -27,7 +27,7 @@ class GivenCounterfactuals(Method):
 
     name = "given"
     summary = "counterfactuals from a table that another tool made"
-    realises = False
+    searches_feasible = False
 
     def __init__(self, *, table: pd.DataFrame) -> None:
         lacking = [name for name in (ROW_ID, REASON) if name not in table.columns]

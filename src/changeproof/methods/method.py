@@ -1,38 +1,44 @@
-"""The contract of a method: fit once per base model, then answer a batch of people.
+"""The contract of a method: a proposal and a test.
 
-An author writes `_search` and, where something is to be prepared, `_prepare`. Everything that is
-reported about the answers (found, changed, realisable, base-valid, time) is measured here.
+An author writes `_search`, which proposes, and `_accepts`, which says what is good enough. Where
+people may be told only certain rows, the base class takes a proposal and finds the nearest such row
+that the method accepts. Everything that is reported about answers (found, changed, feasible,
+base-valid, time) is measured here.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.datasets.actions import Actions
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.feasible.actions import Actions
+from changeproof.feasible.search import Goal, climb, nearest, nearest_of
+from changeproof.feasible.wide_tables import searched_features
 from changeproof.methods.answers import ALREADY_FAVOURABLE as ALREADY_FAVOURABLE
 from changeproof.methods.answers import BUDGET as BUDGET
 from changeproof.methods.answers import FACTUAL_NOT_FINITE as FACTUAL_NOT_FINITE
-from changeproof.methods.answers import FOUND, NOTHING_LEFT, Realisation, shared_out
+from changeproof.methods.answers import FOUND, NOTHING_FEASIBLE, Realisation, shared_out
 from changeproof.methods.answers import NOT_FINITE as NOT_FINITE
 from changeproof.methods.answers import NOT_FOUND as NOT_FOUND
 from changeproof.methods.answers import UNCHANGED as UNCHANGED
 from changeproof.methods.answers import Counterfactuals as Counterfactuals
-from changeproof.methods.realising import realised
-from changeproof.methods.search.few_features import focused
-from changeproof.model import Access, Booleans, Floats, Integers, Model
+from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
+from changeproof.networks.network import Network
 from changeproof.references import Configurable
+
+# Training rows that a search among feasible rows starts from, and how many of a person's nearest
+# are tested to find them.
+STARTS, MOST_TESTED = 2, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +47,7 @@ class Context:
 
     `learner` trains models of the method's own. In a run it refuses the recipes of the changed
     models that the method is evaluated on. `actions` says what people may be told; it is None
-    where answers are tested as published, whatever they are. On a wide table they say which
-    features searches look at (see `focused`).
+    where answers are tested as published, whatever they are.
     """
 
     task: Task
@@ -50,11 +55,6 @@ class Context:
     base_seed: int
     learner: PrivateLearner = field(default_factory=lambda: PrivateLearner(NetworkLearner()))
     actions: Actions | None = None
-
-    def __post_init__(self) -> None:
-        if self.actions is not None:
-            actions = focused(self.actions, self.model, self.task)
-            object.__setattr__(self, "actions", actions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +80,57 @@ class Factuals:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What a search returns: a row per factual, NaN where there is none.
+    """What a search proposes: a row per factual, NaN where there is none.
 
     `reasons` says why a row is NaN (an empty string where it is not); `diagnostics` are columns
-    of any kind, one value per factual, that are kept with the counterfactuals.
+    of any kind, one value per factual, that are kept with the counterfactuals. `private` are
+    arrays, one entry per factual, that `_accepts` and `_score` need again.
     """
 
     rows: Floats
     reasons: Sequence[str] | None = None
     diagnostics: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    private: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """The proposals of a batch, put on feasible rows.
+
+    Attributes
+    ----------
+    factuals
+        Who asks.
+    rows
+        A feasible row of each that the base model accepts, if one was found from the proposal.
+    private
+        The arrays that the search left, one entry per person.
+    level
+        The score that the rows reach, as the method scores them.
+    """
+
+    factuals: Factuals
+    rows: Floats
+    private: Mapping[str, npt.NDArray[Any]]
+    level: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Whom rows are for: the place of a person in the batch, one for each row."""
+
+    places: Integers
+    proposals: Proposals
+
+    @property
+    def factuals(self) -> Floats:
+        """The people's own rows."""
+        return self.proposals.factuals.rows[self.places]
+
+    @property
+    def level(self) -> Floats:
+        """The score that the people's own proposals reach."""
+        return self.proposals.level[self.places]
 
 
 class Method(Configurable, ABC):
@@ -96,14 +138,14 @@ class Method(Configurable, ABC):
 
     Subclasses set `name`, `summary` and `needs`, take their settings as keyword arguments with
     the published values as defaults (kept under the same attribute names), and implement
-    `_search`.
+    `_search`. What they mean by good enough, they say in `_accepts`.
     """
 
     summary: ClassVar[str]
     needs: ClassVar[Access] = Access.PREDICTIONS
-    # Whether answers that people may not be told are mended; counterfactuals that were told by
-    # somebody else are not.
-    realises: ClassVar[bool] = True
+    # Whether a feasible row is searched for where a proposal is not feasible; counterfactuals that
+    # were told by somebody else are tested as they are.
+    searches_feasible: ClassVar[bool] = True
     # Whether it trains models of its own, which not every kind of model can do.
     trains: ClassVar[bool] = False
 
@@ -118,6 +160,12 @@ class Method(Configurable, ABC):
                 f"this one offers {context.model.offers}"
             )
         self.context = context
+        rows, actions = context.task.rows("train"), context.actions
+        self._searched_features = (
+            None
+            if actions is None
+            else searched_features(actions, context.model, sureness(context.model), rows)
+        )
         self._prepare()
         return self
 
@@ -134,25 +182,18 @@ class Method(Configurable, ABC):
             )
         outcomes = self._need_not_ask(factuals)
         asking = np.asarray(outcomes == FOUND, dtype=np.bool_)
-        asked = factuals[asking]
-        before = asked.rows.copy()
         started = time.perf_counter()
-        candidates = self._candidates_of(asked)
+        answers, realisation = self._answers(factuals[asking])
         elapsed = time.perf_counter() - started
-        self._check(candidates, asked, before)
         rows = np.full(factuals.rows.shape, np.nan)
-        rows[asking] = candidates.rows
-        outcomes[asking] = _outcomes(candidates, asked.rows)
+        rows[asking] = answers.rows
+        outcomes[asking] = _outcomes(answers, factuals.rows[asking])
+        if realisation is not None:
+            realisation = realisation.spread(asking)
+            found = np.flatnonzero(outcomes == FOUND)
+            broken = self._breaches(factuals[found], rows[found])
+            outcomes[found] = [words or FOUND for words in broken]
         rows[outcomes != FOUND] = np.nan
-        diagnostics = {name: _spread(v, asking) for name, v in candidates.diagnostics.items()}
-        realisation = None
-        if self.context.actions is not None:
-            raw = rows.copy()
-            realisation = self._realise(self.context.actions, factuals, rows, outcomes)
-            if "certified" in diagnostics:
-                # What was certified is the method's own row, to the byte.
-                same = np.asarray((rows == raw).all(axis=1))
-                diagnostics["certified"] = diagnostics["certified"].astype(bool) & same
         found = np.asarray(outcomes == FOUND, dtype=np.bool_)
         base_valid = np.zeros(len(factuals), dtype=np.bool_)
         base_valid[found] = self.context.model.favourable(rows[found])
@@ -163,7 +204,7 @@ class Method(Configurable, ABC):
             outcomes.astype(np.str_),
             base_valid,
             shared_out(elapsed, asking),
-            diagnostics,
+            {name: _spread(v, asking) for name, v in answers.diagnostics.items()},
             realisation,
             tuple(map(str, self.context.task.feature_names)),
         )
@@ -183,64 +224,174 @@ class Method(Configurable, ABC):
             outcomes[adverse] = [reason or FOUND for reason in reasons]
         return outcomes
 
-    def _candidates_of(self, asked: Factuals) -> Candidates:
-        """Return what is found for people; those who keep other features are searched apart."""
+    def _answers(self, asked: Factuals) -> tuple[Candidates, Realisation | None]:
+        """Return answers, feasible where they have to be, and what the proposals were like."""
         if not len(asked):
-            return Candidates(np.empty((0, self.context.task.n_features)))
-        kept = self.context.task.kept_of(asked.row_ids, asked.rows)
-        if self.context.actions is None or kept is None or not kept.any():
-            return self._search(asked)
-        parts, order = [], []
-        for actions, who in self.context.actions.by_kept(kept):
-            method = copy(self)
-            method.context = replace(self.context, actions=actions)
-            method._follow(method.context.actions or actions)
-            before = asked[who]
-            parts.append(method._search(before))
-            self._check(parts[-1], before, asked.rows[who])
-            order.append(who)
-        return _joined(parts, np.concatenate(order).argsort(kind="stable"))
+            candidates = Candidates(np.empty((0, self.context.task.n_features)))
+        else:
+            before = asked.rows.copy()
+            candidates = self._search(asked)
+            self._check(candidates, asked, before)
+        if self.context.actions is None:
+            return candidates, None
+        realisation = self._realisation(self.context.actions, asked, candidates.rows)
+        if not self.searches_feasible:
+            return candidates, realisation
+        rows = np.full_like(asked.rows, np.nan)
+        measured: dict[str, npt.NDArray[Any]] = {}
+        diagnostics = {name: np.array(v) for name, v in candidates.diagnostics.items()}
+        for actions, who in self._groups(asked):
+            private = {name: values[who] for name, values in candidates.private.items()}
+            people = self._propose(actions, asked[who], candidates.rows[who], private)
+            rows[who] = self._nearest_accepted(actions, people)
+            there = np.isfinite(rows[who]).all(axis=1)
+            measured = dict(self._measure(rows[who][there], People(np.flatnonzero(there), people)))
+            for name, values in measured.items():
+                diagnostics[name] = _replaced(diagnostics.get(name), len(asked), who[there], values)
+        if "certified" in diagnostics and "certified" not in measured:
+            # What was certified is the method's own row, to the byte.
+            same = np.asarray((rows == candidates.rows).all(axis=1))
+            diagnostics["certified"] = diagnostics["certified"].astype(bool) & same
+        reasons = candidates.reasons or [""] * len(asked)
+        reasons = [reason or NOTHING_FEASIBLE for reason in reasons]
+        return Candidates(rows, reasons, diagnostics), realisation
 
-    def _realise(
+    def _groups(self, asked: Factuals) -> list[tuple[Actions, Integers]]:
+        """Return what may change about whom; some people keep what was filled in about them."""
+        actions = self.context.actions
+        assert actions is not None
+        if self._searched_features is not None:
+            others = np.arange(len(actions.features))
+            actions = actions.keeping(np.setdiff1d(others, self._searched_features))
+        kept = self.context.task.kept_of(asked.row_ids, asked.rows)
+        if kept is None:
+            return [(actions, np.arange(len(asked)))]
+        return list(actions.by_kept(kept))
+
+    def _propose(
         self,
         actions: Actions,
-        factuals: Factuals,
+        asked: Factuals,
         rows: Floats,
-        outcomes: npt.NDArray[np.object_],
-    ) -> Realisation:
-        """Make rows realisable, in place, or say in their outcomes why they are not."""
-        found = np.flatnonzero(outcomes == FOUND)
-        how = np.full(len(rows), "", dtype=object)
-        raw_valid, distance = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), np.nan)
-        distance[found] = self.context.task.distances(factuals.rows[found], rows[found])
-        kept = self.context.task.kept_of(factuals.row_ids[found], factuals.rows[found])
-        everyone = [(actions, np.arange(len(found)))]
-        for rules, who in everyone if kept is None else actions.by_kept(kept):
-            places = found[who]
-            own, people = rows[places], factuals.rows[places]
-            told, broken, valid = realised(rules, self.context.model, people, own)
-            if not self.realises:
-                told = own
-            for i, place in enumerate(places.tolist()):
-                if (told[i] == people[i]).all():
-                    outcomes[place] = NOTHING_LEFT
-            still = rules.breaches(people, told)
-            for i in np.flatnonzero(still.any).tolist():
-                outcomes[places[i]] = still.words[i]
-            rows[places] = told
-            how[places], raw_valid[places] = broken.first, valid
-        rows[outcomes != FOUND] = np.nan
-        return Realisation(how, raw_valid, distance)
+        private: Mapping[str, npt.NDArray[Any]],
+    ) -> Proposals:
+        """Put proposals on feasible rows, and move them until the base model accepts."""
+        there = np.asarray(np.isfinite(rows).all(axis=1))
+        wanted = np.where(there[:, None], rows, asked.rows)
+        starts = actions.project(asked.rows, wanted)
+        starts, accepted = climb(actions, asked.rows, starts, self._acceptance())
+        lost = np.flatnonzero(~accepted)
+        train = self._favourable_rows()
+        near = nearest_of(actions, asked.rows[lost], train, self._acceptance())[:, 0]
+        there = np.asarray(np.isfinite(near).all(axis=1))
+        starts[lost[there]], accepted[lost[there]] = near[there], True
+        nothing = np.full(len(starts), -np.inf)
+        proposals = Proposals(asked, starts, private, nothing)
+        level = self._level(People(np.arange(len(asked)), proposals))
+        return replace(proposals, level=np.where(accepted, level, -np.inf))
 
-    def _follow(self, actions: Actions) -> None:
-        """Search by other rules from now on: for methods that keep them beside the context."""
+    def _nearest_accepted(self, actions: Actions, proposals: Proposals) -> Floats:
+        """Return the nearest feasible row that the method accepts, or else the best found."""
+        own, goal = proposals.factuals.rows, self._goal(proposals)
+        train = self._favourable_rows()
+        near = nearest_of(actions, own, train, goal, wanted=STARTS, most_asked=MOST_TESTED)
+        starts = np.concatenate([proposals.rows[:, None], near, own[:, None]], axis=1)
+        rows = nearest(actions, own, starts, goal)
+        lost = np.flatnonzero(np.isnan(rows[:, 0]))
+        rows[lost] = self._best_effort(actions, proposals, lost)
+        return rows
+
+    def _best_effort(self, actions: Actions, proposals: Proposals, lost: Integers) -> Floats:
+        """Return what scores best no farther than the proposal, for whom nothing is accepted."""
+        own, starts = proposals.factuals.rows[lost], proposals.rows[lost]
+        goal = self._goal(proposals).of(lost)
+        rows, _ = climb(actions, own, starts, goal, longest=goal.lengths(own, starts))
+        favourable = self.context.model.favourable
+        rows = np.where(favourable(rows)[:, None], rows, starts)
+        rows[~favourable(rows)] = np.nan
+        return rows
+
+    def _favourable_rows(self) -> Floats:
+        rows = self.context.task.rows("train")
+        return rows[self.context.model.favourable(rows)]
+
+    def _acceptance(self) -> Goal:
+        """Return the goal that the base model accepts."""
+        sure = sureness(self.context.model)
+        return Goal(
+            lambda rows, _: self.context.model.favourable(rows),
+            lambda rows, _: sure(rows),
+            1.0 / self._distance_scale,
+        )
+
+    def _goal(self, proposals: Proposals) -> Goal:
+        """Return the goal that the base model and the method's own test accept."""
+
+        def passes(rows: Floats, places: Integers) -> Booleans:
+            accepted = self.context.model.favourable(rows)
+            some = People(places[accepted], proposals)
+            accepted[accepted] = self._accepts(rows[accepted], some)
+            return accepted
+
+        def score(rows: Floats, places: Integers) -> Floats:
+            return self._score(rows, People(places, proposals))
+
+        return Goal(passes, score, 1.0 / self._distance_scale)
+
+    @property
+    def _distance_scale(self) -> Floats:
+        return self.context.task.distance_scale
+
+    def _realisation(self, actions: Actions, asked: Factuals, rows: Floats) -> Realisation:
+        """Return what proposals are like: which rules they break, and how far they are."""
+        there = np.flatnonzero(np.isfinite(rows).all(axis=1) & (rows != asked.rows).any(axis=1))
+        broken = np.full(len(rows), "", dtype=object)
+        valid, distance = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), np.nan)
+        broken[there] = actions.breaches(asked.rows[there], rows[there]).first
+        valid[there] = self.context.model.favourable(rows[there])
+        distance[there] = self.context.task.distances(asked.rows[there], rows[there])
+        return Realisation(broken, valid, distance)
+
+    def _breaches(self, factuals: Factuals, rows: Floats) -> list[str]:
+        """Return which rule each answer breaks, in words; "" where it breaks none."""
+        actions = self.context.actions
+        assert actions is not None
+        kept = self.context.task.kept_of(factuals.row_ids, factuals.rows)
+        if kept is None:
+            return list(actions.breaches(factuals.rows, rows).words)
+        words = [""] * len(rows)
+        for rules, who in actions.by_kept(kept):
+            found = rules.breaches(factuals.rows[who], rows[who]).words
+            for place, text in zip(who.tolist(), found, strict=True):
+                words[place] = text
+        return words
 
     def _prepare(self) -> None:
         """Do what is done once per base model."""
 
     @abstractmethod
     def _search(self, factuals: Factuals) -> Candidates:
-        """Return a candidate for every factual; all of them are finite and adverse."""
+        """Propose a row for every factual; all of them are finite and adverse."""
+
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        """Return which rows are good enough; the base model accepts all of them.
+
+        By default those that score no less than the method's own proposal does, put on feasible
+        rows.
+        """
+        return np.asarray(self._score(rows, people) >= people.level)
+
+    def _score(self, rows: Floats, people: People) -> Floats:
+        """Return how good rows are, higher is better: by default how sure the base model is."""
+        return sureness(self.context.model)(rows)
+
+    def _level(self, people: People) -> Floats:
+        """Return the score that is good enough: by default that of people's own proposals."""
+        return self._score(people.proposals.rows, people)
+
+    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+        """Return diagnostics of answers that are not the proposals themselves."""
+        return {}
 
     @classmethod
     def tuning_candidates(cls) -> Sequence[Method]:
@@ -260,7 +411,7 @@ class Method(Configurable, ABC):
                 f"method {self.name!r} returned candidates of shape {candidates.rows.shape}; "
                 f"expected {asked.rows.shape}"
             )
-        columns = dict(candidates.diagnostics)
+        columns = {**candidates.diagnostics, **candidates.private}
         if candidates.reasons is not None:
             columns["reasons"] = np.asarray(candidates.reasons)
         for name, values in columns.items():
@@ -271,16 +422,13 @@ class Method(Configurable, ABC):
                 )
 
 
-def _joined(parts: Sequence[Candidates], order: Integers) -> Candidates:
-    """Return candidates of several batches as those of one, in another order."""
-    rows = np.concatenate([part.rows for part in parts])[order]
-    reasons = [reason for part in parts for reason in part.reasons or [""] * len(part.rows)]
-    names = [name for name in parts[0].diagnostics if all(name in p.diagnostics for p in parts)]
-    diagnostics = {
-        name: np.concatenate([np.asarray(part.diagnostics[name]) for part in parts])[order]
-        for name in names
-    }
-    return Candidates(rows, [reasons[place] for place in order.tolist()], diagnostics)
+def sureness(model: Model) -> Callable[[Floats], Floats]:
+    """Return what says of rows how sure a model is, in the finest way that it has."""
+    if isinstance(model, Network):
+        return model.logits
+    if isinstance(model, DifferentiableModel):
+        return lambda rows: model.logits_and_gradients(rows)[0]
+    return model.probabilities
 
 
 def _outcomes(candidates: Candidates, factuals: Floats) -> npt.NDArray[np.object_]:
@@ -292,6 +440,18 @@ def _outcomes(candidates: Candidates, factuals: Floats) -> npt.NDArray[np.object
     none = np.isnan(rows).all(axis=1)
     outcomes[none] = [reason or NOT_FOUND for reason in np.asarray(given, dtype=object)[none]]
     return outcomes
+
+
+def _replaced(
+    values: npt.NDArray[Any] | None, count: int, where: Integers, new: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Return values with others at some places; nothing, NaN or False where there were none."""
+    new = np.asarray(new)
+    if values is None:
+        values = np.full(count, False if new.dtype == bool else np.nan)
+    result = values.astype(np.result_type(values, new)) if values.dtype != new.dtype else values
+    result[where] = new
+    return result
 
 
 def _spread(values: npt.NDArray[Any], places: Booleans) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +12,10 @@ from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.exact import MAX_NODES, proven_rows
-from changeproof.datasets.actions import Actions
-from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.methods.search.realisable_rows import nearest_accepted
-from changeproof.methods.search.undoing import undone
+from changeproof.methods.method import Candidates, Factuals, Method, People
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
 from changeproof.references import PAPER
-
-NONE_LEFT = "no certified training row stays favourable with only what may change"
-# Where not everything may change: how many of a person's nearest rows are certified again before
-# one that is not has to do, and how many at a time.
-MOST_ROWS, ROWS_AT_ONCE = 1_000, 8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,10 +24,7 @@ class RNCE(Method):
 
     Training rows count whatever their label; a row is a candidate if every network whose
     parameters differ by at most the radius gives it a positive logit, by an exact certificate.
-    Where not everything may change, candidates are put back to what may, and certified again; so
-    are single features of the nearest, put back to what people have, where it stays certified.
-    Who has no candidate that is then still certified gets the nearest that is favourable, and the
-    answer does not count as certified.
+    That certificate is what makes any other row good enough, too.
 
     Parameters
     ----------
@@ -75,37 +65,15 @@ class RNCE(Method):
             reason = f"no training row is certified favourable at radius {self.radius:g}"
             nothing = np.full_like(factuals.rows, np.nan)
             return Candidates(nothing, reasons=[reason] * n_factuals, diagnostics=diagnostics)
-        if self.context.actions is not None:
-            return self._realisable(self.context.actions, factuals, diagnostics)
         distances, nearest = self._tree.query(factuals.rows)
         diagnostics["l2_distance"] = np.asarray(distances)
         return Candidates(self._candidates[nearest], diagnostics=diagnostics)
 
-    def _realisable(
-        self, actions: Actions, factuals: Factuals, diagnostics: dict[str, npt.NDArray[Any]]
-    ) -> Candidates:
-        nearest = nearest_accepted(
-            actions,
-            factuals.rows,
-            self._candidates,
-            lambda rows, _: self._stays(rows),
-            most_asked=MOST_ROWS,
-            at_once=ROWS_AT_ONCE,
-        )
-        rows = nearest.rows[:, 0]
-        certified = np.asarray(np.isfinite(rows).all(axis=1))
-        own = factuals.rows[certified]
-        rows[certified] = undone(actions, own, rows[certified], lambda rows, _: self._stays(rows))
-        favourable = self.context.model.favourable
-        rows[~certified] = nearest_accepted(
-            actions, factuals.rows[~certified], self._candidates, lambda rows, _: favourable(rows)
-        ).rows[:, 0]
-        diagnostics["certified"] = certified
-        diagnostics["l2_distance"] = np.sqrt(((rows - factuals.rows) ** 2).sum(axis=1))
-        return Candidates(rows, reasons=[NONE_LEFT] * len(rows), diagnostics=diagnostics)
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        return proven_rows(self._box, rows, max_nodes=self.max_nodes)
 
-    def _stays(self, rows: Floats) -> Booleans:
-        """Return which rows are certified; what is not even favourable is told quickly."""
-        stays = self.context.model.favourable(rows)
-        stays[stays] = proven_rows(self._box, rows[stays], max_nodes=self.max_nodes)
-        return stays
+    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+        return {
+            "certified": proven_rows(self._box, rows, max_nodes=self.max_nodes),
+            "l2_distance": np.sqrt(((rows - people.factuals) ** 2).sum(axis=1)),
+        }

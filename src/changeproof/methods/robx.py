@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from changeproof.datasets.actions import Actions
-from changeproof.datasets.few_columns import WIDE, fewer
-from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
-from changeproof.methods.search.as_near import as_near
-from changeproof.methods.search.estimates import Estimates, tiled_moves
-from changeproof.methods.search.growing_spheres import GrowingSpheres
-from changeproof.methods.search.nearest_rows import nearest_rows
-from changeproof.methods.search.realisable_rows import nearest_accepted
-from changeproof.methods.search.realisable_spheres import search_spheres
-from changeproof.methods.search.shaken import Shaken
-from changeproof.methods.search.undoing import shortened, shortest
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import sigmoids
+from changeproof.feasible.wide_tables import WIDE
+from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
+from changeproof.methods.shared.estimates import Estimates, tiled_moves
+from changeproof.methods.shared.growing_spheres import GrowingSpheres
+from changeproof.methods.shared.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats, Integers
+from changeproof.networks.flat import layer_sums
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 from changeproof.references import PAPER
@@ -26,9 +26,6 @@ from changeproof.references import PAPER
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
 ROWS_AT_ONCE = 8_192
-# How many anchors of a person are looked at at a time, and, where none is stable with only what
-# may change, how many times those that are wanted.
-ANCHORS_AT_ONCE, ANCHORS_LOOKED_AT = 32, 3
 NONE_STABLE = "no training row is stable"
 
 
@@ -40,10 +37,7 @@ class RobXBalanced(Method):
     over Gaussian draws around it. A point is stable above a threshold: a quantile of the
     stability of the training rows that the model calls favourable.
 
-    Where not everything may change, starts, anchors and the points of the way are rows that the
-    person may be told, and what need not change that much to be stable does not. Who can be told
-    of no stable row gets the most stable that was looked at. Nobody is sent farther than by the
-    published answer, put on what may change, where the model accepts that one; see `farther`.
+    A row is good enough if it is stable.
 
     Parameters
     ----------
@@ -57,8 +51,6 @@ class RobXBalanced(Method):
         Share of the remaining way that a step covers, and how many steps there are.
     shell_samples, shell_step, max_shells
         Growing spheres of the start, in the absolute norm and inside the training range.
-    farther
-        Whether people may be sent farther than that, where a stable row needs it.
     """
 
     name = "robx-balanced"
@@ -74,7 +66,6 @@ class RobXBalanced(Method):
     shell_samples: int = 1_000
     shell_step: float = 0.1
     max_shells: int = 800
-    farther: bool = False
 
     def _prepare(self) -> None:
         task, model = self.context.task, self.context.model
@@ -95,7 +86,7 @@ class RobXBalanced(Method):
         self._anchors = favourable[scores > self.threshold]
         low, high = task.training_range
         self._spheres = GrowingSpheres(
-            samples=fewer(self.shell_samples, task.n_features),
+            samples=self.shell_samples,
             norm=1,
             step=self.shell_step,
             max_shells=self.max_shells,
@@ -142,27 +133,10 @@ class RobXBalanced(Method):
         return self._estimates.may_be_stable(points, self._moves, self.threshold)
 
     def _search(self, factuals: Factuals) -> Candidates:
-        actions, own = self.context.actions, factuals.rows
-        candidates = self._searched(factuals, actions)
-        if actions is None:
-            return candidates
-        rows = candidates.rows
-        if not self.farther:
-            published = self._searched(factuals, None).rows
-            rows = as_near(actions, self.context.task, self.context.model, own, rows, published)
-        found = np.isfinite(rows).all(axis=1)
-        stable = np.zeros(len(rows), dtype=np.bool_)
-        stable[found] = self._stable(rows[found])
-        return replace(
-            candidates, rows=rows, diagnostics={**candidates.diagnostics, "stable": stable}
-        )
-
-    def _searched(self, factuals: Factuals, actions: Actions | None) -> Candidates:
         context = self.context
         address = (context.task.name, context.base_seed, "robx start")
-        own, accept = factuals.rows, context.model.favourable
-        starts = search_spheres(
-            self._spheres, actions, own, own, accept, *address, model=context.model
+        starts = self._spheres.search(
+            factuals.rows, context.model.favourable, *address, model=context.model
         )
         rows = starts.points.copy()
         reasons = np.full(len(rows), "", dtype=object)
@@ -172,8 +146,6 @@ class RobXBalanced(Method):
         waiting = waiting[~self._stable(rows[waiting])]
         if len(waiting) and not len(self._anchors):
             rows[waiting], reasons[waiting] = np.nan, NONE_STABLE
-        elif len(waiting) and actions is not None:
-            rows[waiting], steps[waiting] = self._walk(actions, own[waiting], rows[waiting])
         elif len(waiting):
             moved, steps[waiting] = self._approach(rows[waiting])
             rows[waiting] = moved
@@ -184,6 +156,12 @@ class RobXBalanced(Method):
             "steps": steps,
         }
         return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
+
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        return self._stable(rows)
+
+    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+        return {"stable": self._stable(rows)}
 
     def _approach(self, starts: Floats) -> tuple[Floats, Integers]:
         """Move copies of every start to its anchors; return the first stable one and its step."""
@@ -204,62 +182,6 @@ class RobXBalanced(Method):
                 break
         return results, steps
 
-    def _walk(self, actions: Actions, factuals: Floats, starts: Floats) -> tuple[Floats, Integers]:
-        """Do the same with rows that may be told."""
-        anchors = nearest_accepted(
-            actions,
-            factuals,
-            self._anchors,
-            lambda rows, _: self._anchoring(rows),
-            centres=starts,
-            weights=np.ones(starts.shape[1]),
-            wanted=self.anchors,
-            at_once=ANCHORS_AT_ONCE,
-        ).rows
-        copies = np.repeat(starts[:, None, :], self.anchors, axis=1)
-        before, results = copies.copy(), np.full(copies.shape, np.nan)
-        steps = np.zeros(copies.shape[:2], dtype=np.int64)
-        who, which = np.nonzero(np.isfinite(anchors).all(axis=2))
-        for step in range(1, self.max_steps + 1):
-            copies[who, which] += self.stride * (anchors[who, which] - copies[who, which])
-            told = actions.project(factuals[who], copies[who, which])
-            fresh = np.asarray((told != before[who, which]).any(axis=1))
-            before[who, which] = told
-            stable: Booleans = np.zeros(len(who), dtype=np.bool_)
-            stable[fresh] = self._stable(told[fresh])
-            results[who[stable], which[stable]] = told[stable]
-            steps[who, which] = step
-            who, which = who[~stable], which[~stable]
-            if not len(who):
-                break
-        rows = shortest(actions, factuals, results, lambda rows, _: self._stable(rows))
-        for i in np.flatnonzero(np.isnan(rows).any(axis=1)):
-            rows[i] = self._most_stable(actions, factuals[[i]], starts[[i]])
-        return rows, steps.max(axis=1)
-
-    def _most_stable(self, actions: Actions, factual: Floats, start: Floats) -> Floats:
-        """Return the most stable row for one person who can be told of no stable one.
-
-        Of the training rows that are stable, those most likely favourable are looked at.
-        """
-        told = actions.project(factual, self._anchors[None])[0]
-        likely = np.argsort(-self.context.model.probabilities(told), kind="stable")
-        told = np.concatenate([start, told[likely[: ANCHORS_LOOKED_AT * self.anchors]]])
-        scores = np.where(self.context.model.favourable(told), self.stability(told), -np.inf)
-        most = scores.max()
-
-        def as_stable(rows: Floats, _: Integers) -> Booleans:
-            return np.asarray(self.context.model.favourable(rows) & (self.stability(rows) >= most))
-
-        most_stable = told[[scores.argmax()]]
-        return np.asarray(shortened(actions, factual, most_stable, as_stable)[0])
-
-    def _anchoring(self, rows: Floats) -> Booleans:
-        """Return which rows are stable; most that are not are told by their own probability."""
-        stable = self.context.model.probabilities(rows) > self.threshold
-        stable[stable] = self._stable(rows[stable])
-        return stable
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RobXRobust(RobXBalanced):
@@ -269,3 +191,47 @@ class RobXRobust(RobXBalanced):
     summary = "moved towards stable training rows until as stable as the top tenth of them"
 
     quantile: float = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Shaken:
+    """The probabilities of a network at points to which draws [draws, features] are added.
+
+    Draws around a point add the same to the neurons of the first layer, whatever the point. So that
+    is worked out once, and a point asks for no more than the layers behind it.
+    """
+
+    network: Network
+    draws: Floats
+
+    @cached_property
+    def _moves(self) -> Floats:
+        return first_sums(self.network, self.draws) - self.network.biases[0]
+
+    @cached_property
+    def _behind(self) -> Network | None:
+        weights, biases = self.network.weights[1:], self.network.biases[1:]
+        return Network(weights, biases) if weights else None
+
+    def probabilities(self, points: Floats) -> Floats:
+        """Return the probabilities [points, draws]."""
+        sums = first_sums(self.network, points)[:, None] + self._moves
+        flat = sums.reshape(-1, sums.shape[2])
+        if self._behind is None:
+            return sigmoids(flat[:, 0]).reshape(sums.shape[:2])
+        return self._behind.probabilities(np.maximum(flat, 0.0)).reshape(sums.shape[:2])
+
+
+def first_sums(network: Network, rows: Floats) -> Floats:
+    """Return the pre-activations of the first layer [rows, neurons]."""
+    sums = np.empty((len(rows), len(network.biases[0])))
+    _fill_sums(network.flat, np.ascontiguousarray(rows), sums)
+    return sums
+
+
+@compiled
+def _fill_sums(network: Any, rows: Any, sums: Any) -> None:
+    values = np.empty(network.layers[-1, 3] + 1)
+    for i in range(len(rows)):
+        layer_sums(network.turned, network.layers, 0, rows[i], values)
+        sums[i] = values[: sums.shape[1]]

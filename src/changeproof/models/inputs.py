@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.feature import text_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
 
 COUNTED = ("0", "1")

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.feature import text_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
+from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
 from changeproof.models.fixed import Fixed
 from changeproof.models.inputs import favourable_classes, original_frame

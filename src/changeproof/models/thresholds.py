@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
-from changeproof.datasets.decimals import written
 from changeproof.errors import InputError
+from changeproof.feasible.decimals import written
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Model
 from changeproof.models.learner import FittedModel
 

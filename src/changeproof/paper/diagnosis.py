@@ -11,7 +11,7 @@ import pandas as pd
 from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
-from changeproof.methods.apds import APDS
+from changeproof.methods.apds.method import APDS
 from changeproof.methods.betarce import ENSEMBLE_OFFSET, ensemble_recipes
 from changeproof.methods.method import Context
 from changeproof.networks.network import Network

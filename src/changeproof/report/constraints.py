@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.actions import Actions
-from changeproof.datasets.breaches import CATEGORY, WAYS
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Floats, Task
+from changeproof.feasible.actions import CATEGORY, WAYS, Actions
 from changeproof.report.words import listed
 
 MAY = {

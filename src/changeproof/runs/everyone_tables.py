@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from changeproof.datasets.recourse import Change, Wording
-from changeproof.methods.answers import FOUND, Counterfactuals
-from changeproof.methods.outcomes import why_not
+from changeproof.methods.answers import FOUND, Counterfactuals, why_not
 from changeproof.runs.reading import shortest
 from changeproof.runs.results import Answered, StoredResults
 

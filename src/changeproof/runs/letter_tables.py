@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from changeproof.changes.successor import SUCCESSOR
-from changeproof.datasets.decimals import written
-from changeproof.datasets.feature import Feature
 from changeproof.datasets.recourse import CHANGE, LOWER, RAISE, Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.renewal import SUCCESSOR_COLUMN
+from changeproof.feasible.decimals import written
+from changeproof.feasible.feature import Feature
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.datasets.breaches import WAYS
+from changeproof.feasible.actions import WAYS
 from changeproof.report.names import dataset_name, method_name
 from changeproof.report.numbers import number, percent
 from changeproof.runs.plan import Plan

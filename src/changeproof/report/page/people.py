@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.actions import FILLED_IN
 from changeproof.datasets.recourse import (
     GOALS,
     MOST_CHANGES,
@@ -16,8 +15,8 @@ from changeproof.datasets.recourse import (
     Change,
     Wording,
 )
-from changeproof.methods.answers import ALREADY_FAVOURABLE
-from changeproof.methods.outcomes import IN_PARTS, ONLY_PARTS, why_not
+from changeproof.feasible.actions import FILLED_IN
+from changeproof.methods.answers import ALREADY_FAVOURABLE, IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few

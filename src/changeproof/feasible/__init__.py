@@ -1,0 +1,1 @@
+"""Which rows a person may be told: features, rules, and the one search among them."""

@@ -1,0 +1,282 @@
+"""The nearest point that the base model and a private pool accept, with a calibrated margin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.arithmetic.functions import log, sigmoids
+from changeproof.datasets.task import Part
+from changeproof.errors import InputError
+from changeproof.feasible.actions import Actions
+from changeproof.feasible.wide_tables import WIDE, affordable
+from changeproof.methods.method import Candidates, Factuals, Method, People
+from changeproof.methods.quorum.calibration import (
+    DIGIT,
+    LOG_TEN,
+    Calibrated,
+    Losses,
+    lower_bounds,
+    smallest_margin,
+)
+from changeproof.methods.quorum.judges import Judges, log_odds, usual_log_odds
+from changeproof.methods.quorum.points import AgreedPoints
+from changeproof.methods.quorum.pool import checked_kinds, expected_members, supported_kinds
+from changeproof.methods.shared.ensembles import Ensemble
+from changeproof.model import Booleans, Floats, Model
+from changeproof.models.learner import stacked
+from changeproof.models.making import Wanted, made
+from changeproof.networks.network import Network
+from changeproof.randomness import stream
+
+# How clearly everybody has to accept, in units of its own (its usual log odds); one is chosen. None
+# has to be surer than it usually is: what single models refuse even then, no margin mends.
+MARGINS = tuple(number / 64.0 for number in range(65))
+# Whoever cannot have it gets the largest smaller one of these.
+COARSE = MARGINS[::4]
+# One member of so many is left out of the pool: the one that stands in most people's way.
+SPARED = 24
+# How many people are asked for that, and what is as unsure as the least sure.
+ASKED, NEAR = 128, 1e-3
+CONFIDENCE = 0.95
+# What judges refuse counts a quarter more: they are few, and one margin of many suits them best.
+CAUTION = 1.25
+NONE_ACCEPTED = "no row that the base model accepts was found"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Quorum(Method):
+    """Send people to the nearest point that the base model and a pool of models accept.
+
+    The pool is what the base model may become: kinds of change that the evaluation has, with its
+    shares, radii, layers and optimisers, and with seeds that no changed model has. No published
+    method knows as much of what it is tested on. Most members are of kinds that move a model far.
+    Members that would decide about most people's advice are left out. All others, and the base
+    model, must accept with a margin, each in units of its own: how sure of itself it usually is.
+    The margin is calibrated: people who are none of those that ask (adverse rows of all parts but
+    the test) are advised, and a second pool of all kinds judges. A margin is taken with which no
+    more than 1 - target of the judgements are against the advice, all kinds counted the same,
+    every refusal a quarter more, and one more person who fails altogether. This is the rule of
+    conformal risk control, and the smallest such margin if a larger one never fails more.
+
+    What it gives is an estimate, not a proof. Conformal risk control would prove that, in
+    expectation over people, a share of at least `target` of the second pool accepts. But it asks
+    for people exchangeable with those who ask, and for a rule that is fixed before these people
+    are looked at. Here most of them are training rows, which the base model has fitted, and the
+    pool is pruned on some of the same people. About changed models it says as much as these are
+    like the second pool.
+
+    In the diagnostics, `estimated_share` is what the rule gives for the margin. With fewer than
+    1 / (1 - target) people it is below the target, and the margin is the one for which the
+    judgements, taken as normally distributed, let few enough failures be expected. `accepted` of
+    `asked` says how many of the second pool accept an answer. `optimistic_bound` is the lower end
+    of the exact 95 % interval of that share; it is too high, since these models chose the margin.
+
+    Of networks, points are found by linear programmes; of other models, rows by the search among
+    feasible rows. A row is good enough if everybody accepts it with the margin.
+
+    Parameters
+    ----------
+    target
+        The share of changed models that shall accept the advice.
+    members, held_out
+        Sizes of the pool and of the second pool.
+    people
+        How many people the margin is calibrated on, as far as there are so many. A target needs at
+        least 1 / (1 - target) of them.
+    expect
+        Which kinds of change the pools are made of, by the names of the families; none stands
+        for all that can happen to this kind of model.
+    sparsity
+        Changes of single features are given up where the others can make up for it at this share
+        of the distance more.
+    """
+
+    name = "quorum"
+    summary = "the nearest point that a pool of possible models accepts, with a calibrated margin"
+    source = "changeproof, docs/quorum.md"
+    trains = True
+
+    target: float = 0.99
+    members: int = 48
+    held_out: int = 36
+    people: int = 256
+    expect: str | Sequence[str] = ()
+    sparsity: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.target < 1.0:
+            raise InputError(f"target has to be between 0 and 1; got {self.target!r}")
+        if self.members < 1 or self.held_out < 1 or self.people < 1:
+            raise InputError(
+                "both pools need at least one model, and calibration somebody; got "
+                f"{self.members}, {self.held_out} and {self.people}"
+            )
+        if not self.sparsity >= 0.0:
+            raise InputError(f"sparsity must not be negative; got {self.sparsity!r}")
+        self._kinds = checked_kinds([self.expect] if isinstance(self.expect, str) else self.expect)
+
+    def _prepare(self) -> None:
+        context = self.context
+        supported = supported_kinds(context.learner)
+        for kind in self._kinds:
+            if kind not in supported:
+                raise InputError(
+                    f"quorum expects {kind!r}, which cannot happen to {context.learner.name}; "
+                    f"expected some of: {', '.join(supported)}"
+                )
+        base = (context.task, context.model, context.base_seed, context.learner)
+        kinds = self._kinds or supported
+        members, judges = expected_members(*base, kinds, self.members, self.held_out)
+        models = made(
+            [
+                Wanted(member.change, member.learner or context.learner, context.task)
+                for member in (*members, *judges)
+            ]
+        )
+        pool, second = models[: self.members], models[self.members :]
+        rows = context.task.rows("train")
+        self._judges = Judges.of(judges, second, rows)
+        people = self._people()
+        asked = (context.model, *pool)
+        self._search_with(*self._without_odd_ones(asked, usual_log_odds(asked, rows), people))
+        self.calibrated = self._calibrate(people)
+        self._margin = self.calibrated.margin
+
+    def _search_with(self, models: Sequence[Model], units: Floats) -> None:
+        """Search with the base model and a pool, and what a margin of 1 is for each of them."""
+        self._units, self._pool = units, Ensemble(stacked(models))
+        networks = [one for one in models if isinstance(one, Network)]
+        self._points: AgreedPoints | None = None
+        if len(networks) == len(models):
+            task = self.context.task
+            rows = task.rows("train")
+            self._points = AgreedPoints(tuple(networks), task, rows, self.sparsity, units)
+
+    def _without_odd_ones(
+        self, models: Sequence[Model], units: Floats, people: Factuals
+    ) -> tuple[Sequence[Model], Floats]:
+        """Leave out the members that decide about most people's advice; the base model stays.
+
+        All have to agree, so that one odd model would send everybody far away; little is gained by
+        it, since a changed model is hardly ever odd in the same way.
+        """
+        pool = models[1:]
+        spared = len(pool) // SPARED
+        if not spared or not len(people):
+            return models, units
+        self._search_with(models, units)
+        answers = self._advice(people[:ASKED], MARGINS[self._first_guess])
+        answers = answers[np.isfinite(answers).all(axis=1)]
+        sure = log_odds(stacked(pool), answers) / units[1:, None]
+        deciding = (sure <= sure.min(axis=0) + NEAR).sum(axis=1)
+        odd = np.argsort(-deciding, kind="stable")[:spared] + 1
+        kept = [place for place in range(len(models)) if place not in odd]
+        return [models[place] for place in kept], units[kept]
+
+    def _people(self) -> Factuals:
+        """Return people who are not asked about later."""
+        task = self.context.task
+        parts: tuple[Part, ...] = ("validation", "update", "train")
+        rows = np.concatenate([task.rows(part) for part in parts])
+        row_ids = np.concatenate([task.row_ids(part) for part in parts])
+        some = np.flatnonzero(~self.context.model.favourable(rows))
+        if self.context.actions is not None:
+            refused = self.context.actions.refusals(rows[some])
+            some = some[[not reason for reason in refused]]
+        order = stream(task.name, self.context.base_seed, "quorum people").permutation(len(some))
+        some = some[order[: affordable(self.people, rows.shape[1])]]
+        return Factuals(row_ids[some], rows[some])
+
+    def _calibrate(self, people: Factuals) -> Calibrated:
+        """Choose the margin."""
+
+        def losses(margin: float, some: slice) -> Losses:
+            found = self._advice(people[some], margin)
+            # Who gets no advice cannot be failed by it.
+            lost, expected = np.zeros((2, len(found)))
+            there = np.isfinite(found).all(axis=1)
+            lost[there], expected[there] = self._judges.refusals(found[there])
+            return Losses(CAUTION * lost, CAUTION * expected)
+
+        return smallest_margin(MARGINS, losses, len(people), self.target, self._first_guess)
+
+    def _advice(self, people: Factuals, margin: float) -> Floats:
+        """Return what people would be told with a margin."""
+        self._margin = margin
+        return self._answers(people)[0].rows
+
+    @property
+    def _first_guess(self) -> int:
+        """Where margins for such a target mostly are."""
+        likely = DIGIT * (-log(1.0 - self.target) / LOG_TEN - 2.0) + 0.1
+        return int(np.abs(np.array(MARGINS) - likely).argmin())
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        rows, margins = np.full_like(factuals.rows, np.nan), np.full(len(factuals), np.nan)
+        if self._points is not None:
+            rows, margins = self._nearest_points(self._points, factuals.rows)
+        elif self.context.actions is None:
+            rows = self._nearest_rows(self.context.task.actions, factuals)
+            margins = self._margins(rows)
+        found = np.isfinite(rows).all(axis=1)
+        accepted = np.zeros(len(rows), dtype=np.int64)
+        accepted[found] = self._judges.accepted(rows[found])
+        n = len(rows)
+        # Not known while the margin is being calibrated.
+        known = getattr(self, "calibrated", Calibrated(self._margin, np.nan, 0))
+        diagnostics: dict[str, npt.NDArray[Any]] = {
+            "margin": margins,
+            "estimated_share": np.full(n, known.estimate),
+            "calibrated_on": np.full(n, known.people),
+            "accepted": accepted,
+            "asked": np.full(n, self.held_out),
+            "optimistic_bound": lower_bounds(accepted, self.held_out, CONFIDENCE),
+        }
+        return Candidates(rows, np.where(found, "", NONE_ACCEPTED).tolist(), diagnostics)
+
+    def _nearest_points(self, points: AgreedPoints, factuals: Floats) -> tuple[Floats, Floats]:
+        """Return points with the margin, or with the largest smaller one that there is."""
+        actions = self.context.actions
+        rows, reached = np.full_like(factuals, np.nan), np.full(len(factuals), np.nan)
+        bounds = None if actions is None else actions.bounds(factuals)
+        coarse = COARSE if factuals.shape[1] <= WIDE else COARSE[::8]
+        for margin in (self._margin, *(m for m in reversed(coarse) if m < self._margin)):
+            left = np.flatnonzero(np.isnan(reached))
+            if not len(left):
+                break
+            limits = None if bounds is None else (bounds[0][left], bounds[1][left])
+            rows[left] = points.search(factuals[left], margin, limits)
+            reached[left[np.isfinite(rows[left, 0])]] = margin
+        left = np.flatnonzero(np.isnan(reached))
+        rows[left] = points.most_agreed(factuals[left])
+        return rows, reached
+
+    def _nearest_rows(self, actions: Actions, factuals: Factuals) -> Floats:
+        """Return the nearest rows that all accept; of models that are no networks."""
+        nothing = np.full_like(factuals.rows, np.nan)
+        proposals = self._propose(actions, factuals, nothing, {})
+        return self._nearest_accepted(actions, proposals)
+
+    def _margins(self, rows: Floats) -> Floats:
+        """Return the margin with which everybody accepts rows, as far as it is asked for."""
+        result = np.full(len(rows), np.nan)
+        there = np.isfinite(rows).all(axis=1)
+        sure = log_odds(self._pool.models, rows[there]) / self._units[:, None]
+        result[there] = np.minimum(sure.min(axis=0), self._margin)
+        return np.where(result >= 0.0, result, np.nan)
+
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        return self._pool.accepts(rows, least=sigmoids(self._margin * self._units))
+
+    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+        accepted = self._judges.accepted(rows)
+        return {
+            "margin": self._margins(rows),
+            "accepted": accepted,
+            "optimistic_bound": lower_bounds(accepted, self.held_out, CONFIDENCE),
+        }

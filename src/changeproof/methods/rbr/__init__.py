@@ -1,0 +1,1 @@
+"""Robust Bayesian recourse."""

@@ -1,0 +1,1 @@
+"""ROAR on local surrogates by LIME."""

@@ -1,1 +1,0 @@
-"""Searches that several methods share."""

@@ -1,0 +1,165 @@
+"""Growing spheres: the closest accepted point, shell after shell, for a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from changeproof.certificates.reach import adverse_radii
+from changeproof.feasible.wide_tables import affordable
+from changeproof.methods.shared.estimates import Estimates, Moves, tiled_moves
+from changeproof.model import Booleans, Floats, Integers, Model
+from changeproof.networks.network import Network
+from changeproof.randomness import stream
+
+ROWS_AT_ONCE = 8_192
+ESTIMATES_AT_ONCE = 262_144
+KEPT_BYTES = 256 * 2**20
+# Shells that are drawn, and gone through without a word from Python, at once.
+SHELLS_AT_ONCE = 8
+
+Accept = Callable[[Floats], Booleans]
+Address = tuple[str | int, ...]
+
+
+class Spheres(NamedTuple):
+    """Where the search ended: points (NaN where nothing was accepted) and shells looked at."""
+
+    points: Floats
+    shells: Integers
+
+
+class Shells(NamedTuple):
+    """The draws of some shells [shells, samples, features], also as estimates want them."""
+
+    moves: Floats
+    tiled: Moves
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingSpheres:
+    """How shells grow.
+
+    Shell k holds radii from k to k + 1 steps. Its points are normal directions scaled, in the
+    stated norm, to a radius drawn uniformly in the shell. The draws of a shell have one address
+    and serve everybody in the batch, so an answer does not depend on who else asks.
+
+    Parameters
+    ----------
+    samples
+        Points per shell; fewer on wide tables.
+    norm
+        1 or 2.
+    step, max_shells
+        Width of a shell and how many there are.
+    low, high
+        Points are clipped to this range before they are judged and measured.
+    """
+
+    samples: int
+    norm: Literal[1, 2]
+    step: float
+    max_shells: int
+    low: Floats | None = None
+    high: Floats | None = None
+    _kept: dict[Address, Shells] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _last: dict[Address, Shells] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def search(
+        self, centres: Floats, accept: Accept, *address: str | int, model: Model | None = None
+    ) -> Spheres:
+        """Return for every centre the closest accepted point of the first shell that has one.
+
+        Points that are adverse under `model`, if one is given, must not be accepted: where it is
+        a network, they are then told by an estimate and never looked at.
+        """
+        points = np.full(centres.shape, np.nan)
+        # The next shell to look at, and at last the number of shells looked at.
+        shells = np.zeros(len(centres), dtype=np.int64)
+        estimates = None
+        if isinstance(model, Network):
+            estimates = Estimates(model, self.low, self.high)
+            shells = self._first_shells(centres, model)
+        searching = np.flatnonzero(shells < self.max_shells)
+        samples = affordable(self.samples, centres.shape[1])
+        at_once = max(1, (ESTIMATES_AT_ONCE if estimates else ROWS_AT_ONCE) // samples)
+        while len(searching):
+            # Centres are at different shells; those at the nearest go first.
+            some = shells[searching].min() // SHELLS_AT_ONCE
+            active = searching[shells[searching] // SHELLS_AT_ONCE == some][:at_once]
+            first = some * SHELLS_AT_ONCE
+            drawn = self._draws(first, centres.shape[1], *address)
+            possible = np.ones((len(active), samples), dtype=np.bool_)
+            group = shells[active] - first
+            if estimates is not None:
+                group, possible = estimates.first_possible(centres[active], drawn.tiled, group)
+            there = group < len(drawn.moves)
+            found, hit = self._closest(
+                centres[active[there]], drawn.moves, group[there], possible[there], accept
+            )
+            shells[active] = np.minimum(first + group + 1, first + len(drawn.moves))
+            ended = active[there][hit]
+            points[ended] = found[hit]
+            left = np.isnan(points[searching, 0]) & (shells[searching] < self.max_shells)
+            searching = searching[left]
+        return Spheres(points, np.minimum(shells, self.max_shells))
+
+    def _first_shells(self, centres: Floats, network: Network) -> Integers:
+        """Return the first shell of every centre in which anything can be favourable."""
+        radii = adverse_radii(network, centres, self.norm, self.step * self.max_shells)
+        # A point that is clipped may be as much farther away as its centre is out of range.
+        radii -= self.lengths(np.clip(centres, self.low, self.high) - centres)
+        return np.maximum(0, np.floor(radii / self.step).astype(np.int64))
+
+    def _draws(self, first: int, n_features: int, *address: str | int) -> Shells:
+        """Return the draws of a shell and of those that follow; they are kept for later."""
+        key = (int(first), n_features, *address)
+        for kept in (self._kept, self._last):
+            if key in kept:
+                return kept[key]
+        last = min(first + SHELLS_AT_ONCE, self.max_shells)
+        moves = [self._moves(shell, n_features, *address) for shell in range(first, last)]
+        shells = Shells(np.array(moves), tiled_moves(moves))
+        if len(self._kept) * 2 * shells.moves.nbytes < KEPT_BYTES:
+            self._kept[key] = shells
+        else:  # others who are there now want them, too
+            self._last.clear()
+            self._last[key] = shells
+        return shells
+
+    def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
+        generator = stream(*address, "shell", shell)
+        samples = affordable(self.samples, n_features)
+        directions = generator.standard_normal((samples, n_features))
+        radii = self.step * (shell + generator.random(samples))
+        return np.asarray(directions * (radii / self.lengths(directions))[:, None])
+
+    def _closest(
+        self, centres: Floats, moves: Floats, shells: Integers, possible: Booleans, accept: Accept
+    ) -> tuple[Floats, Booleans]:
+        """Return each centre's closest accepted point of its shell, and who has one."""
+        who, which = np.nonzero(possible)
+        candidates = centres[who] + moves[shells[who], which]
+        if self.low is not None or self.high is not None:
+            np.clip(candidates, self.low, self.high, out=candidates)
+        accepted = accept(candidates)
+        candidates, who = candidates[accepted], who[accepted]
+        # Sorted by centre, then by length; ties by the order of the draws.
+        order = np.lexsort((self.lengths(candidates - centres[who]), who))
+        hit, first = np.unique(who[order], return_index=True)
+        points: Floats = np.full(centres.shape, np.nan)
+        points[hit] = candidates[order[first]]
+        return points, np.isin(np.arange(len(centres)), hit)
+
+    def lengths(self, vectors: Floats) -> Floats:
+        """Return the norms of vectors."""
+        if self.norm == 1:
+            return np.asarray(np.abs(vectors).sum(axis=-1))
+        return np.asarray(np.sqrt((vectors**2).sum(axis=-1)))
