@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from changeproof.methods.search.growing_spheres import GrowingSpheres
 from scipy.stats import norm
 
 from changeproof.methods.betarce import BetaRCE
+from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.model import Booleans, Floats
 
 FEATURES, PEOPLE, SPREAD = 10, 400, 0.2

@@ -17,10 +17,9 @@ import time
 import joblib
 import numpy as np
 import pandas as pd
-from changeproof.methods.search.minimal import MinimalSearch
-from changeproof.methods.search.minimal_proof import RELATIVE_GAP, prove
 
 from benchmarks.machine import save
+from benchmarks.minimal_proof import RELATIVE_GAP, prove
 from changeproof import (
     TrainingData,
     TrainingRecipe,
@@ -29,6 +28,7 @@ from changeproof import (
     paper_datasets,
     train,
 )
+from changeproof.methods.apds.minimal import MinimalSearch
 
 TARGET = 0.2101  # the second margin of AP-Delta-S, at which most of its answers are accepted
 

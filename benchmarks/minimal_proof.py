@@ -4,7 +4,7 @@ The length of an answer that is already known bounds the search to a ball. Over 
 first layer's pre-activations have exact bounds (a knapsack each); those of later layers come from
 intervals and, where these leave a neuron undecided, from two linear programmes each. Only neurons
 that stay undecided get a binary variable. Where only some rows may be told to a person, so do
-whole steps and categories (see `realisable_moves.py`).
+whole steps and categories (see `feasible_moves.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from changeproof.methods.search.realisable_moves import add_moves
 
+from benchmarks.feasible_moves import add_moves
 from changeproof.certificates.programme import Programme, Relaxation
 from changeproof.feasible.actions import Actions
 from changeproof.model import Floats

@@ -20,7 +20,7 @@ from torch import nn
 
 from benchmarks.plain.training import largest_difference, plain_training
 from changeproof import Context, Network, Task, TrainingData, TrainingRecipe, load_task, train
-from changeproof.methods.apds import APDS
+from changeproof.methods.apds.method import APDS
 from changeproof.methods.robx import RobXBalanced, RobXRobust
 
 SEEDS = range(2026, 2031)

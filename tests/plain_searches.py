@@ -11,8 +11,13 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from changeproof import Network
-from changeproof.methods.search.mixture_bounds import pessimistic_table
-from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
+from changeproof.methods.rbr.mixtures import (
+    NO_TABLE,
+    Mixtures,
+    by_class,
+    log_odds,
+    pessimistic_table,
+)
 from changeproof.model import Access
 from changeproof.models.network import NetworkLearner
 

@@ -15,7 +15,7 @@ from changeproof.certificates.sampled import (
     samples_needed,
 )
 from changeproof.methods import make_method
-from changeproof.methods.apds import APDS
+from changeproof.methods.apds.method import APDS
 from changeproof.methods.rnce import RNCE
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.feasible.actions import CATEGORY, FIXED, RANGE, STEP
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation import advice
@@ -17,6 +16,7 @@ from changeproof.evaluation.advice import (
     inside_data,
     measure_advice,
 )
+from changeproof.feasible.actions import CATEGORY, FIXED, RANGE, STEP
 from changeproof.methods.answers import FOUND, NOT_FOUND, Counterfactuals, Realisation
 from loans import loans
 

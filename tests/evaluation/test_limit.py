@@ -13,7 +13,7 @@ from changeproof.evaluation.limit import PERCENTS, find_limit, may_fail, to_be_a
 from changeproof.model import Floats
 from changeproof.models.find import find_learner
 from changeproof.models.learner import ModelStack
-from realisable import asked, loans_task
+from constrained import asked, loans_task
 
 Case = tuple[Task, Network, NetworkStack, Floats]
 

@@ -25,7 +25,7 @@ from changeproof import (
     run,
 )
 from changeproof.evaluation.factuals import tuning_factuals
-from changeproof.methods.apds import CALIBRATION_OFFSET, CERTIFICATE_OFFSET
+from changeproof.methods.apds.method import CALIBRATION_OFFSET, CERTIFICATE_OFFSET
 from changeproof.methods.betarce import ensemble_recipes
 from changeproof.networks.training import bootstrap_weights
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.feasible.actions import Actions
-from changeproof.feasible.search import Goal, climb, nearest, nearest_of
+from changeproof.feasible.search import Goal, climb, nearest, nearest_of, shorten
 from changeproof.feasible.wide_tables import searched_features
 from changeproof.methods.answers import ALREADY_FAVOURABLE as ALREADY_FAVOURABLE
 from changeproof.methods.answers import BUDGET as BUDGET
@@ -101,15 +101,18 @@ class Proposals:
     ----------
     factuals
         Who asks.
+    wanted
+        What the method proposed; NaN where it proposed nothing.
     rows
-        A feasible row of each that the base model accepts, if one was found from the proposal.
+        A feasible row of each that the base model accepts; NaN where none was found.
     private
         The arrays that the search left, one entry per person.
     level
-        The score that the rows reach, as the method scores them.
+        The score that is good enough; infinite where nothing was proposed.
     """
 
     factuals: Factuals
+    wanted: Floats
     rows: Floats
     private: Mapping[str, npt.NDArray[Any]]
     level: Floats
@@ -237,12 +240,14 @@ class Method(Configurable, ABC):
         realisation = self._realisation(self.context.actions, asked, candidates.rows)
         if not self.searches_feasible:
             return candidates, realisation
+        outcomes = _outcomes(candidates, asked.rows)
         rows = np.full_like(asked.rows, np.nan)
         measured: dict[str, npt.NDArray[Any]] = {}
         diagnostics = {name: np.array(v) for name, v in candidates.diagnostics.items()}
         for actions, who in self._groups(asked):
             private = {name: values[who] for name, values in candidates.private.items()}
-            people = self._propose(actions, asked[who], candidates.rows[who], private)
+            wanted = np.where((outcomes[who] == FOUND)[:, None], candidates.rows[who], np.nan)
+            people = self._propose(actions, asked[who], wanted, private)
             rows[who] = self._nearest_accepted(actions, people)
             there = np.isfinite(rows[who]).all(axis=1)
             measured = dict(self._measure(rows[who][there], People(np.flatnonzero(there), people)))
@@ -252,9 +257,8 @@ class Method(Configurable, ABC):
             # What was certified is the method's own row, to the byte.
             same = np.asarray((rows == candidates.rows).all(axis=1))
             diagnostics["certified"] = diagnostics["certified"].astype(bool) & same
-        reasons = candidates.reasons or [""] * len(asked)
-        reasons = [reason or NOTHING_FEASIBLE for reason in reasons]
-        return Candidates(rows, reasons, diagnostics), realisation
+        reasons = np.where(outcomes == FOUND, NOTHING_FEASIBLE, outcomes)
+        return Candidates(rows, reasons.tolist(), diagnostics), realisation
 
     def _groups(self, asked: Factuals) -> list[tuple[Actions, Integers]]:
         """Return what may change about whom; some people keep what was filled in about them."""
@@ -272,23 +276,25 @@ class Method(Configurable, ABC):
         self,
         actions: Actions,
         asked: Factuals,
-        rows: Floats,
+        wanted: Floats,
         private: Mapping[str, npt.NDArray[Any]],
     ) -> Proposals:
-        """Put proposals on feasible rows, and move them until the base model accepts."""
-        there = np.asarray(np.isfinite(rows).all(axis=1))
-        wanted = np.where(there[:, None], rows, asked.rows)
-        starts = actions.project(asked.rows, wanted)
-        starts, accepted = climb(actions, asked.rows, starts, self._acceptance())
+        """Put proposals on feasible rows, and move them as far as the base model needs."""
+        own, goal = asked.rows, self._acceptance()
+        given = np.asarray(np.isfinite(wanted).all(axis=1))
+        starts = actions.project(own, np.where(given[:, None], wanted, own))
+        moved, accepted = climb(actions, own, starts, goal)
         lost = np.flatnonzero(~accepted)
-        train = self._favourable_rows()
-        near = nearest_of(actions, asked.rows[lost], train, self._acceptance())[:, 0]
+        near = nearest_of(actions, own[lost], self._favourable_rows(), goal)[:, 0]
         there = np.asarray(np.isfinite(near).all(axis=1))
-        starts[lost[there]], accepted[lost[there]] = near[there], True
-        nothing = np.full(len(starts), -np.inf)
-        proposals = Proposals(asked, starts, private, nothing)
-        level = self._level(People(np.arange(len(asked)), proposals))
-        return replace(proposals, level=np.where(accepted, level, -np.inf))
+        moved[lost[there]], accepted[lost[there]] = near[there], True
+        some = np.flatnonzero(accepted & (moved != starts).any(axis=1))
+        moved[some] = shorten(actions, own[some], moved[some], goal.of(some))
+        moved[~accepted] = np.nan
+        proposals = Proposals(asked, wanted, moved, private, np.full(len(own), np.inf))
+        some = np.flatnonzero(given & accepted)
+        proposals.level[some] = self._level(People(some, proposals))
+        return proposals
 
     def _nearest_accepted(self, actions: Actions, proposals: Proposals) -> Floats:
         """Return the nearest feasible row that the method accepts, or else the best found."""
@@ -297,7 +303,8 @@ class Method(Configurable, ABC):
         near = nearest_of(actions, own, train, goal, wanted=STARTS, most_asked=MOST_TESTED)
         starts = np.concatenate([proposals.rows[:, None], near, own[:, None]], axis=1)
         rows = nearest(actions, own, starts, goal)
-        lost = np.flatnonzero(np.isnan(rows[:, 0]))
+        given = np.isfinite(proposals.wanted[:, 0]) & np.isfinite(proposals.rows[:, 0])
+        lost = np.flatnonzero(given & np.isnan(rows[:, 0]))
         rows[lost] = self._best_effort(actions, proposals, lost)
         return rows
 
@@ -305,11 +312,10 @@ class Method(Configurable, ABC):
         """Return what scores best no farther than the proposal, for whom nothing is accepted."""
         own, starts = proposals.factuals.rows[lost], proposals.rows[lost]
         goal = self._goal(proposals).of(lost)
-        rows, _ = climb(actions, own, starts, goal, longest=goal.lengths(own, starts))
-        favourable = self.context.model.favourable
-        rows = np.where(favourable(rows)[:, None], rows, starts)
-        rows[~favourable(rows)] = np.nan
-        return rows
+        wanted = goal.lengths(own, proposals.wanted[lost])
+        longest = np.maximum(goal.lengths(own, starts), wanted)
+        rows, _ = climb(actions, own, starts, goal, longest=longest)
+        return np.where(self.context.model.favourable(rows)[:, None], rows, starts)
 
     def _favourable_rows(self) -> Floats:
         rows = self.context.task.rows("train")
@@ -376,8 +382,7 @@ class Method(Configurable, ABC):
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         """Return which rows are good enough; the base model accepts all of them.
 
-        By default those that score no less than the method's own proposal does, put on feasible
-        rows.
+        By default those that score no less than the method's own proposal does.
         """
         return np.asarray(self._score(rows, people) >= people.level)
 
@@ -387,7 +392,7 @@ class Method(Configurable, ABC):
 
     def _level(self, people: People) -> Floats:
         """Return the score that is good enough: by default that of people's own proposals."""
-        return self._score(people.proposals.rows, people)
+        return self._score(people.proposals.wanted[people.places], people)
 
     def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
         """Return diagnostics of answers that are not the proposals themselves."""

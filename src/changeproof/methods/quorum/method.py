@@ -12,7 +12,7 @@ import numpy.typing as npt
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.task import Part
 from changeproof.errors import InputError
-from changeproof.feasible.actions import Actions
+from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import WIDE, affordable
 from changeproof.methods.method import Candidates, Factuals, Method, People
 from changeproof.methods.quorum.calibration import (
@@ -217,11 +217,14 @@ class Quorum(Method):
         return int(np.abs(np.array(MARGINS) - likely).argmin())
 
     def _search(self, factuals: Factuals) -> Candidates:
-        rows, margins = np.full_like(factuals.rows, np.nan), np.full(len(factuals), np.nan)
         if self._points is not None:
             rows, margins = self._nearest_points(self._points, factuals.rows)
-        elif self.context.actions is None:
-            rows = self._nearest_rows(self.context.task.actions, factuals)
+        else:
+            rows = self._most_agreed(factuals.rows)
+            if self.context.actions is None:
+                actions = self.context.task.actions
+                proposals = self._propose(actions, factuals, rows, {})
+                rows = self._nearest_accepted(actions, proposals)
             margins = self._margins(rows)
         found = np.isfinite(rows).all(axis=1)
         accepted = np.zeros(len(rows), dtype=np.int64)
@@ -253,14 +256,22 @@ class Quorum(Method):
             rows[left] = points.search(factuals[left], margin, limits)
             reached[left[np.isfinite(rows[left, 0])]] = margin
         left = np.flatnonzero(np.isnan(reached))
-        rows[left] = points.most_agreed(factuals[left])
+        rows[left] = self._most_agreed(factuals[left])
         return rows, reached
 
-    def _nearest_rows(self, actions: Actions, factuals: Factuals) -> Floats:
-        """Return the nearest rows that all accept; of models that are no networks."""
-        nothing = np.full_like(factuals.rows, np.nan)
-        proposals = self._propose(actions, factuals, nothing, {})
-        return self._nearest_accepted(actions, proposals)
+    def _most_agreed(self, factuals: Floats) -> Floats:
+        """Return the nearest of the training rows that most models accept, of the base's own."""
+        train = self.context.task.rows("train")
+        favourable = self._pool.models.favourable(train)
+        result = np.full_like(factuals, np.nan)
+        if favourable[0].any():
+            train, votes = train[favourable[0]], favourable[:, favourable[0]].sum(axis=0)
+            best = train[votes == votes.max()]
+            weights = self.context.task.distance_weights
+            for i, factual in enumerate(factuals):
+                several = np.broadcast_to(factual, best.shape)
+                result[i] = best[lengths(several, best[:, None], weights)[:, 0].argmin()]
+        return result
 
     def _margins(self, rows: Floats) -> Floats:
         """Return the margin with which everybody accepts rows, as far as it is asked for."""

@@ -137,16 +137,3 @@ class AgreedPoints:
         rows[who[kept]] = left.rows[kept]
         works[who[kept]] = True
         return works
-
-    def most_agreed(self, factuals: Floats) -> Floats:
-        """Return the training row that most networks accept, of those that the base does."""
-        favourable = self.jury.stack.favourable(self.rows)
-        rows = self.rows[favourable[0]]
-        votes = favourable[:, favourable[0]].sum(axis=0)
-        result = np.full_like(factuals, np.nan)
-        if len(rows):
-            best = rows[votes == votes.max()]
-            room = Room(self._weights, best, best)
-            for i, factual in enumerate(factuals):
-                result[i] = best[room.lengths(np.broadcast_to(factual, best.shape), best).argmin()]
-        return result

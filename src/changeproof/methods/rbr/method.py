@@ -114,9 +114,12 @@ class RBR(Method):
 
     def _search(self, factuals: Factuals) -> Candidates:
         n = len(factuals)
+        rows = np.full_like(factuals.rows, np.nan)
+        features = np.zeros((n, factuals.rows.shape[1], self.n_samples))
+        adverse = np.zeros(n, dtype=np.int64)
+        private = {"features": features, "adverse": adverse}
         if not len(self._favourable):
-            nothing = np.full_like(factuals.rows, np.nan)
-            return Candidates(nothing, [NO_FAVOURABLE_ROW] * n, self._diagnostics(n))
+            return Candidates(rows, [NO_FAVOURABLE_ROW] * n, self._diagnostics(n), private)
         boundary = nearest_boundary(
             self.context.model,
             factuals.rows,
@@ -125,9 +128,6 @@ class RBR(Method):
             n_steps=self.n_steps,
         )
         diagnostics = self._diagnostics(n) | {"boundary_distance": boundary.distances}
-        rows = np.full_like(factuals.rows, np.nan)
-        features = np.zeros((n, factuals.rows.shape[1], self.n_samples))
-        adverse = np.zeros(n, dtype=np.int64)
         there = np.isfinite(boundary.distances)
         places = np.flatnonzero(there)
         for first in range(0, len(places), FACTUALS_AT_ONCE):
@@ -139,12 +139,8 @@ class RBR(Method):
             diagnostics["favourable_samples"][some] = labels.sum(axis=1)
             for place, *drawn in zip(some, samples, labels, strict=True):
                 _, features[place], adverse[place] = by_class(*drawn)
-        return Candidates(
-            rows,
-            np.where(there, "", NO_BOUNDARY).tolist(),
-            diagnostics,
-            {"features": features, "adverse": adverse},
-        )
+        reasons = np.where(there, "", NO_BOUNDARY).tolist()
+        return Candidates(rows, reasons, diagnostics, private)
 
     def _score(self, rows: Floats, people: People) -> Floats:
         private = people.proposals.private

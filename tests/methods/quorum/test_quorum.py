@@ -12,16 +12,16 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from changeproof import Context, Counterfactuals, Factuals, InputError, Network, Quorum
-from changeproof.methods.quorum import CAUTION, COARSE
-from changeproof.methods.search.agreed_points import AgreedPoints
-from changeproof.methods.search.judges import usual_log_odds
+from changeproof.methods.quorum.judges import usual_log_odds
+from changeproof.methods.quorum.method import CAUTION, COARSE
+from changeproof.methods.quorum.points import AgreedPoints
 from changeproof.model import Floats
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.randomness import stream
+from constrained import asked, loans_task
 from plain_searches import alike
-from realisable import asked, loans_task
 
 SMALL = {"members": 8, "held_out": 8, "people": 60, "target": 0.95}
 

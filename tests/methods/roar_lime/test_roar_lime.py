@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import Context, Factuals, Network, Task, tune
-from changeproof.methods.roar_lime import RoarLime, walk
-from changeproof.methods.search.lime import NOT_CONVERGED, ONE_CLASS
+from changeproof.methods.roar_lime.lime import NOT_CONVERGED, ONE_CLASS
+from changeproof.methods.roar_lime.method import RoarLime, walk
 from plain_searches import Judge
 
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from changeproof import Context, Factuals, Network, Task, load_task
-from changeproof.methods.search.lime import LocalSurrogates, fit_logistic
+from changeproof.methods.roar_lime.lime import LocalSurrogates, fit_logistic
 from changeproof.randomness import stream
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from changeproof.methods.search.mixture_bounds import (
+from changeproof.methods.rbr.mixtures import (
     corner,
     optimistic,
     pessimistic,

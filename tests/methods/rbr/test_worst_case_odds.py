@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from changeproof.methods.search.worst_case_odds import (
+from changeproof.methods.rbr.mixtures import (
     NO_TABLE,
     Mixtures,
     by_class,

@@ -8,9 +8,9 @@ from scipy.spatial.distance import pdist
 
 from changeproof import Context, Factuals, Task
 from changeproof.errors import InputError
-from changeproof.methods.rbr import NO_BOUNDARY, NO_FAVOURABLE_ROW, RBR, _roots
-from changeproof.methods.search.ball_projection import project, single_length
-from changeproof.methods.search.nearest_boundary import nearest_boundary
+from changeproof.methods.rbr.ball import project, single_length
+from changeproof.methods.rbr.boundary import nearest_boundary
+from changeproof.methods.rbr.method import NO_BOUNDARY, NO_FAVOURABLE_ROW, RBR, _roots
 from changeproof.randomness import stream
 from plain_searches import Judge, odds, plain_boundary, plain_log_odds
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changeproof.feasible.actions import CATEGORY, DIRECTION, FIXED, MOST, RANGE, STEP
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.feasible.actions import CATEGORY, DIRECTION, FIXED, MOST, RANGE, STEP
 from loans import loans
 from mixed_tasks import may_be_told, random_task
 
@@ -123,34 +123,6 @@ def _near(task: Task, person: np.ndarray, row: np.ndarray, place: int) -> list[n
         steps = np.floor((raw - base) / step) + np.arange(-1, 3)
         blocks = (base + steps * step)[:, None]
     return [own, *((blocks - task.mean[columns]) / task.scale[columns])]
-
-
-@settings(max_examples=60, deadline=None)
-@given(SEEDS, st.sampled_from([1, 2]))
-def test_samples_are_realisable_and_do_not_depend_on_the_batch(seed: int, norm: int) -> None:
-    task = random_task(seed)
-    people, rows = wild(task, seed)
-    centres = task.actions.project(people, rows)
-    radii = np.linspace(0.1, 6.0, 25)
-
-    def sampled(chosen: slice) -> np.ndarray:
-        generator = np.random.default_rng(seed)
-        return task.actions.sample(people[chosen], centres[chosen], radii, generator, norm)
-
-    together = sampled(slice(None))
-    flat = together.reshape(-1, together.shape[2])
-    assert task.actions.realisable(np.repeat(people, len(radii), axis=0), flat).all()
-    alone = np.concatenate([sampled(slice(i, i + 1)) for i in range(len(people))])
-    assert np.array_equal(together, alone)
-
-
-def test_samples_differ_and_change_categories() -> None:
-    task = task_of()
-    people = task.rows("test")
-    rows = task.actions.sample(people, people, np.full(200, 6.0), np.random.default_rng(1))
-    changed = task.actions.changed(np.repeat(people, 200, axis=0), rows.reshape(-1, rows.shape[2]))
-    assert (changed.mean(axis=0) > 0.1).all()
-    assert len(np.unique(rows[0], axis=0)) > 50
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from changeproof import Network, NetworkStack
-from changeproof.methods.expected import Member
-from changeproof.methods.search.judges import Judges, log_odds, usual_log_odds
+from changeproof.methods.quorum.judges import Judges, log_odds, usual_log_odds
+from changeproof.methods.quorum.pool import Member
 from changeproof.models.learner import ModelStack
 
 COLUMNS = 3

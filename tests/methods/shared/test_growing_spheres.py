@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from changeproof import Factuals, Network
-from changeproof.methods.search import growing_spheres
-from changeproof.methods.search.growing_spheres import GrowingSpheres
+from changeproof.methods.shared import growing_spheres
+from changeproof.methods.shared.growing_spheres import GrowingSpheres
 
 
 def half_space(rows: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from changeproof.methods.search import nearest_rows as search
-from changeproof.methods.search.nearest_rows import nearest_rows
+from changeproof.methods.shared import nearest_rows as search
+from changeproof.methods.shared.nearest_rows import nearest_rows
 
 
 @pytest.mark.parametrize("wanted", [1, 7, 60, 500])

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from changeproof import Network
-from changeproof.methods.search.minimal import MinimalSearch
+from changeproof.methods.apds.minimal import MinimalSearch
 
 LIMIT = 3.0
 

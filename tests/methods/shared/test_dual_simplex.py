@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from changeproof.methods.search.dual_simplex import INFEASIBLE, OPTIMAL, solve
+from changeproof.methods.shared.dual_simplex import INFEASIBLE, OPTIMAL, solve
 
 
 @settings(deadline=None, max_examples=150)

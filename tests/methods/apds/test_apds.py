@@ -15,7 +15,7 @@ from changeproof import (
 )
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.sampled import ParameterSample
-from changeproof.methods.apds import APDS, CERTIFICATE_OFFSET
+from changeproof.methods.apds.method import APDS, CERTIFICATE_OFFSET
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from changeproof import Network
-from changeproof.datasets.few_columns import LOOKED_AT_COLUMNS, WIDE
-from changeproof.methods.search.linear_steps import Jury, Room, nearest_accepted_points, pulled
+from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
+from changeproof.methods.shared.linear_steps import Jury, Room, nearest_accepted_points, pulled
 from changeproof.model import Floats
 from plain_searches import alike
 
@@ -112,9 +112,9 @@ def test_on_wide_tables_few_columns_suffice_where_few_move_the_networks(
         networks.append(Network((weight,), (generator.normal(size=1).astype(np.float32),)))
     people = generator.normal(size=(PEOPLE, columns))
     room = Room(generator.uniform(0.1, 1.0, columns), people - 4.0, people + 3.0)
-    far = people + np.where(np.arange(columns) < LOOKED_AT_COLUMNS - 12, 0.5, 0.0)
+    far = people + np.where(np.arange(columns) < SEARCHED_COLUMNS - 12, 0.5, 0.0)
     few = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
     assert np.isfinite(few.lengths).any()
-    monkeypatch.setattr("changeproof.methods.search.linear_programmes.WIDE", columns)
+    monkeypatch.setattr("changeproof.methods.shared.linear_steps.WIDE", columns)
     every = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
     np.testing.assert_allclose(few.lengths, every.lengths, rtol=1e-9)

@@ -1,16 +1,10 @@
-"""Two small mixed tasks with constraints, and a method that projects its answers afterwards."""
+"""A small mixed task with constraints, and who asks for advice on it."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from changeproof import Context, Factuals, Task, own_task
-from changeproof.methods.method import Candidates, Method
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.training import TrainingRecipe
 from loans import loans
@@ -41,27 +35,3 @@ def asked(task: Task, people: int) -> tuple[Context, Factuals]:
     adverse = np.flatnonzero(~model.favourable(rows))[:people]
     context = Context(task, model, BASE_SEED, actions=task.actions)
     return context, Factuals(ids[adverse], rows[adverse])
-
-
-def projecting(method: Method) -> Method:
-    """Return the method as it was published; the base class projects what it answers."""
-
-    @contextmanager
-    def hidden(self: Any) -> Iterator[None]:
-        told = self.context
-        self.context = replace(told, actions=None)
-        try:
-            yield
-        finally:
-            self.context = told
-
-    class Afterwards(type(method)):  # type: ignore[misc]
-        def _prepare(self) -> None:
-            with hidden(self):
-                super()._prepare()
-
-        def _search(self, factuals: Factuals) -> Candidates:
-            with hidden(self):
-                return super()._search(factuals)
-
-    return Afterwards(**method.settings())

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.minimal_proof import prove
 from changeproof import Context, Factuals, Network
-from changeproof.methods.search.minimal import MinimalSearch
-from changeproof.methods.search.minimal_proof import prove
+from changeproof.methods.apds.minimal import MinimalSearch
 
 
 def test_closed_form_of_one_neuron() -> None:

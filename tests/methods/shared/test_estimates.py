@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import Network
-from changeproof.methods.search.estimates import Estimates, tiled_moves
+from changeproof.methods.shared.estimates import Estimates, tiled_moves
 
 HIDDEN = st.sampled_from([(32, 32), (8,), (5, 7), ()])
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from changeproof.methods.search.calibration import Losses, lower_bounds, smallest_margin
+from changeproof.methods.quorum.calibration import Losses, lower_bounds, smallest_margin
 from changeproof.model import Floats
 
 GRID = tuple(np.linspace(0.0, 16.0, 65))

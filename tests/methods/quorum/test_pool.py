@@ -15,14 +15,14 @@ from sklearn.linear_model import LogisticRegression
 from changeproof import InputError, Network, TrainingRecipe, get_family, published_family_names
 from changeproof.changes.bank import checked_variants, reserved_recipes
 from changeproof.changes.family import BaseModel
-from changeproof.methods.expected import KINDS, expected_members, private_seed, supported_kinds
+from changeproof.methods.quorum.pool import KINDS, expected_members, private_seed, supported_kinds
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.models.retraining import resampled
 from changeproof.networks.identity import recipe_identity
-from realisable import loans_task
+from constrained import loans_task
 
 SEEDS = (0, 2026, 2**31 - 1)
 

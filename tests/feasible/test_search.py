@@ -1,0 +1,241 @@
+"""The one search among feasible rows, beside brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from changeproof import Network, Task, own_task
+from changeproof.feasible import search
+from changeproof.feasible.search import Goal, climb, nearest, nearest_of, neighbours, shorten
+from changeproof.model import Booleans, Floats, Integers
+from constrained import loans_task
+
+VALUES = {
+    "rooms": range(7),
+    "credits": range(5),
+    "purpose": ("car", "house", "study"),
+    "owner": ("no", "yes"),
+}
+
+
+def tiny_task(most_changes: int | None = None) -> Task:
+    """Four features; people may have an odd number of rooms, but be told of an even one only."""
+    generator = np.random.default_rng(5)
+    rows = {name: generator.choice(list(values), 60) for name, values in VALUES.items()}
+    outcome = np.where(rows["rooms"].astype(int) > rows["credits"].astype(int), "yes", "no")
+    return own_task(
+        pd.DataFrame({**rows, "approved": outcome}),
+        target="approved",
+        favourable="yes",
+        name="tiny",
+        actions={
+            "rooms": {"low": 0.0, "high": 6.0, "step": 2.0},
+            "credits": {"change": "decrease"},
+            "owner": {"change": "increase", "order": ("no", "yes")},
+        },
+        most_changes=most_changes,
+    )
+
+
+def all_feasible(task: Task, factual: Floats) -> Floats:
+    frame = pd.DataFrame(list(product(*VALUES.values())), columns=list(VALUES))
+    rows = task.encoded(frame)
+    own = task.decoded(factual[None]).iloc[0]
+    for feature in task.features:
+        # What stays as it is stays so to the byte.
+        same = (frame[feature.name] == own[feature.name]).to_numpy()
+        rows[np.ix_(same, feature.columns)] = factual[list(feature.columns)]
+    return rows[task.actions.realisable(np.repeat(factual[None], len(rows), axis=0), rows)]
+
+
+def reaching(task: Task, score: Callable[[Floats], Floats], target: float) -> Goal:
+    return Goal(
+        lambda rows, _: score(rows) >= target,
+        lambda rows, _: score(rows),
+        1.0 / task.actions.scales.distance,
+    )
+
+
+@pytest.mark.parametrize("most_changes", [None, 2])
+def test_what_is_found_is_feasible_and_passes_and_mostly_nothing_is_nearer(
+    most_changes: int | None,
+) -> None:
+    task = tiny_task(most_changes)
+    longer, odd = [], 0
+    for seed in range(40):
+        network = Network.initialised(task.n_features, (6, 4), seed)
+        factual = task.rows("train")[[seed % 30]]
+        odd += round(task.decoded(factual)["rooms"].iloc[0]) % 2
+        rows = all_feasible(task, factual[0])
+        logits = network.logits(rows)
+        higher = np.sort(logits[logits > network.logits(factual)[0]])
+        goal = reaching(task, network.logits, float(higher[len(higher) // 2]))
+        starts = np.concatenate(
+            [nearest_of(task.actions, factual, task.rows("train"), goal), factual[:, None]], axis=1
+        )
+        found = nearest(task.actions, factual, starts, goal)
+        assert goal.passes(found, np.zeros(1, np.int64))[0]
+        assert task.actions.realisable(factual, found)[0]
+        np.testing.assert_array_equal(task.actions.project(factual, found), found)
+        passing = rows[goal.passes(rows, np.zeros(len(rows), np.int64))]
+        shortest = goal.lengths(np.repeat(factual, len(passing), axis=0), passing).min()
+        length = goal.lengths(factual, found)[0]
+        assert length >= shortest - 1e-9
+        longer.append(length / shortest - 1.0)
+    assert odd > 5
+    assert np.median(longer) < 1e-9
+    assert np.mean(longer) < 0.05
+
+
+def test_nothing_is_found_where_nothing_passes_or_all_that_does_is_too_far() -> None:
+    task = tiny_task()
+    network = Network.initialised(task.n_features, (6, 4), 3)
+    factuals = task.rows("train")[:5]
+    highest = max(network.logits(all_feasible(task, factual)).max() for factual in factuals)
+    impossible = reaching(task, network.logits, float(highest) + 0.01)
+    assert np.isnan(nearest(task.actions, factuals, factuals[:, None], impossible)).all()
+    possible = reaching(task, network.logits, float(np.median(network.logits(factuals))))
+    found = nearest(task.actions, factuals, factuals[:, None], possible)
+    lengths = possible.lengths(factuals, found)
+    moved = np.flatnonzero(lengths > 0.0)
+    assert len(moved)
+    short = nearest(task.actions, factuals, factuals[:, None], possible, longest=lengths * 0.99)
+    assert np.isnan(short[moved]).all()
+    same = nearest(task.actions, factuals, factuals[:, None], possible, longest=lengths)
+    np.testing.assert_array_equal(same, found)
+
+
+def test_neighbours_are_feasible_and_one_feature_away() -> None:
+    task = tiny_task(most_changes=2)
+    actions, factuals = task.actions, task.rows("train")
+    rows = actions.project(factuals, factuals[::-1])
+    fixed = np.zeros((len(rows), 4), np.bool_)
+    tried, possible = neighbours(actions, factuals, rows, fixed)
+    assert possible.any()
+    people = np.nonzero(possible)[0]
+    assert actions.realisable(factuals[people], tried[possible]).all()
+    np.testing.assert_array_equal(
+        actions.project(factuals[people], tried[possible]), tried[possible]
+    )
+    assert (actions.changed(rows[people], tried[possible]).sum(axis=1) == 1).all()
+    assert not neighbours(actions, factuals, rows, ~fixed)[1].any()
+
+
+def test_a_climb_arrives_wherever_it_can_and_shortening_keeps_the_goal() -> None:
+    task = tiny_task(most_changes=2)
+    actions, factuals = task.actions, task.rows("train")
+    network = Network.initialised(task.n_features, (6,), 1)
+    target = float(np.median(network.logits(factuals)))
+    goal = reaching(task, network.logits, target)
+    found, passed = climb(actions, factuals, factuals, goal)
+    possible = [
+        (network.logits(all_feasible(task, factual)) >= target).any() for factual in factuals
+    ]
+    assert passed.tolist() == possible
+    np.testing.assert_array_equal(passed, network.logits(found) >= target)
+    there = np.flatnonzero(passed & (found != factuals).any(axis=1))
+    short = shorten(actions, factuals[there], found[there], goal)
+    assert (network.logits(short) >= target).all()
+    assert actions.realisable(factuals[there], short).all()
+    before, after = (goal.lengths(factuals[there], rows) for rows in (found[there], short))
+    assert (after <= before + 1e-12).all()
+    assert (after < before - 1e-9).any()
+
+
+def test_a_climb_goes_no_farther_than_it_may_and_leaves_fixed_features_alone() -> None:
+    task = loans_task()
+    actions, factuals = task.actions, task.rows("test")[:20]
+    income = [feature.name for feature in task.features].index("income")
+    column = task.features[income].columns[0]
+    never = Goal(
+        lambda rows, _: np.zeros(len(rows), np.bool_),
+        lambda rows, _: rows[:, column],
+        1.0 / actions.scales.distance,
+    )
+    longest = np.linspace(0.1, 2.0, len(factuals))
+    rows, passed = climb(actions, factuals, factuals, never, longest=longest)
+    assert not passed.any()
+    assert (never.lengths(factuals, rows) <= longest + 1e-8).all()
+    assert (rows[:, column] > factuals[:, column]).any()
+    fixed = np.zeros((len(factuals), len(actions.features)), np.bool_)
+    fixed[:, income] = True
+    rows, _ = climb(actions, factuals, factuals, never, fixed=fixed)
+    np.testing.assert_array_equal(rows, factuals)
+
+
+TASK = loans_task()
+PEOPLE = TASK.rows("test")[:30]
+DEBTS = TASK.features[[f.name for f in TASK.features].index("debts")].columns[0]
+
+
+def few_debts(rows: Floats) -> Booleans:
+    return np.asarray(rows[:, DEBTS] * TASK.scale[DEBTS] + TASK.mean[DEBTS] <= 1.5)
+
+
+def with_few_debts(passes: Callable[[Floats, Integers], Booleans]) -> Goal:
+    return Goal(passes, lambda rows, _: -rows[:, DEBTS], 1.0 / TASK.actions.scales.distance)
+
+
+def test_answers_do_not_depend_on_the_batch() -> None:
+    goal = with_few_debts(lambda rows, _: few_debts(rows))
+    starts = PEOPLE[:, None]
+    together = nearest(TASK.actions, PEOPLE, starts, goal)
+    backwards = nearest(TASK.actions, PEOPLE[::-1], starts[::-1], goal)[::-1]
+    np.testing.assert_array_equal(together, backwards)
+    for place in (0, 7, 29):
+        alone = nearest(TASK.actions, PEOPLE[[place]], starts[[place]], goal)
+        np.testing.assert_array_equal(alone[0], together[place])
+
+
+def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() -> None:
+    rows = TASK.rows("train")
+    asked_about: list[Floats] = []
+
+    def passes(tried: Floats, who: Integers) -> Booleans:
+        assert (who == 0).all()
+        asked_about.append(tried)
+        return few_debts(tried)
+
+    person = PEOPLE[~few_debts(PEOPLE)][:1]
+    twice = np.concatenate([rows, rows])
+    found = nearest_of(TASK.actions, person, twice, with_few_debts(passes), wanted=5)[0]
+    told = TASK.actions.project(person, twice[None])[0]
+    told = np.unique(told[few_debts(told)], axis=0)
+    distances = np.sort(TASK.distances(np.repeat(person, len(told), axis=0), told))
+    assert len(np.unique(found, axis=0)) == 5
+    got = TASK.distances(np.repeat(person, 5, axis=0), found)
+    np.testing.assert_allclose(got, distances[:5])
+    asked_about.clear()
+
+    def never(tried: Floats, who: Integers) -> Booleans:
+        passes(tried, who)
+        return np.zeros(len(tried), np.bool_)
+
+    few = nearest_of(TASK.actions, person, rows, with_few_debts(never), most_asked=20)
+    assert sum(map(len, asked_about)) == 20
+    assert np.isnan(few).all()
+
+
+def test_with_many_rows_fewer_people_are_looked_at_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = TASK.rows("train")
+    goal = with_few_debts(lambda tried, _: few_debts(tried))
+    together = nearest_of(TASK.actions, PEOPLE, rows, goal, wanted=3)
+    sizes = []
+    fill = search.fill_distances
+
+    def counted(lengths: Floats, *more: Floats) -> None:
+        sizes.append(lengths.size)
+        fill(lengths, *more)
+
+    monkeypatch.setattr(search, "fill_distances", counted)
+    monkeypatch.setattr(search, "DISTANCES_AT_ONCE", 5 * len(rows))
+    again = nearest_of(TASK.actions, PEOPLE, rows, goal, wanted=3)
+    np.testing.assert_array_equal(again, together)
+    assert max(sizes) == 5 * len(rows)
