@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, alternatives
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant, alternatives
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import HIDDEN_LAYERS
@@ -19,6 +19,8 @@ class Architecture(ReplicatedFamily):
     """
 
     name = "architecture"
+    label = Label("Architecture", "arch", "Archi- tecture")
+    cost = 1.5
     summary = "another model on the same data; of our networks, another width or depth"
     source = PAPER
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import resampled
@@ -13,6 +13,8 @@ class Bootstrap(ReplicatedFamily):
     """Retrain on as many training rows drawn with replacement."""
 
     name = "bootstrap"
+    label = Label("Bootstrap", "boot", "Boot- strap")
+    cost = 0.7
     summary = "retraining on a bootstrap sample of the training rows"
     source = PAPER
 

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 from scipy.optimize import brentq
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.changes.weighing import weighed
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -48,6 +48,7 @@ class CovariateShift(ReplicatedFamily):
     """
 
     name = "covariate-shift"
+    label = Label("Covariate shift", "shift", "Covar. shift")
     summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
     source = "changeproof, docs/beyond.md"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, percent
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant, percent
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import ADDED_SHARES, extended
@@ -16,6 +16,7 @@ class DataAddition(ReplicatedFamily):
     """Retrain on the training rows and a share of the reserved update pool."""
 
     name = "data-addition"
+    label = Label("Data addition", "add", "Data addition")
     summary = "retraining with 25, 50, 75 or 100 % of the update pool added"
     source = PAPER
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, percent
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant, percent
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import DELETED_SHARES, shortened
@@ -13,6 +13,7 @@ class DataDeletion(ReplicatedFamily):
     """Retrain after deleting a share of the training rows at random."""
 
     name = "data-deletion"
+    label = Label("Data deletion", "delete", "Data deletion")
     summary = "retraining after 1, 5 or 10 % of the training rows were deleted"
     source = PAPER
 

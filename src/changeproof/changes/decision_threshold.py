@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.changes.settings import checked_numbers, either
 from changeproof.datasets.task import Task
 from changeproof.models.adjusted import MovedThreshold
@@ -35,6 +35,7 @@ class DecisionThreshold(Family):
     """
 
     name = "decision-threshold"
+    label = Label("Decision threshold", "thresh", "Decision threshold")
     summary = _summary(POINTS)
     source = "changeproof, docs/beyond.md"
     trains = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 from changeproof.changes.needs import checked_needs, unmet
 from changeproof.datasets.task import Task
@@ -46,6 +46,14 @@ class Variant:
     finish: Callable[[Model], Model] | None = None
 
 
+class Label(NamedTuple):
+    """What people read: in full, in a narrow column, and as a heading with a word on each line."""
+
+    full: str
+    short: str = ""
+    heading: str = ""
+
+
 Rounds = Generator[Sequence[Variant], list[Model], None]
 
 
@@ -67,6 +75,9 @@ class Family(Configurable, ABC):
     """
 
     summary: str
+    label: ClassVar[Label | None] = None
+    # How many networks' worth of training a changed model is.
+    cost: ClassVar[float] = 1.0
     real: ClassVar[bool] = False
     sequence: ClassVar[bool] = False
     trains: ClassVar[bool] = True
@@ -82,6 +93,11 @@ class Family(Configurable, ABC):
         Each round is sent the models that the one before described.
         """
         yield self.variants(task, base, learner)
+
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be, about."""
+        return int(getattr(self, "replicates", REPLICATES))
 
     def reason_against(self, learner: Learner) -> str | None:
         """Return why this cannot happen to a kind of model; None if it can."""

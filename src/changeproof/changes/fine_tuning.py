@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.models.learner import Learner
@@ -43,6 +43,8 @@ class FineTuning(ReplicatedFamily):
     """
 
     name = "fine-tuning"
+    label = Label("Fine-tuning", "tune", "Fine- tuning")
+    cost = 0.3
     summary = "training goes on from today's parameters, on old and new rows or new ones"
     source = "changeproof, docs/beyond.md"
     needs = "start"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, percent
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant, percent
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import FLIPPED_SHARES, relabelled
@@ -13,6 +13,7 @@ class LabelUpdate(ReplicatedFamily):
     """Retrain after flipping a share of the training labels at random."""
 
     name = "label-update"
+    label = Label("Label update", "labels", "Label update")
     summary = "retraining after 1, 5 or 10 % of the training labels were flipped"
     source = PAPER
 

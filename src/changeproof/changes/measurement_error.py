@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant, percent
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Variant,
+    percent,
+)
 from changeproof.changes.settings import checked_numbers, either
 from changeproof.datasets.task import Task
 from changeproof.model import Booleans
@@ -40,6 +47,7 @@ class MeasurementError(ReplicatedFamily):
     """
 
     name = "measurement-error"
+    label = Label("Measurement error", "measure", "Measure. error")
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
     trains = False

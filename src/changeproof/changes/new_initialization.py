@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
@@ -13,6 +13,7 @@ class NewInitialization(ReplicatedFamily):
     """Retrain from another initialisation seed."""
 
     name = "new-initialization"
+    label = Label("New initialization", "init", "New init.")
     summary = "the same data and training from another initialisation seed"
     source = PAPER
     needs = "seeds"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import RADII
@@ -13,6 +13,7 @@ class ParameterPerturbation(ReplicatedFamily):
     """Move every parameter a little; the largest move equals the radius."""
 
     name = "parameter-perturbation"
+    label = Label("Parameter perturbation", "param", "Param. perturb.")
     summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
     source = PAPER
     trains = False

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint
@@ -32,6 +32,7 @@ class Successors(Family):
     """
 
     name = SUCCESSOR
+    label = Label("Successor", "next", "Succes- sor")
     summary = "the models that came after today's, as they are"
     source = "changeproof, docs/successor.md"
     trains = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant, alternatives
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant, alternatives
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import reconfigured
@@ -14,6 +14,7 @@ class TrainingConfiguration(ReplicatedFamily):
     """Retrain with another optimiser, learning rate or weight decay."""
 
     name = "training-configuration"
+    label = Label("Training configuration", "train", "Training config.")
     summary = "another training configuration on the same data; of our networks, the optimiser's"
     source = PAPER
 
