@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     checked_numbers,
@@ -54,6 +55,7 @@ class CovariateShift(ReplicatedFamily):
     """
 
     name = "covariate-shift"
+    label = Label("Covariate shift", "shift", "Covar. shift")
     summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
     source = "changeproof, docs/beyond.md"
 

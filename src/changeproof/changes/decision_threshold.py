@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changeproof.changes.family import BaseModel, Family, Variant, checked_numbers, either
+from changeproof.changes.family import (
+    BaseModel,
+    Family,
+    Label,
+    Variant,
+    checked_numbers,
+    either,
+)
 from changeproof.datasets.task import Task
 from changeproof.models.altered import MovedThreshold, adjusted
 from changeproof.models.learner import Learner
@@ -34,6 +41,7 @@ class DecisionThreshold(Family):
     """
 
     name = "decision-threshold"
+    label = Label("Decision threshold", "thresh", "Decision threshold")
     summary = _summary(POINTS)
     source = "changeproof, docs/beyond.md"
     trains = False

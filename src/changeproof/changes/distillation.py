@@ -10,6 +10,7 @@ import numpy as np
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     alternatives,
@@ -46,6 +47,8 @@ class Distillation(ReplicatedFamily):
     """
 
     name = "distillation"
+    label = Label("Distillation", "distil", "Distil- lation")
+    cost = 1.8
     summary = "another model trained on the base model's probabilities, or on its decisions"
     source = "changeproof, docs/beyond.md"
 

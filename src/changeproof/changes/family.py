@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,14 @@ class Variant:
     finish: Callable[[Model], Model] | None = None
 
 
+class Label(NamedTuple):
+    """What people read: in full, in a narrow column, and as a heading with a word on each line."""
+
+    full: str
+    short: str = ""
+    heading: str = ""
+
+
 Rounds = Generator[Sequence[Variant], list[Model], None]
 
 
@@ -83,6 +91,9 @@ class Family(Configurable, ABC):
     """
 
     summary: str
+    label: ClassVar[Label | None] = None
+    # How many networks' worth of training a changed model is.
+    cost: ClassVar[float] = 1.0
     real: ClassVar[bool] = False
     sequence: ClassVar[bool] = False
     trains: ClassVar[bool] = True
@@ -98,6 +109,11 @@ class Family(Configurable, ABC):
         Each round is sent the models that the one before described.
         """
         yield self.variants(task, base, learner)
+
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be, about."""
+        return int(getattr(self, "replicates", REPLICATES))
 
     def reason_against(self, learner: Learner) -> str | None:
         """Return why this cannot happen to a kind of model; None if it can."""

@@ -10,7 +10,7 @@ from itertools import combinations, combinations_with_replacement, islice
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.altered import with_columns, with_feature_held
 from changeproof.datasets.task import SMALLEST_SCALE, Task
 from changeproof.errors import InputError
@@ -51,6 +51,8 @@ class FeatureChange(ReplicatedFamily):
     """
 
     name = "feature-change"
+    label = Label("Feature change", "feature", "Feature change")
+    cost = 1.6
     summary = "retraining without one feature, or with a product or square of features added"
     source = "changeproof, docs/beyond.md"
 

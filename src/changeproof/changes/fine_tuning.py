@@ -11,6 +11,7 @@ import numpy as np
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     checked_numbers,
@@ -48,6 +49,8 @@ class FineTuning(ReplicatedFamily):
     """
 
     name = "fine-tuning"
+    label = Label("Fine-tuning", "tune", "Fine- tuning")
+    cost = 0.3
     summary = "training goes on from today's parameters, on old and new rows or new ones"
     source = "changeproof, docs/beyond.md"
     needs = "start"

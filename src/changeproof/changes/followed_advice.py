@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Rounds, Variant, checked_count
+from changeproof.changes.family import (
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Rounds,
+    Variant,
+    checked_count,
+)
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -44,6 +51,8 @@ class FollowedAdvice(ReplicatedFamily):
     """
 
     name = "followed-advice"
+    label = Label("Followed advice", "follow", "Followed advice")
+    cost = 1.4
     summary = "retraining with people who followed simple advice as favourable, three times over"
     source = "changeproof, docs/beyond.md"
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Floats, Integers
@@ -40,6 +40,7 @@ class GroupReweighting(ReplicatedFamily):
     """
 
     name = "group-reweighting"
+    label = Label("Group reweighting", "groups", "Group weights")
     summary = "retraining with row weights under which groups are favourable equally often"
     source = "changeproof, docs/beyond.md"
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     checked_numbers,
@@ -55,6 +56,7 @@ class InfluentialDeletion(ReplicatedFamily):
     """
 
     name = "influential-deletion"
+    label = Label("Influential deletion", "influence", "Influent. deletion")
     summary = "retraining after the 1, 5 or 10 % most influential training rows were deleted"
     source = "changeproof, docs/beyond.md"
 

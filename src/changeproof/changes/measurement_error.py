@@ -9,6 +9,7 @@ import numpy as np
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     checked_numbers,
@@ -48,6 +49,7 @@ class MeasurementError(ReplicatedFamily):
     """
 
     name = "measurement-error"
+    label = Label("Measurement error", "measure", "Measure. error")
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
     trains = False

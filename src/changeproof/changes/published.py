@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from changeproof.changes.family import (
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     alternatives,
@@ -37,6 +38,7 @@ class NewInitialization(ReplicatedFamily):
     """Retrain from another initialisation seed."""
 
     name = "new-initialization"
+    label = Label("New initialization", "init", "New init.")
     summary = "the same data and training from another initialisation seed"
     source = PAPER
     needs = "seeds"
@@ -53,6 +55,8 @@ class Bootstrap(ReplicatedFamily):
     """Retrain on as many training rows drawn with replacement."""
 
     name = "bootstrap"
+    label = Label("Bootstrap", "boot", "Boot- strap")
+    cost = 0.7
     summary = "retraining on a bootstrap sample of the training rows"
     source = PAPER
 
@@ -68,6 +72,7 @@ class DataDeletion(ReplicatedFamily):
     """Retrain after deleting a share of the training rows at random."""
 
     name = "data-deletion"
+    label = Label("Data deletion", "delete", "Data deletion")
     summary = "retraining after 1, 5 or 10 % of the training rows were deleted"
     source = PAPER
 
@@ -80,6 +85,7 @@ class DataAddition(ReplicatedFamily):
     """Retrain on the training rows and a share of the reserved update pool."""
 
     name = "data-addition"
+    label = Label("Data addition", "add", "Data addition")
     summary = "retraining with 25, 50, 75 or 100 % of the update pool added"
     source = PAPER
 
@@ -93,6 +99,7 @@ class LabelUpdate(ReplicatedFamily):
     """Retrain after flipping a share of the training labels at random."""
 
     name = "label-update"
+    label = Label("Label update", "labels", "Label update")
     summary = "retraining after 1, 5 or 10 % of the training labels were flipped"
     source = PAPER
 
@@ -120,6 +127,7 @@ class TrainingConfiguration(ReplicatedFamily):
     """Retrain with another optimiser, learning rate or weight decay."""
 
     name = "training-configuration"
+    label = Label("Training configuration", "train", "Training config.")
     summary = "another training configuration on the same data; of our networks, the optimiser's"
     source = PAPER
 
@@ -149,6 +157,8 @@ class Architecture(ReplicatedFamily):
     """
 
     name = "architecture"
+    label = Label("Architecture", "arch", "Archi- tecture")
+    cost = 1.5
     summary = "another model on the same data; of our networks, another width or depth"
     source = PAPER
 
@@ -171,6 +181,7 @@ class ParameterPerturbation(ReplicatedFamily):
     """Move every parameter a little; the largest move equals the radius."""
 
     name = "parameter-perturbation"
+    label = Label("Parameter perturbation", "param", "Param. perturb.")
     summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
     source = PAPER
     trains = False

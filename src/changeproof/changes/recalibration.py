@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.model import Integers
 from changeproof.models.altered import adjusted, fitted_isotonic, fitted_platt, model_logits
@@ -30,6 +30,7 @@ class Recalibration(ReplicatedFamily):
     """
 
     name = "recalibration"
+    label = Label("Recalibration", "recal", "Recali- bration")
     summary = "the same model calibrated again on validation rows, by Platt or isotonic scaling"
     source = "changeproof, docs/beyond.md"
     trains = False

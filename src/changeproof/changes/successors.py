@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from changeproof.adapters.scores import ScoreTable
-from changeproof.changes.family import BaseModel, Family, Variant
+from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint
@@ -87,6 +87,7 @@ class Successors(Family):
     """
 
     name = SUCCESSOR
+    label = Label("Successor", "next", "Succes- sor")
     summary = "the models that came after today's, as they are"
     source = "changeproof, docs/successor.md"
     trains = False

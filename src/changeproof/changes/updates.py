@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, Family, Variant, checked_count
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Family,
+    Label,
+    Variant,
+    checked_count,
+)
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Integers, Singles
@@ -77,6 +84,8 @@ class Updates(Family):
     """
 
     name = "updates"
+    label = Label("Chain of updates", "chain", "Chain of updates")
+    cost = 1.1
     summary = "retraining update after update, each from the last, with rows that come and go"
     source = "changeproof, docs/how-long.md"
     sequence = True
@@ -102,6 +111,11 @@ class Updates(Family):
         self.length, self.replicates, self.every = length, replicates, every
         self.arriving, self.leaving, self.steps = arriving, leaving, steps
         self._steps = _checked_steps([steps] if isinstance(steps, str) else steps)
+
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be: all updates of every future."""
+        return self.replicates * self.length
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that none of the steps can happen to a kind of model."""

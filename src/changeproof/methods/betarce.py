@@ -14,6 +14,7 @@ from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.profile import Cost, Promise, WarmUp
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_spheres import search_spheres
@@ -65,6 +66,17 @@ class BetaRCE(Method):
     """
 
     name = "betarce"
+    label = "BetaRCE"
+    cost = Cost(feasible=0.02, own_model=0.15, models=32)
+    warm_up = WarmUp(seconds=3)
+    promise = Promise(
+        "holds for at least {level:g} % of networks like the {ensemble_size} bootstrap networks "
+        "that the method trained, with {sure:g} % confidence. That is the confidence for a point "
+        "chosen in advance. Here the votes that chose the point also give its bound, so the share "
+        "of points below their bound is higher than {unsure:g} %",
+        "bootstrap",
+        always=True,
+    )
     summary = "the closest point that an ensemble of bootstrap models agrees on"
     source = f"Stepka et al. 2025 (https://arxiv.org/abs/2408.04842), as in {PAPER}"
     trains = True

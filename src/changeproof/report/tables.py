@@ -137,11 +137,11 @@ def _wide(rows: list[dict[Hashable, Any]], unchanged: frozenset[str]) -> list[di
 def _family_column(family: str) -> Column:
     """Return a family's column, its heading in the paper's short lines or wrapped."""
     lines = textwrap.wrap(family.replace("-", " "), WIDEST_HEADING)
-    if family in names.FAMILIES:
-        lines = names.FAMILIES[family].heading.split()
+    if heading := names.family_label(family).heading:
+        lines = heading.split()
     full, short = names.family_name(family), names.short_family(family)
-    heading = Heading(full, short=short, lines=tuple(lines))
-    return heading, lambda row: row.get(("family", family), "")
+    column = Heading(full, short=short, lines=tuple(lines))
+    return column, lambda row: row.get(("family", family), "")
 
 
 METHOD: Column = (Heading("Method", left=True), lambda row: names.method_name(row["method"]))

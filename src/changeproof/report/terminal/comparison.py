@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from changeproof.changes import published_family_names
 from changeproof.paper.comparison import PaperComparison
 from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
-from changeproof.report.names import SHORT_FAMILIES, dataset_name, method_name, short_family
+from changeproof.report.names import dataset_name, method_name, short_family
 from changeproof.report.numbers import UNDEFINED, Measured
 from changeproof.report.table import METRICS
 from changeproof.report.terminal.tables import escape, print_table, say, titled_grid
@@ -109,8 +110,8 @@ def _metric(line: Line) -> str:
         return SHORT_NAMES[line.metric]
     name = line.metric.removesuffix(f" ({line.rule})").removesuffix(" of all families")
     name = name.replace("empirical_robustness", "robust").replace(" under ", ", ")
-    for family, short in SHORT_FAMILIES.items():
-        name = name.replace(family, short)
+    for family in published_family_names():
+        name = name.replace(family, short_family(family))
     return name.removesuffix("_seconds").replace("_", " ")
 
 
