@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from changeproof.methods import make_method
-from changeproof.report.names import dataset_name, family_name, method_name, without_settings
-from changeproof.report.numbers import number, percent
-from changeproof.report.words import listed
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
+from changeproof.tables.display import listed, number, percent
+from changeproof.tables.names import dataset_name, family_name, method_name, without_settings
 
 Tables = Mapping[str, pd.DataFrame]
 PARAMETERS, EVERYTHING = "parameter-perturbation", "all"
