@@ -2,13 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from changeproof import dataset_names, family_names, method_names, published_method_names
+from changeproof import (
+    builtin_family_names,
+    builtin_method_names,
+    dataset_names,
+    get_family,
+    get_method,
+    published_method_names,
+)
+from changeproof.methods import REGISTRY as METHODS
 from changeproof.tables.names import (
     DATASETS,
-    FAMILIES,
-    METHODS,
     dataset_name,
     different_names,
+    family_label,
     family_name,
     mark_places,
     method_name,
@@ -18,9 +25,29 @@ from changeproof.tables.names import (
 
 
 def test_every_built_in_reference_has_a_name() -> None:
-    assert set(METHODS) == set(method_names())
     assert set(DATASETS) == set(dataset_names())
-    assert set(FAMILIES) == set(family_names())
+    labels = [get_method(name).label for name in builtin_method_names()]
+    assert all(labels)
+    assert len(set(labels)) == len(labels)
+    families = [get_family(name).label for name in builtin_family_names()]
+    assert all(label is not None and all(label) for label in families)
+    assert len({label.short for label in families if label is not None}) == len(families)
+
+
+def test_what_really_happened_has_a_name_too() -> None:
+    assert family_name("successor") == "Successor"
+    assert family_label("successor").short == "next"
+
+
+def test_a_method_of_ones_own_is_called_by_its_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    kdtree = get_method("kdtree")
+    monkeypatch.setitem(METHODS._registered, "mine", type("Mine", (kdtree,), {"label": "Mine!"}))
+    assert method_name("mine(a=1)") == "Mine! (a=1)"
+
+
+def test_no_code_of_others_is_imported_for_a_name() -> None:
+    assert METHODS.known("antigravity:geohash") is None
+    assert method_name("antigravity:geohash") == "antigravity:geohash"
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+
+from changeproof.changes import REGISTRY as FAMILIES
+from changeproof.changes.family import Label
+from changeproof.changes.successors import SUCCESSOR, Successors
+from changeproof.methods import OURS, published_method_names
+from changeproof.methods import REGISTRY as METHODS
 
 REFERENCE = re.compile(r"([\w.:-]+)\(.*\)", re.DOTALL)
-
-
-class FamilyName(NamedTuple):
-    """A family in full, in a narrow column, and as a heading with a word on each line."""
-
-    full: str
-    short: str
-    heading: str
 
 
 DATASETS = {
@@ -31,48 +28,6 @@ DATASETS = {
     "car-loans": "Car Loans",
     "employment": "Employment",
 }
-METHODS = {
-    "apds": "APΔS",
-    "betarce": "BetaRCE",
-    "kdtree": "KD-tree",
-    "rbr": "RBR",
-    "rnce": "RNCE",
-    "roar-lime": "ROAR-LIME",
-    "robx-balanced": "RobX balanced",
-    "robx-robust": "RobX robust-first",
-    "wachter": "Wachter",
-    # Behind those of the paper, which keep their colours.
-    "quorum": "Quorum",
-}
-FAMILIES = {
-    "new-initialization": FamilyName("New initialization", "init", "New init."),
-    "bootstrap": FamilyName("Bootstrap", "boot", "Boot- strap"),
-    "data-deletion": FamilyName("Data deletion", "delete", "Data deletion"),
-    "data-addition": FamilyName("Data addition", "add", "Data addition"),
-    "label-update": FamilyName("Label update", "labels", "Label update"),
-    "training-configuration": FamilyName("Training configuration", "train", "Training config."),
-    "architecture": FamilyName("Architecture", "arch", "Archi- tecture"),
-    "parameter-perturbation": FamilyName("Parameter perturbation", "param", "Param. perturb."),
-    # What the paper does not have.
-    "decision-threshold": FamilyName("Decision threshold", "thresh", "Decision threshold"),
-    "recalibration": FamilyName("Recalibration", "recal", "Recali- bration"),
-    "weight-rounding": FamilyName("Weight rounding", "round", "Weight rounding"),
-    "magnitude-pruning": FamilyName("Magnitude pruning", "prune", "Magn. pruning"),
-    "measurement-error": FamilyName("Measurement error", "measure", "Measure. error"),
-    "distillation": FamilyName("Distillation", "distil", "Distil- lation"),
-    "fine-tuning": FamilyName("Fine-tuning", "tune", "Fine- tuning"),
-    "influential-deletion": FamilyName("Influential deletion", "influence", "Influent. deletion"),
-    "group-reweighting": FamilyName("Group reweighting", "groups", "Group weights"),
-    "feature-change": FamilyName("Feature change", "feature", "Feature change"),
-    "covariate-shift": FamilyName("Covariate shift", "shift", "Covar. shift"),
-    "followed-advice": FamilyName("Followed advice", "follow", "Followed advice"),
-    "later-data": FamilyName("Later data", "later", "Later data"),
-    "updates": FamilyName("Chain of updates", "chain", "Chain of updates"),
-}
-# What really happened, beside what may.
-REAL = {"successor": FamilyName("Successor", "next", "Succes- sor")}
-FULL_FAMILIES = {reference: name.full for reference, name in (FAMILIES | REAL).items()}
-SHORT_FAMILIES = {reference: name.short for reference, name in (FAMILIES | REAL).items()}
 
 
 def dataset_name(reference: str) -> str:
@@ -82,17 +37,17 @@ def dataset_name(reference: str) -> str:
 
 def method_name(reference: str) -> str:
     """Return what a method is called, with its settings."""
-    return _named(METHODS, reference)
+    return _named(reference, lambda name: getattr(METHODS.known(name), "label", ""))
 
 
 def family_name(reference: str) -> str:
     """Return what a family of change is called, with its settings."""
-    return _named(FULL_FAMILIES, reference)
+    return _named(reference, lambda name: family_label(name).full)
 
 
 def short_family(reference: str) -> str:
     """Return a family's name for a narrow column."""
-    return _named(SHORT_FAMILIES, reference)
+    return _named(reference, lambda name: family_label(name).short)
 
 
 def without_settings(reference: str) -> str:
@@ -115,7 +70,9 @@ def mark_places(methods: Iterable[str]) -> dict[str, int]:
     others, and these with settings, take the next ones in alphabetical order.
     """
     named = dict.fromkeys(methods)
-    known = [*METHODS, *sorted(named.keys() - METHODS.keys())]
+    # Ours are behind those of the paper, which keep their colours.
+    ours = [*published_method_names(), *OURS]
+    known = [*ours, *sorted(named.keys() - set(ours))]
     place = {name: number for number, name in enumerate(known)}
     return {name: place[name] for name in named}
 
@@ -125,7 +82,13 @@ def in_order(references: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(str(reference) for reference in references))
 
 
-def _named(known: Mapping[str, str], reference: str) -> str:
+def family_label(name: str) -> Label:
+    """Return what a family without settings is called, in full and in short; "" where it is not."""
+    family = Successors if name == SUCCESSOR else FAMILIES.known(name)
+    return (None if family is None else family.label) or Label("")
+
+
+def _named(reference: str, label_of: Callable[[str], str]) -> str:
     name = without_settings(reference)
     settings = reference[len(name) + 1 : -1]
-    return known.get(name, name) + (f" ({settings})" if settings else "")
+    return (label_of(name) or name) + (f" ({settings})" if settings else "")

@@ -294,11 +294,11 @@ def _family_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
 def _family_column(family: str) -> Column:
     """Return a family's column, its heading in the paper's short lines or wrapped."""
     lines = textwrap.wrap(family.replace("-", " "), WIDEST_HEADING)
-    if family in names.FAMILIES:
-        lines = names.FAMILIES[family].heading.split()
+    if heading := names.family_label(family).heading:
+        lines = heading.split()
     full, short = names.family_name(family), names.short_family(family)
-    heading = Heading(full, short=short, lines=tuple(lines))
-    return heading, lambda row: row.get(("family", family), "")
+    column = Heading(full, short=short, lines=tuple(lines))
+    return column, lambda row: row.get(("family", family), "")
 
 
 FORMS = {

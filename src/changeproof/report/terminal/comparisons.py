@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from changeproof.changes import published_family_names
 from changeproof.evaluation.differences import Verdict as Became
 from changeproof.evaluation.metrics import METRICS
 from changeproof.paper.comparison import PaperComparison
@@ -22,7 +23,6 @@ from changeproof.runs.comparison import RunComparison
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import UNDEFINED, Measured, fixed, metric_interval
 from changeproof.tables.names import (
-    SHORT_FAMILIES,
     dataset_name,
     family_name,
     method_name,
@@ -128,8 +128,8 @@ def _metric(line: Line) -> str:
         return SHORT_NAMES[line.metric]
     name = line.metric.removesuffix(f" ({line.rule})").removesuffix(" of all families")
     name = name.replace("empirical_robustness", "robust").replace(" under ", ", ")
-    for family, short in SHORT_FAMILIES.items():
-        name = name.replace(family, short)
+    for family in published_family_names():
+        name = name.replace(family, short_family(family))
     return name.removesuffix("_seconds").replace("_", " ")
 
 
