@@ -12,10 +12,10 @@ from sklearn.svm import LinearSVC
 
 import came_next
 from changeproof import InputError, Task, own_task
-from changeproof.models.fixed import BASE_SEED, FixedLearner, as_fixed
+from changeproof.models.find import as_shipped, find_shipped, shipped_learner
 from changeproof.models.learner import Learner
+from changeproof.models.shipped import BASE_SEED, ShippedLearner
 from changeproof.models.thresholds import Threshold
-from changeproof.models.todays import find_fixed, fitted_learner
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 BASE = TrainingRecipe(initialisation_seed=BASE_SEED)
@@ -43,7 +43,7 @@ def numbers_only(frame: pd.DataFrame) -> Task:
 def test_the_base_model_is_the_fitted_model_itself(
     frame: pd.DataFrame, task: Task, today: Pipeline
 ) -> None:
-    learner = fitted_learner(today, task)
+    learner = shipped_learner(today, task)
     model = learner.train([BASE], task)[0]
     people = frame.set_index("applicant").loc[task.ids.loc[task.row_ids("test")]]
     expected = today.predict_proba(people[came_next.FEATURES])[:, 1]
@@ -53,7 +53,7 @@ def test_the_base_model_is_the_fitted_model_itself(
 
 def test_changed_models_are_clones_that_are_fitted_again(task: Task, today: Pipeline) -> None:
     before = today.predict_proba(came_next.table()[came_next.FEATURES])
-    learner = fitted_learner(today, task)
+    learner = shipped_learner(today, task)
     weights = np.zeros(len(task.split.train) + len(task.split.update))
     weights[: len(task.split.train)] = bootstrap_weights(len(task.split.train), 1)
     recipe = TrainingRecipe(initialisation_seed=BASE_SEED, row_weights=weights)
@@ -73,7 +73,7 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
         seen.append(people)
         return 300 + people["income"] / 10 - 20 * people["debts"]
 
-    learner = fitted_learner(points, task, threshold="560")
+    learner = shipped_learner(points, task, threshold="560")
     model = learner.train([BASE], task)[0]
     rows = task.rows("test")
     frame = task.told(rows)
@@ -85,7 +85,7 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
     with pytest.raises(InputError, match="cannot be fitted again"):
         learner.train([TrainingRecipe(initialisation_seed=7)], task)
     with pytest.raises(InputError, match="there is nothing to vary"):
-        fitted_learner(points, task, replacements=["mlp"], threshold="560")
+        shipped_learner(points, task, replacements=["mlp"], threshold="560")
 
 
 def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) -> None:
@@ -94,14 +94,14 @@ def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) ->
     refused = frame["approved"].map({"yes": "no", "no": "yes"})
     machine = LinearSVC(dual=False).fit(numbers, frame["approved"])
     mirrored = LinearSVC(dual=False).fit(numbers, refused)
-    assert as_fixed(machine).gives_scores(task)
-    model, other = (as_fixed(each).model(task, Threshold(0.0)) for each in (machine, mirrored))
+    assert as_shipped(machine).gives_scores(task)
+    model, other = (as_shipped(each).model(task, Threshold(0.0)) for each in (machine, mirrored))
     rows = task.rows("test")
     frame = task.told(rows)[["income", "debts"]]
     np.testing.assert_array_equal(model.favourable(rows), machine.predict(frame) == "yes")
     assert (other.favourable(rows) == (mirrored.predict(frame) == "yes")).all()
     with pytest.raises(InputError, match="other scores need a threshold"):
-        as_fixed(machine).model(task, None).probabilities(rows)
+        as_shipped(machine).model(task, None).probabilities(rows)
 
 
 def test_the_favourable_outcome_is_found_as_in_the_data(frame: pd.DataFrame, task: Task) -> None:
@@ -111,15 +111,15 @@ def test_the_favourable_outcome_is_found_as_in_the_data(frame: pd.DataFrame, tas
     by_name = LogisticRegression().fit(numbers, frame["approved"])
     by_number = LogisticRegression().fit(numbers, counted)
     by_truth = LogisticRegression().fit(numbers, counted.astype(bool))
-    shares = [as_fixed(m).model(task, None).probabilities(rows) for m in (by_name, by_number)]
+    shares = [as_shipped(m).model(task, None).probabilities(rows) for m in (by_name, by_number)]
     np.testing.assert_allclose(*shares, rtol=1e-6)
-    assert as_fixed(by_truth).model(task, None).probabilities(rows).shape == (len(rows),)
+    assert as_shipped(by_truth).model(task, None).probabilities(rows).shape == (len(rows),)
     with pytest.raises(InputError, match="knows the outcomes accepted, another; expected yes"):
-        as_fixed(LogisticRegression().fit(numbers, mirrored)).model(task, None)
+        as_shipped(LogisticRegression().fit(numbers, mirrored)).model(task, None)
     bad = own_task(frame.assign(approved=1 - counted), **came_next.DATA | {"favourable": 0})
     zero = LogisticRegression().fit(numbers, 1 - counted)
     np.testing.assert_allclose(
-        as_fixed(zero).model(bad, None).probabilities(bad.rows("test")), shares[0], rtol=1e-6
+        as_shipped(zero).model(bad, None).probabilities(bad.rows("test")), shares[0], rtol=1e-6
     )
 
 
@@ -128,33 +128,35 @@ def test_columns_are_put_in_the_order_that_a_model_was_fitted_with(frame: pd.Dat
     rows = task.rows("test")
     swapped = LogisticRegression().fit(frame[["debts", "income"]], frame["approved"])
     expected = swapped.predict_proba(task.told(rows)[["debts", "income"]])[:, 1]
-    np.testing.assert_array_equal(as_fixed(swapped).model(task, None).probabilities(rows), expected)
+    np.testing.assert_array_equal(
+        as_shipped(swapped).model(task, None).probabilities(rows), expected
+    )
     unnamed = LogisticRegression().fit(frame[["income", "debts"]].to_numpy(), frame["approved"])
     np.testing.assert_allclose(
-        as_fixed(unnamed).model(task, None).probabilities(rows), expected, rtol=1e-4
+        as_shipped(unnamed).model(task, None).probabilities(rows), expected, rtol=1e-4
     )
 
 
 def test_what_does_not_fit_together_is_said_in_one_line(frame: pd.DataFrame, task: Task) -> None:
     with pytest.raises(InputError, match="is not fitted: it has no classes_"):
-        as_fixed(LogisticRegression())
+        as_shipped(LogisticRegression())
     with pytest.raises(InputError, match="cannot use dict as a fitted model"):
-        as_fixed({})
+        as_shipped({})
     numbers = frame[["income", "debts"]]
     other = LogisticRegression().fit(numbers.rename(columns={"debts": "loans"}), frame["approved"])
     with pytest.raises(
         InputError, match="takes the columns income, loans; 'data' has no loans among its features"
     ):
-        as_fixed(other).model(task, None)
+        as_shipped(other).model(task, None)
     unnamed = LogisticRegression().fit(numbers.to_numpy(), frame["approved"])
     with pytest.raises(InputError, match="fitted on 2 columns without names"):
-        as_fixed(unnamed).model(task, None)
+        as_shipped(unnamed).model(task, None)
     with pytest.raises(InputError, match=r"model broken could not judge .* ValueError: no"):
 
         def broken(people: pd.DataFrame) -> Any:
             raise ValueError("no")
 
-        fitted_learner(broken, task)
+        shipped_learner(broken, task)
 
 
 @pytest.mark.parametrize(
@@ -170,29 +172,34 @@ def test_a_threshold_that_nobody_can_be_on_the_other_side_of_is_refused(
     task: Task, today: Pipeline, threshold: str, reason: str
 ) -> None:
     with pytest.raises(InputError, match=reason):
-        fitted_learner(today, task, threshold=threshold)
+        shipped_learner(today, task, threshold=threshold)
 
 
 def test_fitted_models_are_found_by_reference(tmp_path: Path) -> None:
     came_next.written(tmp_path)
     reference = f"pickle:{tmp_path / 'today.pkl'}"
     with pytest.raises(InputError, match="pass --unpickle-and-run-its-code"):
-        find_fixed(reference)
-    found = find_fixed(reference, unpickle=True)
+        find_shipped(reference)
+    found = find_shipped(reference, unpickle=True)
     assert (found.name, found.reference) == ("today", reference)
-    assert found.mark == find_fixed(reference, unpickle=True).mark
+    assert found.digest == find_shipped(reference, unpickle=True).digest
     for wrong in ("sklearn:LogisticRegression", "mlp", "pickle:", "scores:a.csv"):
         with pytest.raises(InputError, match="unknown fitted model"):
-            find_fixed(wrong)
+            find_shipped(wrong)
     with pytest.raises(InputError, match="cannot read model file"):
-        find_fixed(f"onnx:{tmp_path / 'nothing.onnx'}")
+        find_shipped(f"onnx:{tmp_path / 'nothing.onnx'}")
 
 
 def test_another_state_is_another_model(frame: pd.DataFrame, task: Task) -> None:
     first, second = came_next.todays(frame), came_next.stricter(frame)
-    marks = {as_fixed(first).mark, as_fixed(second).mark, as_fixed(came_next.todays(frame)).mark}
+    marks = {
+        as_shipped(first).digest,
+        as_shipped(second).digest,
+        as_shipped(came_next.todays(frame)).digest,
+    }
     assert len(marks) == 2
     learners: list[Learner] = [
-        FixedLearner(as_fixed(each), task, as_fixed(each).refits(task)) for each in (first, second)
+        ShippedLearner(as_shipped(each), task, as_shipped(each).refits(task))
+        for each in (first, second)
     ]
     assert learners[0].fingerprint != learners[1].fingerprint

@@ -1,9 +1,8 @@
-"""Trained models that this machine remembers, so that a second question need not train them again.
+"""The model cache: trained models of other libraries, so that they are not trained twice.
 
-Models of other libraries cannot be kept in run directories: those are passed on, and to read such
-a model is to run code. They are kept in a folder of one's own instead, which nobody else may write
-to, and only for as long as there is room. Whatever is not there, damaged or foreign is trained
-again; results never depend on it.
+They cannot be stored in run directories: those are passed on, and reading such a model runs code.
+They are cached in a folder of the user's own instead, which nobody else may write to, as long as
+there is room. What is missing, damaged or foreign is trained again; results never depend on it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import os
 import pickle
 import platform
 import stat
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +23,7 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+import platformdirs
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -45,13 +44,13 @@ _scope: ContextVar[str] = ContextVar("scope", default="")
 
 
 @contextmanager
-def remembering(scope: bytes) -> Iterator[None]:
-    """Remember what is trained meanwhile, and use what is remembered.
+def model_cache(scope: bytes) -> Iterator[None]:
+    """Use the cache for what is trained meanwhile.
 
     Parameters
     ----------
     scope
-        What must be the same for that: the base model as it is kept. If training depends on
+        What must be the same for that: the base model as it is stored. If training depends on
         something that nobody told us of, the base model shows it.
     """
     token = _scope.set(hashlib.sha256(scope).hexdigest())
@@ -61,8 +60,8 @@ def remembering(scope: bytes) -> Iterator[None]:
         _scope.reset(token)
 
 
-def folder() -> Path | None:
-    """Return where models are remembered; None if nowhere.
+def cache_folder() -> Path | None:
+    """Return where models are cached; None if nowhere.
 
     It is never below the working directory: an unpacked archive must not be believed.
     """
@@ -70,39 +69,21 @@ def folder() -> Path | None:
     if named == OFF:
         return None
     if not named:
-        caches = _caches()
-        return None if caches is None else caches / "changeproof" / "models"
+        folder = platformdirs.user_cache_path("changeproof", appauthor=False, opinion=False)
+        return folder / "models" if folder.is_absolute() else None
     if not Path(named).is_absolute():
         raise InputError(f"{VARIABLE} is {named!r}; expected an absolute path, or {OFF}")
     return Path(named)
 
 
-def _caches() -> Path | None:
-    """Return where programs keep what can be made again; None if there is nowhere.
-
-    As the XDG rules say, a variable that is empty or relative is ignored.
-    """
-    variable, usual = {
-        "darwin": ("", ("Library", "Caches")),
-        "win32": ("LOCALAPPDATA", ("AppData", "Local")),
-    }.get(sys.platform, ("XDG_CACHE_HOME", (".cache",)))
-    said = Path(os.environ.get(variable, ""))
-    if said.is_absolute():
-        return said
-    with suppress(RuntimeError):  # nobody's home
-        home = Path.home().joinpath(*usual)
-        return home if home.is_absolute() else None
-    return None
-
-
-def trained_once(
+def train_cached(
     learner: Any,
     recipes: Sequence[TrainingRecipe],
     task: Task,
     train: Callable[[TrainingRecipe, Task], Model],
 ) -> Iterator[Model]:
-    """Yield one model per recipe, remembered or trained."""
-    scope, place = _scope.get(), folder()
+    """Yield one model per recipe, from the cache or trained."""
+    scope, place = _scope.get(), cache_folder()
     place = _own(place) if scope and place is not None else None
     if place is None:
         yield from (train(recipe, task) for recipe in recipes)
@@ -114,7 +95,7 @@ def trained_once(
         if recipe.start is not None:
             yield train(recipe, task)
             continue
-        path = place / f"{fingerprint(about=about, recipe=_recipe_mark(recipe))}{SUFFIX}"
+        path = place / f"{fingerprint(about=about, recipe=_recipe_key(recipe))}{SUFFIX}"
         model = _read(path, learner, task)
         if model is None:
             began = time.perf_counter()
@@ -124,7 +105,7 @@ def trained_once(
         yield model
 
 
-def _recipe_mark(recipe: TrainingRecipe) -> str:
+def _recipe_key(recipe: TrainingRecipe) -> str:
     """Hash a recipe, to the last bit."""
     digest = hashlib.sha256()
     for field in fields(recipe):
@@ -178,7 +159,7 @@ def _name(thing: Any, learner: Any, task: Task) -> str | None:
 
 
 def _read(path: Path, learner: Any, task: Task) -> Model | None:
-    """Return a remembered model; None if there is none, or not a whole one."""
+    """Return a cached model; None if there is none, or not a whole one."""
     try:
         content = path.read_bytes()
         os.utime(path)
@@ -194,7 +175,7 @@ def _read(path: Path, learner: Any, task: Task) -> Model | None:
 
 
 def _write(path: Path, model: Model, learner: Any, task: Task) -> None:
-    """Remember a model, if it can be and is not too large."""
+    """Cache a model, if it can be pickled and is not too large."""
     file = io.BytesIO()
     try:
         _Pickler(file, learner, task).dump(model)
@@ -207,10 +188,10 @@ def _write(path: Path, model: Model, learner: Any, task: Task) -> None:
 
 
 def _make_room(place: Path) -> None:
-    """Forget what was not used for longest, and what was left half-written."""
+    """Delete what was not used for longest, and what was left half-written."""
     found = []
     for entry in os.scandir(place):
-        with suppress(FileNotFoundError):  # another process forgets at the same time
+        with suppress(FileNotFoundError):  # another process deletes at the same time
             if entry.name.endswith(SUFFIX) or entry.name.startswith(TEMPORARY):
                 about = entry.stat()
                 found.append((about.st_mtime, about.st_size, entry.path))

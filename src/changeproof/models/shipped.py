@@ -1,4 +1,4 @@
-"""Fitted models that are used as they are: today's model, and the ones that came after it."""
+"""Models as shipped: fitted models that judge people by their original features, as they are."""
 
 from __future__ import annotations
 
@@ -8,30 +8,96 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
+import pandas as pd
 
+from changeproof.datasets.feature import text_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Model
-from changeproof.models.estimator import (
-    EstimatorLearner,
-    EstimatorModel,
-    estimator_with_weights,
-    final_step,
-)
-from changeproof.models.inputs import favourable_classes, inputs_of, original_frame
 from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack, Traits
 from changeproof.models.recipes import recipe_identity
-from changeproof.models.thresholds import Threshold, check_threshold, deciding, judged
+from changeproof.models.thresholds import Threshold, check_threshold, judged, with_threshold
 from changeproof.networks.training import TrainingRecipe
 
+COUNTED = ("0", "1")
 # A fitted model is one base model: that of the first base seed, which methods are tuned on too.
 BASE_SEED = 2026
 
 
-class Fixed(ABC):
+@dataclass(frozen=True)
+class OriginalInputs:
+    """The original features in the order that a fitted model wants.
+
+    `named` says whether they go in as a DataFrame, or as numbers only.
+    """
+
+    columns: tuple[str, ...]
+    named: bool = True
+
+    def of(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
+        """Return standardised rows as the model takes them."""
+        frame = original_frame(task, rows)[list(self.columns)]
+        return frame if self.named else frame.to_numpy(dtype=np.float64)
+
+
+def original_frame(task: Task, rows: Floats) -> pd.DataFrame:
+    """Return rows in original units, exactly; numbers as floats whatever other rows there are."""
+    frame = task.told(rows)
+    for feature in task.features:
+        if not feature.categories:
+            frame[feature.name] = frame[feature.name].astype(np.float64)
+    return frame
+
+
+def inputs_of(name: str, estimator: Any, task: Task) -> OriginalInputs:
+    """Return how a fitted estimator takes the features of a task."""
+    features = {feature.name: feature for feature in task.features}
+    wanted = getattr(estimator, "feature_names_in_", None)
+    if wanted is not None:
+        columns = tuple(map(str, wanted))
+        check_columns(name, columns, task)
+        return OriginalInputs(columns)
+    count = getattr(estimator, "n_features_in_", None)
+    text = [feature.name for feature in task.features if feature.categories]
+    if count is not None and (count != len(features) or text):
+        raise InputError(
+            f"model {name} was fitted on {count} columns without names; {task.name!r} has the "
+            f"{len(features)} features {', '.join(features)}. Fit it on a DataFrame"
+        )
+    return OriginalInputs(tuple(features), named=count is None)
+
+
+def check_columns(name: str, columns: Sequence[str], task: Task) -> None:
+    """Refuse a model that takes columns which a task does not have."""
+    known = [feature.name for feature in task.features]
+    missing = [column for column in columns if column not in known]
+    if missing:
+        raise InputError(
+            f"model {name} takes the columns {', '.join(columns)}; {task.name!r} has no "
+            f"{', '.join(missing)} among its features: {', '.join(known)}"
+        )
+
+
+def favourable_classes(name: str, classes: Sequence[Any], task: Task) -> list[int]:
+    """Return which of a model's classes are favourable: those of the data, or 1 of 0 and 1."""
+    texts = [text_of(value) for value in classes]
+    wanted = {text_of(value) for value in task.favourable_values}
+    found = [place for place, text in enumerate(texts) if text in wanted]
+    if 0 < len(found) < len(texts):
+        return found
+    counted = [str(int(v)) if isinstance(v, bool | np.bool_) else text_of(v) for v in classes]
+    if tuple(counted) == COUNTED:
+        return [1]
+    expected = f"{', '.join(sorted(wanted))} and others, or 0 and 1" if wanted else "0 and 1"
+    raise InputError(
+        f"model {name} knows the outcomes {', '.join(texts)}; expected {expected}, to tell which "
+        "is favourable"
+    )
+
+
+class ShippedModel(ABC):
     """A fitted model that judges people by their original features.
 
     Attributes
@@ -40,13 +106,13 @@ class Fixed(ABC):
         Its name in tables.
     reference
         Where it is from, as plans show it.
-    mark
-        The hash of all that it is.
+    digest
+        The hash of everything that it is.
     """
 
     name: str
     reference: str
-    mark: str
+    digest: str
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference})"
@@ -69,71 +135,15 @@ class Fixed(ABC):
         if threshold is None:
             return fitted
         check_threshold(self.name, threshold, self.gives_scores(task))
-        return deciding(fitted, threshold, task.rows("train"))
+        return with_threshold(fitted, threshold, task.rows("train"))
 
 
-class FixedEstimator(Fixed):
-    """A fitted scikit-learn classifier or pipeline."""
-
-    def __init__(self, estimator: Any, name: str, reference: str, mark: str | None = None) -> None:
-        self.estimator, self.name, self.reference = estimator, name, reference
-        if not hasattr(estimator, "classes_"):
-            raise InputError(
-                f"model {name} is not fitted: it has no classes_. With a successor, models are "
-                "used as they are; fit it first"
-            )
-        self.mark = mark if mark is not None else str(joblib.hash(estimator))
-
-    def gives_scores(self, task: Task) -> bool:
-        """Return whether it has no probabilities, but scores."""
-        return not hasattr(self.estimator, "predict_proba")
-
-    def fitted(self, task: Task) -> FittedModel:
-        """Return the model on the rows of a task."""
-        takes = inputs_of(self.name, self.estimator, task)
-        places = favourable_classes(self.name, list(self.estimator.classes_), task)
-        if not self.gives_scores(task):
-
-            def judge(rows: Floats) -> Any:
-                return self.estimator.predict_proba(takes.of(rows, task))[:, places].sum(axis=1)
-
-        elif hasattr(self.estimator, "decision_function") and len(self.estimator.classes_) == 2:
-
-            def judge(rows: Floats) -> Any:
-                scores = self.estimator.decision_function(takes.of(rows, task))
-                return scores if places == [1] else -scores
-
-        else:
-            raise InputError(f"model {self.name} gives neither probabilities nor a score")
-        judged = partial(_told, self.name, judge)
-        return FixedEstimatorModel(judged, self.name, self.estimator, task, self.reference)
-
-    def refits(self, task: Task) -> EstimatorLearner | None:
-        """Return who trains clones of it; None if it gives no probabilities."""
-        if self.gives_scores(task) or not hasattr(self.estimator, "fit"):
-            return None
-        takes = inputs_of(self.name, self.estimator, task)
-        return EstimatorLearner(self.estimator, name=self.name, inputs=takes)
-
-
-@dataclass(repr=False, eq=False)
-class FixedEstimatorModel(EstimatorModel):
-    """A fitted estimator as it is, with the classes that it was fitted to."""
-
-    reference: str
-
-    def with_weights(self, weights: Sequence[Floats]) -> FittedModel:
-        """Return a copy with other weights."""
-        changed = estimator_with_weights(self.estimator, weights)
-        return FixedEstimator(changed, self._name, self.reference).fitted(self.task)
-
-
-class FixedFunction(Fixed):
+class ShippedFunction(ShippedModel):
     """A function from a DataFrame of original features to scores."""
 
     def __init__(self, function: Callable[..., Any], name: str, reference: str) -> None:
         self.function, self.name, self.reference = function, name, reference
-        self.mark = thing_fingerprint(function)
+        self.digest = thing_fingerprint(function)
 
     def gives_scores(self, task: Task) -> bool:
         """Return that nobody knows what a function gives."""
@@ -145,10 +155,10 @@ class FixedFunction(Fixed):
         def judge(rows: Floats) -> Any:
             return self.function(original_frame(task, rows))
 
-        return FittedModel(partial(_told, self.name, judge), self.name)
+        return FittedModel(partial(ask, self.name, judge), self.name)
 
 
-class FixedLearner(Learner):
+class ShippedLearner(Learner):
     """A fitted model as a learner: the base model is the model itself.
 
     Changed models are clones of it that are fitted again, where it can be cloned.
@@ -163,7 +173,7 @@ class FixedLearner(Learner):
         Who fits clones of it.
     """
 
-    def __init__(self, source: Fixed, task: Task, refits: Learner | None) -> None:
+    def __init__(self, source: ShippedModel, task: Task, refits: Learner | None) -> None:
         self.source, self.refits, self.name = source, refits, source.name
         self._task_fingerprint = task.fingerprint
         if refits is None:
@@ -174,7 +184,7 @@ class FixedLearner(Learner):
         self.traits = replace(known, gives_scores=source.gives_scores(task), only_seed=BASE_SEED)
 
     def __repr__(self) -> str:
-        return f"FixedLearner({self.source!r})"
+        return f"ShippedLearner({self.source!r})"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Return the model itself for the base model's recipe, and fit clones for all others."""
@@ -202,8 +212,6 @@ class FixedLearner(Learner):
 
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return the fitted model, or a clone of it, with other weights."""
-        if isinstance(model, FixedEstimatorModel):
-            return model.with_weights(weights)
         if self.refits is None:
             return super().with_weights(model, weights)
         return self.refits.with_weights(model, weights)
@@ -217,36 +225,8 @@ class FixedLearner(Learner):
         return [] if self.refits is None else self.refits.replacements()
 
 
-def as_fixed(thing: Any, name: str | None = None, reference: str | None = None) -> Fixed:
-    """Return whatever people bring as a fitted model: an estimator, or a function of a DataFrame.
-
-    Parameters
-    ----------
-    thing
-        The object.
-    name, reference
-        What it is called, and where it is from.
-    """
-    if isinstance(thing, Fixed):
-        return thing
-    called = name if name is not None else _name(thing)
-    known = reference if reference is not None else f"object:{called}"
-    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
-        return FixedEstimator(thing, called, known)
-    if callable(thing):
-        return FixedFunction(thing, called, known)
-    raise InputError(
-        f"cannot use {type(thing).__name__} as a fitted model; expected a fitted scikit-learn "
-        "classifier, or a function from a DataFrame of features to scores"
-    )
-
-
-def _name(thing: Any) -> str:
-    return str(getattr(thing, "__name__", type(final_step(thing)[1]).__name__))
-
-
-def check_judges(name: str, model: Model, task: Task) -> None:
-    """Refuse a fitted model that tells nobody from anybody on the test rows."""
+def check_decides(name: str, model: Model, task: Task) -> None:
+    """Refuse a fitted model that decides the same of every test row."""
     rows = task.rows("test")
     scores, threshold = judged(model, rows)
     accepted = model.favourable(rows)
@@ -258,7 +238,7 @@ def check_judges(name: str, model: Model, task: Task) -> None:
         )
 
 
-def _told(name: str, judge: Callable[[Floats], Any], rows: Floats) -> Any:
+def ask(name: str, judge: Callable[[Floats], Any], rows: Floats) -> Any:
     """Ask a model; whatever it cannot do is said in one line."""
     try:
         return np.asarray(judge(rows), dtype=np.float64)
