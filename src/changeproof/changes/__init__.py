@@ -4,56 +4,50 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from changeproof.registry import Registry
+from changeproof.plugins import Registry
 
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
 # Name, and where the class is, in the paper's order; imported when it is first asked for.
 _PUBLISHED = {
-    "new-initialization": ("changeproof.changes.new_initialization", "NewInitialization"),
-    "bootstrap": ("changeproof.changes.bootstrap", "Bootstrap"),
-    "data-deletion": ("changeproof.changes.data_deletion", "DataDeletion"),
-    "data-addition": ("changeproof.changes.data_addition", "DataAddition"),
-    "label-update": ("changeproof.changes.label_update", "LabelUpdate"),
-    "training-configuration": (
-        "changeproof.changes.training_configuration",
-        "TrainingConfiguration",
-    ),
-    "architecture": ("changeproof.changes.architecture", "Architecture"),
-    "parameter-perturbation": (
-        "changeproof.changes.parameter_perturbation",
-        "ParameterPerturbation",
-    ),
+    "new-initialization": "changeproof.changes.new_initialization:NewInitialization",
+    "bootstrap": "changeproof.changes.bootstrap:Bootstrap",
+    "data-deletion": "changeproof.changes.data_deletion:DataDeletion",
+    "data-addition": "changeproof.changes.data_addition:DataAddition",
+    "label-update": "changeproof.changes.label_update:LabelUpdate",
+    "training-configuration": "changeproof.changes.training_configuration:TrainingConfiguration",
+    "architecture": "changeproof.changes.architecture:Architecture",
+    "parameter-perturbation": "changeproof.changes.parameter_perturbation:ParameterPerturbation",
 }
 
 # Single changes that the paper does not have; the first five train nothing.
 _BEYOND = {
-    "decision-threshold": ("changeproof.changes.decision_threshold", "DecisionThreshold"),
-    "recalibration": ("changeproof.changes.recalibration", "Recalibration"),
-    "weight-rounding": ("changeproof.changes.weight_rounding", "WeightRounding"),
-    "magnitude-pruning": ("changeproof.changes.magnitude_pruning", "MagnitudePruning"),
-    "measurement-error": ("changeproof.changes.measurement_error", "MeasurementError"),
-    "distillation": ("changeproof.changes.distillation", "Distillation"),
-    "fine-tuning": ("changeproof.changes.fine_tuning", "FineTuning"),
-    "influential-deletion": ("changeproof.changes.influential_deletion", "InfluentialDeletion"),
-    "group-reweighting": ("changeproof.changes.group_reweighting", "GroupReweighting"),
-    "feature-change": ("changeproof.changes.feature_change", "FeatureChange"),
-    "covariate-shift": ("changeproof.changes.covariate_shift", "CovariateShift"),
-    "followed-advice": ("changeproof.changes.followed_advice", "FollowedAdvice"),
+    "decision-threshold": "changeproof.changes.decision_threshold:DecisionThreshold",
+    "recalibration": "changeproof.changes.recalibration:Recalibration",
+    "weight-rounding": "changeproof.changes.weight_rounding:WeightRounding",
+    "magnitude-pruning": "changeproof.changes.magnitude_pruning:MagnitudePruning",
+    "measurement-error": "changeproof.changes.measurement_error:MeasurementError",
+    "distillation": "changeproof.changes.distillation:Distillation",
+    "fine-tuning": "changeproof.changes.fine_tuning:FineTuning",
+    "influential-deletion": "changeproof.changes.influential_deletion:InfluentialDeletion",
+    "group-reweighting": "changeproof.changes.group_reweighting:GroupReweighting",
+    "feature-change": "changeproof.changes.feature_change:FeatureChange",
+    "covariate-shift": "changeproof.changes.covariate_shift:CovariateShift",
+    "followed-advice": "changeproof.changes.followed_advice:FollowedAdvice",
 }
 
 # Updates that follow each other.
 _SEQUENCES = {
-    "later-data": ("changeproof.changes.later_data", "LaterData"),
-    "updates": ("changeproof.changes.updates", "Updates"),
+    "later-data": "changeproof.changes.later_data:LaterData",
+    "updates": "changeproof.changes.updates:Updates",
 }
 
 
 def _accept(found: Any, reference: str) -> type[Family]:
-    from changeproof.changes.extension import as_family
+    from changeproof.changes.extension import OWN
 
-    return as_family(found, reference)
+    return OWN.accept(found, reference)
 
 
 REGISTRY: Registry[Family] = Registry(

@@ -8,7 +8,7 @@ from changeproof.models.learner import Learner
 from changeproof.models.retraining import HIDDEN_LAYERS
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 class Architecture(ReplicatedFamily):

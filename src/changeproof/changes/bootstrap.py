@@ -6,7 +6,7 @@ from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Varia
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import resampled
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 class Bootstrap(ReplicatedFamily):

@@ -6,7 +6,7 @@ from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Varia
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import ADDED_SHARES, extended
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 # There is one way to add the whole pool.
 WHOLE = (1.00, 0)

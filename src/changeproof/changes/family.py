@@ -13,7 +13,7 @@ from changeproof.errors import InputError, one_line
 from changeproof.model import Model
 from changeproof.models.learner import Alternative, Learner
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import Configurable
+from changeproof.plugins import Configurable
 
 # How many changed models a family has; the paper's number.
 REPLICATES = 25

@@ -6,7 +6,7 @@ from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Varia
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 class NewInitialization(ReplicatedFamily):

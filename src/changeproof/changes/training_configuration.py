@@ -7,7 +7,7 @@ from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.models.retraining import reconfigured
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 class TrainingConfiguration(ReplicatedFamily):

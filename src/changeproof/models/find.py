@@ -15,7 +15,7 @@ from changeproof.model import Stack
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.networks.training import HIDDEN, TrainingRecipe
-from changeproof.references import from_path, parsed
+from changeproof.plugins import from_path, parsed
 
 OBJECT = "object"
 FORMS = (

@@ -22,7 +22,7 @@ from changeproof.models.fixed import (
 from changeproof.models.learner import Learner
 from changeproof.models.onnx import OnnxModel
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import from_path
+from changeproof.plugins import from_path
 
 FORMS = "pickle:FILE, python:module:name, onnx:FILE"
 
