@@ -6,7 +6,7 @@ import pandas as pd
 import came_next
 from answered import Answered
 from changeproof import Context, Factuals, own_task
-from changeproof.changes.came_next import Successor
+from changeproof.changes.successors import Successor
 from changeproof.evaluation.renewal import Asking, renewals
 from changeproof.methods.extension import OWN
 from changeproof.methods.method import Method

@@ -9,14 +9,20 @@ from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Task
 from changeproof.changes.recalibration import Recalibration
-from changeproof.models.decided import ThresholdLearner, at_threshold
+from changeproof.models.altered import remeasured
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import with_alternatives
 from changeproof.models.function import FunctionLearner
 from changeproof.models.learner import Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
-from changeproof.models.thresholds import Threshold, deciding, judged
+from changeproof.models.thresholds import (
+    Threshold,
+    ThresholdLearner,
+    at_threshold,
+    deciding,
+    judged,
+)
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 
@@ -201,5 +207,5 @@ def test_weights_and_measurements_change_under_a_threshold(task: Task) -> None:
         same = learner.with_weights(model, learner.weights(model))
         np.testing.assert_array_equal(same.probabilities(rows), model.probabilities(rows))
         ones, zeros = np.ones(task.n_features), np.zeros(task.n_features)
-        unmoved = learner.remeasured(model, ones, zeros)
+        unmoved = remeasured(model, ones, zeros)
         np.testing.assert_array_equal(unmoved.favourable(rows), model.favourable(rows))

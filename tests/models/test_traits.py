@@ -22,11 +22,11 @@ from changeproof.changes import builtin_family_names, get_family
 from changeproof.changes.bank import build_bank
 from changeproof.changes.family import BaseModel, Family
 from changeproof.model import Stack
-from changeproof.models.decided import at_threshold
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.fixed import BASE_SEED
 from changeproof.models.function import FunctionLearner
 from changeproof.models.private import PrivateLearner
+from changeproof.models.thresholds import at_threshold
 from changeproof.models.todays import fitted_learner
 from changeproof.networks.training import TrainingRecipe
 

@@ -12,11 +12,13 @@ from changeproof.changes.family import (
     Label,
     ReplicatedFamily,
     Variant,
+    checked_numbers,
+    either,
     percent,
 )
-from changeproof.changes.settings import checked_numbers, either
 from changeproof.datasets.task import Task
 from changeproof.model import Booleans
+from changeproof.models.altered import remeasured
 from changeproof.models.learner import Learner
 from changeproof.randomness import stream
 
@@ -68,7 +70,7 @@ class MeasurementError(ReplicatedFamily):
             generator = stream(task.name, base.seed, "measurement error", f"{share:g}", r)
             # Rows are standardised: the mean is 0, and a standard deviation 1.
             offsets, errors = generator.uniform(-share, share, (2, task.n_features)) * columns
-            model = learner.remeasured(base.model, 1.0 + errors, offsets)
+            model = remeasured(base.model, 1.0 + errors, offsets)
             variants.append(Variant(percent(share), r, model))
         return variants
 

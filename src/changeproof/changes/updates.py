@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, Family, Label, Variant
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Family,
+    Label,
+    Variant,
+    checked_count,
+)
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
-from changeproof.models.retraining import HIDDEN_LAYERS, reconfigured
+from changeproof.models.recipes import HIDDEN_LAYERS, configuration_recipes
 from changeproof.networks.training import TrainingRecipe
 from changeproof.randomness import stream
 
@@ -95,8 +102,7 @@ class Updates(Family):
     ) -> None:
         counts = {"length": length, "replicates": replicates, "every": every}
         for what, number in counts.items():
-            if not isinstance(number, int) or number < 1:
-                raise InputError(f"{what} must be a whole number of 1 or more; got {number!r}")
+            checked_count(what, number)
         if length > MOST_UPDATES:
             raise InputError(f"length must be at most {MOST_UPDATES}; got {length}")
         for what, share in {"arriving": arriving, "leaving": leaving}.items():
@@ -206,7 +212,7 @@ def _recipe(state: State, learner: Learner) -> TrainingRecipe:
 
 def _configurations(learner: Learner) -> Choices:
     if "optimiser" in learner.traits.follows:
-        return [{name: getattr(r, name) for name in CONFIGURED} for r in reconfigured(0)]
+        return [{name: getattr(r, name) for name in CONFIGURED} for r in configuration_recipes(0)]
     return [other.learner for other in learner.configurations()]
 
 

@@ -60,7 +60,7 @@ def model_of(reference: str, unpickle: bool, successors: bool = False) -> Any:
 
 def successors_of(given: list[str] | None, unpickle: bool) -> dict[str, Any] | None:
     """Return what repeated options name, by name; pickles are loaded, if that is allowed."""
-    from changeproof.changes.came_next import split_threshold
+    from changeproof.changes.successors import split_threshold
 
     found: dict[str, Any] = {}
     for text in given or ():

@@ -20,7 +20,7 @@ from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_spheres import search_spheres
 from changeproof.methods.search.undoing import shortened
 from changeproof.model import Booleans, Integers
-from changeproof.models.retraining import resampled
+from changeproof.models.recipes import bootstrap_recipe
 from changeproof.networks.training import TrainingRecipe
 from changeproof.plugins import PAPER
 
@@ -34,7 +34,7 @@ ROWS_LOOKED_AT = 100
 def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingRecipe]:
     """Describe bootstrap networks with the base initialisation and sampling seeds of their own."""
     first = base_seed + ENSEMBLE_OFFSET
-    return [resampled(task, base_seed, seed) for seed in range(first, first + size)]
+    return [bootstrap_recipe(task, base_seed, seed) for seed in range(first, first + size)]
 
 
 class BetaRCE(Method):

@@ -28,8 +28,7 @@ from changeproof.methods.search.calibration import (
 )
 from changeproof.methods.search.judges import Judges, log_odds, usual_log_odds
 from changeproof.model import Floats
-from changeproof.models.learner import stacked
-from changeproof.models.making import Wanted, made
+from changeproof.models.learner import TrainingRequest, stacked, train_all
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -144,9 +143,9 @@ class Quorum(Method):
         base = (context.task, context.model, context.base_seed, context.learner)
         kinds = self._kinds or supported
         members, judges = expected_members(*base, kinds, self.members, self.held_out)
-        models = made(
+        models = train_all(
             [
-                Wanted(member.change, member.learner or context.learner, context.task)
+                TrainingRequest(member.change, member.learner or context.learner, context.task)
                 for member in (*members, *judges)
             ]
         )

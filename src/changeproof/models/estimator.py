@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,9 +20,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
 from changeproof.models.inputs import OriginalInputs
-from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
-from changeproof.models.seeding import FEW_ROWS, random_states, seed_matters
-from changeproof.models.traits import Traits
+from changeproof.models.learner import Alternative, FittedModel, RefittedLearner, Traits
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -51,6 +49,8 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     },
 }
 
+# Up to so many rows, no estimator sets rows aside or leaves some out at random.
+FEW_ROWS = 10_000
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
     "LogisticRegression": ("coef_", False),
@@ -86,7 +86,7 @@ class EstimatorLearner(RefittedLearner):
         How it takes the original features, where it was fitted to them before.
     few_rows
         Whether it is trained on few rows, of which some kinds leave nothing to chance (see
-        `changeproof.models.seeding`).
+        `seed_matters`).
     """
 
     def __init__(
@@ -250,3 +250,69 @@ def final_step(estimator: Any) -> tuple[str, Any]:
 def _takes_columns(estimator: Any) -> bool:
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
     return any(isinstance(step, ColumnTransformer) for step in steps)
+
+
+def random_states(estimator: Any) -> list[str]:
+    """Return the names of all random states of an estimator, nested ones too."""
+    return [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
+
+
+def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
+    """Return whether another seed may give another model.
+
+    Many estimators have a `random_state` that they use with some settings only. What is not known
+    here may use it. So do trees, where it breaks ties between features, and all that is made of
+    them.
+
+    Parameters
+    ----------
+    few_rows
+        Whether it is trained on `FEW_ROWS` rows at most.
+    """
+    parts = estimator.get_params(deep=True)
+    for key in random_states(estimator):
+        owner, _, name = key.rpartition("__")
+        part = parts.get(owner) if owner else estimator
+        if name != "random_state" or _uses_seed(part, few_rows):
+            return True
+    return False
+
+
+def _uses_seed(part: Any, few_rows: bool) -> bool:
+    known = type(part).__module__.partition(".")[0] == "sklearn"
+    rule = _RULES.get(type(part).__name__) if known else None
+    return rule is None or rule(part, few_rows)
+
+
+def _shuffles(part: Any, few_rows: bool) -> bool:
+    return part.solver not in ("lbfgs", "newton-cg", "newton-cholesky")
+
+
+def _boosts_at_random(part: Any, few_rows: bool) -> bool:
+    stops_early = not few_rows if part.early_stopping == "auto" else bool(part.early_stopping)
+    sets_aside = stops_early and part.validation_fraction is not None
+    return sets_aside or part.max_features != 1.0 or not few_rows
+
+
+def _fits_probabilities(part: Any, few_rows: bool) -> bool:
+    return part.probability is not False
+
+
+def _restarts(part: Any, few_rows: bool) -> bool:
+    return bool(part.n_restarts_optimizer)
+
+
+def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
+    return part.subsample is not None and not (few_rows and part.subsample >= FEW_ROWS)
+
+
+_RULES: dict[str, Callable[[Any, bool], bool]] = {
+    "LogisticRegression": _shuffles,
+    "LogisticRegressionCV": _shuffles,
+    "HistGradientBoostingClassifier": _boosts_at_random,
+    "SVC": _fits_probabilities,
+    "NuSVC": _fits_probabilities,
+    "GaussianProcessClassifier": _restarts,
+    "QuantileTransformer": _leaves_rows_out,
+    "KBinsDiscretizer": _leaves_rows_out,
+}

@@ -22,10 +22,9 @@ from changeproof.models.estimator import (
     final_step,
 )
 from changeproof.models.inputs import favourable_classes, inputs_of, original_frame
-from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack
+from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack, Traits
+from changeproof.models.recipes import recipe_identity
 from changeproof.models.thresholds import Threshold, check_threshold, deciding, judged
-from changeproof.models.traits import Traits
-from changeproof.networks.identity import recipe_identity
 from changeproof.networks.training import TrainingRecipe
 
 # A fitted model is one base model: that of the first base seed, which methods are tuned on too.

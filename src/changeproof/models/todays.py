@@ -9,7 +9,6 @@ from typing import Any
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.models.decided import at_threshold
 from changeproof.models.find import unpickled, with_alternatives
 from changeproof.models.fixed import (
     BASE_SEED,
@@ -21,6 +20,7 @@ from changeproof.models.fixed import (
 )
 from changeproof.models.learner import Learner
 from changeproof.models.onnx import OnnxModel
+from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import TrainingRecipe
 from changeproof.plugins import from_path
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes.family import Label
-from changeproof.changes.successor import SUCCESSOR, Successors
+from changeproof.changes.successors import SUCCESSOR, Successors
 from changeproof.methods import OURS, published_method_names
 from changeproof.methods import REGISTRY as METHODS
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from changeproof import changes, methods
 from changeproof.changes.family import BaseModel as JudgedBy
 from changeproof.changes.family import Family, Variant
-from changeproof.changes.successor import MARK, SUCCESSOR, Successors
+from changeproof.changes.successors import MARK, SUCCESSOR, Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.method import Candidates, Factuals, Method

@@ -15,7 +15,7 @@ from typing import TypeVar
 import pandas as pd
 
 from changeproof.changes import sequence_family_names
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes.successors import SUCCESSOR
 from changeproof.datasets.find import find_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes.successors import SUCCESSOR
 from changeproof.datasets.decimals import written
 from changeproof.datasets.feature import Feature
 from changeproof.datasets.recourse import CHANGE, LOWER, RAISE, Change, Wording

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes.successors import SUCCESSOR
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.tuning import candidates

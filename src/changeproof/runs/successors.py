@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from changeproof.changes.successor import MARK, SUCCESSOR, Successors
+from changeproof.changes.successors import MARK, SUCCESSOR, Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
-from changeproof.models.decided import at_threshold
 from changeproof.models.find import (
     AbsentLearner,
     as_learner,
@@ -19,6 +18,7 @@ from changeproof.models.find import (
     with_alternatives,
 )
 from changeproof.models.learner import Learner
+from changeproof.models.thresholds import at_threshold
 
 if TYPE_CHECKING:
     from changeproof.runs.resolved import ResolvedRun
@@ -63,7 +63,7 @@ def given_successors(
     """
     if not given or any(isinstance(each, str) and MARK in each for each in given.values()):
         return Successors(records=given or {})
-    from changeproof.changes.came_next import read_successors
+    from changeproof.changes.successors import read_successors
 
     letters = {n: m.table for n, m in methods.items() if isinstance(m, GivenCounterfactuals)}
     return read_successors(given, _only(tasks, "successors"), letters, threshold, id_column)

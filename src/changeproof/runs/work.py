@@ -15,7 +15,7 @@ from sklearn.metrics import balanced_accuracy_score
 from changeproof.changes.bank import Bank, build_bank, reserved_recipes
 from changeproof.changes.family import BaseModel, Family
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.changes.successor import Successors
+from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
@@ -26,10 +26,10 @@ from changeproof.evaluation.survival import survival
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Model, Stack
-from changeproof.models.decided import ThresholdLearner
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
 from changeproof.models.remembered import remembering
+from changeproof.models.thresholds import ThresholdLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.runs.content import (
     arrays_to_bytes,

@@ -7,10 +7,9 @@ import pytest
 import came_next
 from changeproof import InputError, Task, read_counterfactuals
 from changeproof.changes.bank import build_bank
-from changeproof.changes.came_next import read_successors, split_threshold
 from changeproof.changes.family import BaseModel
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.changes.successor import Successors
+from changeproof.changes.successors import Successors, read_successors, split_threshold
 from changeproof.methods import get_method
 from changeproof.models.todays import fitted_learner
 from changeproof.networks.training import TrainingRecipe

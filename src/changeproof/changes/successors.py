@@ -1,7 +1,11 @@
-"""What came next: fitted models, or their scores of the letters, as people name or bring them."""
+"""The real change: the models that came after today's, used as they are.
+
+A successor is a fitted model, or a table of the scores that it gave the letters.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +13,21 @@ from typing import Any
 import pandas as pd
 
 from changeproof.adapters.scores import ScoreTable
-from changeproof.changes.successor import MARK, Successors
+from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.fingerprints.things import class_fingerprint
 from changeproof.methods.method import Method
 from changeproof.model import Access, Model
-from changeproof.models.decided import at_threshold
 from changeproof.models.fixed import Fixed, FixedLearner, as_fixed, check_judges
 from changeproof.models.learner import Learner
-from changeproof.models.thresholds import Threshold
+from changeproof.models.thresholds import Threshold, at_threshold
 from changeproof.models.todays import FORMS, find_fixed
 
+SUCCESSOR = "successor"
 SCORES = "scores:"
+# In records, before the hash of a successor.
+MARK = "#"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +73,62 @@ class Successor:
                 f"{method.name} trains models of its own; {self.learner(task).traits.no_training}"
             )
         return ""
+
+
+class Successors(Family):
+    """What really came next: finished models, used as they are.
+
+    Parameters
+    ----------
+    records
+        What plans say of the successors, by name.
+    models
+        The successors, where they are at hand: a run can be read without them.
+    """
+
+    name = SUCCESSOR
+    label = Label("Successor", "next", "Succes- sor")
+    summary = "the models that came after today's, as they are"
+    source = "changeproof, docs/successor.md"
+    trains = False
+    real = True
+
+    def __init__(
+        self, *, records: Mapping[str, str], models: Mapping[str, Successor] | None = None
+    ) -> None:
+        self.records, self.models = dict(records), models
+
+    @classmethod
+    def of(cls, models: Mapping[str, Successor]) -> Successors:
+        """Return the family of successors that are at hand."""
+        return cls(records={name: each.record for name, each in models.items()}, models=models)
+
+    def __repr__(self) -> str:
+        return f"Successors({', '.join(self.records)})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the code, and of what the successors are."""
+        digest = hashlib.sha256(repr(self.records).encode()).hexdigest()
+        return f"{class_fingerprint(type(self))} {digest}"
+
+    @property
+    def at_hand(self) -> Mapping[str, Successor]:
+        """The successors themselves."""
+        if self.models is None:
+            names = ", ".join(self.records)
+            raise InputError(f"the successors {names} are from another session; pass them again")
+        return self.models
+
+    @property
+    def only_letters(self) -> str:
+        """Why nothing but the letters can be put to all successors; "" if all can."""
+        reasons = [each.only_letters for each in (self.models or {}).values()]
+        return next(filter(None, reasons), "")
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Return the successors, each a level of its own."""
+        return [Variant(name, 0, each.model(task)) for name, each in self.at_hand.items()]
 
 
 def read_successors(

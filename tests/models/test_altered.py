@@ -2,22 +2,98 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from changeproof.models.calibration import (
+from changeproof import Network, Task
+from changeproof.model import Floats
+from changeproof.models.altered import (
+    SMALLEST_PROBABILITY,
+    Adjustment,
+    AlteredModel,
     IsotonicScaling,
+    MovedThreshold,
     PlattScaling,
+    adjusted,
     fitted_isotonic,
     fitted_platt,
     isotonic,
+    model_logits,
     platt,
+    remeasured,
     shifted,
 )
 from changeproof.models.learner import FittedModel
+
+
+def says(probabilities: Floats) -> FittedModel:
+    """A model that says the same whatever it is asked."""
+    return FittedModel(lambda rows: probabilities, "fixed")
+
+
+@settings(max_examples=200)
+@given(threshold=st.floats(0.01, 0.99), steps=st.integers(-3, 3), other=st.floats(0.0, 1.0))
+def test_a_moved_threshold_decides_to_the_last_digit(
+    threshold: float, steps: int, other: float
+) -> None:
+    near = threshold
+    for _ in range(abs(steps)):
+        near = float(np.nextafter(near, float(steps > 0)))
+    said = np.array([near, threshold, other, 0.0, 1.0])
+    model = AlteredModel(says(said), adjustment=MovedThreshold(threshold))
+    rows = np.zeros((len(said), 1))
+    np.testing.assert_array_equal(model.favourable(rows), said >= threshold)
+    found = model.probabilities(rows)
+    np.testing.assert_array_equal(found >= 0.5, said >= threshold)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert found[1] == 0.5
+    assert (np.diff(found[np.argsort(said)]) >= 0).all(), "the order of people stays"
+
+
+def test_a_moved_threshold_divides_the_odds() -> None:
+    said = np.linspace(0.01, 0.99, 50)
+    for threshold in (0.45, 0.52):
+        model = AlteredModel(says(said), adjustment=MovedThreshold(threshold))
+        expected = expit(logit(said) - logit(threshold))
+        np.testing.assert_allclose(model.probabilities(np.zeros((50, 1))), expected, rtol=1e-12)
+        slope, shift = MovedThreshold(threshold).line
+        assert (slope, shift) == (1.0, pytest.approx(-logit(threshold)))
+
+
+@pytest.mark.parametrize("adjustment", [MovedThreshold(0.55), PlattScaling(0.6, -0.4)])
+def test_a_line_of_the_logits_is_folded_into_a_network(
+    adjustment: Adjustment, small_task: Task, small_network: Network
+) -> None:
+    rows = small_task.rows("test")
+    folded = adjusted(small_network, adjustment)
+    assert isinstance(folded, Network)
+    wrapped = AlteredModel(small_network, adjustment=adjustment)
+    np.testing.assert_allclose(folded.probabilities(rows), wrapped.probabilities(rows), atol=1e-6)
+    for layer in range(2):
+        np.testing.assert_array_equal(folded.weights[layer], small_network.weights[layer])
+
+
+def test_a_measurement_is_folded_into_a_network(small_task: Task, small_network: Network) -> None:
+    generator = np.random.default_rng(0)
+    gains, offsets = 1 + generator.normal(size=5) / 10, generator.normal(size=5) / 10
+    folded = remeasured(small_network, gains, offsets)
+    wrapped = AlteredModel(small_network, lambda rows: rows * gains + offsets)
+    rows = small_task.rows("test")
+    np.testing.assert_allclose(folded.probabilities(rows), wrapped.probabilities(rows), atol=1e-6)
+    expected = small_network.logits(rows * gains + offsets) >= 0
+    np.testing.assert_array_equal(wrapped.favourable(rows), expected)
+
+
+def test_logits_are_a_models_own_or_bounded(small_task: Task, small_network: Network) -> None:
+    rows = small_task.rows("test")
+    np.testing.assert_array_equal(model_logits(small_network, rows), small_network.logits(rows))
+    said = np.array([0.0, 0.2, 0.5, 1.0])
+    found = model_logits(says(said), np.zeros((4, 1)))
+    bound = logit(1 - SMALLEST_PROBABILITY)
+    np.testing.assert_allclose(found, [-bound, logit(0.2), 0.0, bound], atol=1e-12)
 
 
 def drawn(rows: int, slope: float, shift: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
