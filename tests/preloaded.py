@@ -14,7 +14,7 @@ from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 # Rooms whose modules are imported when they are needed; nothing of an extra is among them.
 ROOMS = ("arithmetic", "certificates", "changes", "checks", "commands", "methods", "methods.search")
-OURS = ["cli", "workflow", "front_door", "report.print.write", "report.terminal.tables"]
+OURS = ["cli", "workflow", "front_door", "report.printing", "report.terminal.tables"]
 OTHERS = [
     "command_line",
     "joblib.externals.loky.reusable_executor",

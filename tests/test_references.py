@@ -55,7 +55,7 @@ def test_settings_reach_methods_and_families() -> None:
         ("methods", "kdtree(k=3)", "'kdtree(k=3)' has no setting 'k'; it has none"),
         ("methods", "wachter(speed=1)", "has no setting 'speed'; expected one of: "),
         ("methods", "wachter(", "expected a name, or name(setting=value)"),
-        ("families", "bootstrap(replicates=0)", "replicates must be a whole number of 1 or more"),
+        ("families", "bootstrap(replicates=0)", "replicates should be greater than 0; got 0"),
         ("families", "bootstrap(replicates='x')", "replicates should be a valid integer; got 'x'"),
         ("families", "bootstrap(replicates=2.5)", "replicates should be a valid integer; got 2.5"),
         ("methods", "wachter(penalty=True)", "penalty should be a valid number; got True"),

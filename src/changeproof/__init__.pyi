@@ -112,7 +112,7 @@ from .runs.observer import Observer as Observer
 from .runs.plan import Plan as Plan
 from .runs.runner import PieceFailedError as PieceFailedError
 from .runs.runner import take_inventory as take_inventory
-from .runs.tables import build_tables as build_tables
+from .tables.registry import build_tables as build_tables
 from .workflow import Results as Results
 from .workflow import run as run
 

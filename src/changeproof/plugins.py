@@ -60,8 +60,7 @@ class Configurable:
                 if name in checks:
                     checks[name].validate_python(_plain(value))
             except ValidationError as error:
-                problem = error.errors()[0]["msg"].replace("Input", name, 1)
-                raise InputError(f"{problem}; got {value!r}") from None
+                raise InputError(f"{_problem(name, error)}; got {value!r}") from None
         return super().__new__(cls)
 
     @classmethod
@@ -138,6 +137,16 @@ def _checks(cls: type) -> dict[str, TypeAdapter[Any]]:
             checks[name] = TypeAdapter(kind, config=config)
     _known_checks[cls] = checks
     return checks
+
+
+def _problem(name: str, error: ValidationError) -> str:
+    """Return in a sentence what is wrong with a setting, or with a value in it."""
+    first = error.errors()[0]
+    name += "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
+    words = first["msg"].removeprefix("Value error, ")
+    if words.startswith("Input should "):
+        return f"{name} {words.removeprefix('Input ')}"
+    return f"{name}: {words[0].lower()}{words[1:]}"
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from changeproof.changes.family import BaseModel
 from changeproof.changes.magnitude import change_magnitudes
 from changeproof.changes.successors import Successors, read_successors, split_threshold
 from changeproof.methods import get_method
-from changeproof.models.todays import fitted_learner
+from changeproof.models.find import shipped_learner
 from changeproof.networks.training import TrainingRecipe
 
 
@@ -31,7 +31,7 @@ def test_successors_are_changed_models_as_they_are(frame: pd.DataFrame, task: Ta
     letters = {"letters": read_counterfactuals(told, task)}
     given = {"next": later, "firm": (later, 0.7), "house": came_next.scores(told, later)}
     family = read_successors(given, task, letters)
-    learner = fitted_learner(today, task)
+    learner = shipped_learner(today, task)
     base = learner.train([TrainingRecipe(initialisation_seed=2026)], task)[0]
     bank = build_bank(task, BaseModel(2026, base), [family], learner)
     assert bank.table["level"].tolist() == ["next", "firm", "house"]

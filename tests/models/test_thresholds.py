@@ -20,8 +20,8 @@ from changeproof.models.thresholds import (
     Threshold,
     ThresholdLearner,
     at_threshold,
-    deciding,
     judged,
+    with_threshold,
 )
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
@@ -171,8 +171,8 @@ def test_thresholds_that_make_no_sense_are_refused(threshold: str, reason: str) 
 
 def test_the_scale_is_that_of_the_training_rows(task: Task) -> None:
     model = EstimatorLearner(LogisticRegression()).train([BASE], task)[0]
-    assert deciding(model, Threshold(0.4), task.rows("train")).scale is None
-    beyond = deciding(model, Threshold(2.0), task.rows("train"))
+    assert with_threshold(model, Threshold(0.4), task.rows("train")).scale is None
+    beyond = with_threshold(model, Threshold(2.0), task.rows("train"))
     assert beyond.scale == pytest.approx(model.probabilities(task.rows("train")).std())
 
 

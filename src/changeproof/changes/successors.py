@@ -19,10 +19,10 @@ from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint
 from changeproof.methods.method import Method
 from changeproof.model import Access, Model
-from changeproof.models.fixed import Fixed, FixedLearner, as_fixed, check_judges
+from changeproof.models.find import SHIPPED_FORMS, as_shipped, find_shipped
 from changeproof.models.learner import Learner
+from changeproof.models.shipped import ShippedLearner, ShippedModel, check_decides
 from changeproof.models.thresholds import Threshold, at_threshold
-from changeproof.models.todays import FORMS, find_fixed
 
 SUCCESSOR = "successor"
 SCORES = "scores:"
@@ -34,14 +34,14 @@ MARK = "#"
 class Successor:
     """A model that came after today's, or its scores of the letters, and where it decides."""
 
-    source: Fixed | ScoreTable
+    source: ShippedModel | ScoreTable
     threshold: Threshold | None
 
     @property
     def record(self) -> str:
         """What plans say of it: where it is from, its threshold, and the hash of what it is."""
         at = "" if self.threshold is None else f"@{self.threshold}"
-        return f"{self.source.reference}{at}{MARK}{self.source.mark[:12]}"
+        return f"{self.source.reference}{at}{MARK}{self.source.digest[:12]}"
 
     @property
     def only_letters(self) -> str:
@@ -58,7 +58,7 @@ class Successor:
         """Return it as a learner, whose clones a method may train."""
         if isinstance(self.source, ScoreTable):
             raise InputError(self.only_letters)
-        learner = FixedLearner(self.source, task, self.source.refits(task))
+        learner = ShippedLearner(self.source, task, self.source.refits(task))
         return at_threshold(learner, self.threshold)
 
     def reason_against(self, method: Method, task: Task) -> str:
@@ -164,11 +164,11 @@ def read_successors(
         if isinstance(source, ScoreTable):
             source = source.of_letters(task, _the_letters(source, letters))
         else:
-            source = _fixed(source)
+            source = _shipped(source)
         successor = Successor(source, None if at is None else Threshold.of(at))
         model = successor.model(task)
         if not isinstance(source, ScoreTable):
-            check_judges(name, model, task)
+            check_decides(name, model, task)
         models[name] = successor
     return Successors.of(models)
 
@@ -198,12 +198,12 @@ def _with_threshold(thing: Any) -> tuple[Any, str | None]:
     return split_threshold(thing) if isinstance(thing, str) else (thing, None)
 
 
-def _fixed(source: Any) -> Fixed:
+def _shipped(source: Any) -> ShippedModel:
     if not isinstance(source, str):
-        return as_fixed(source)
+        return as_shipped(source)
     if source.partition(":")[0] not in ("pickle", "python", "onnx"):
-        raise InputError(f"unknown successor {source!r}; expected {FORMS}, or scores:FILE")
-    return find_fixed(source)
+        raise InputError(f"unknown successor {source!r}; expected {SHIPPED_FORMS}, or scores:FILE")
+    return find_shipped(source)
 
 
 def _the_letters(scores: ScoreTable, letters: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -50,9 +50,9 @@ def model_of(reference: str, unpickle: bool, successors: bool = False) -> Any:
     if not reference.startswith("pickle:"):
         return reference
     if successors:
-        from changeproof.models.todays import find_fixed
+        from changeproof.models.find import find_shipped
 
-        return find_fixed(reference, unpickle=unpickle)
+        return find_shipped(reference, unpickle=unpickle)
     from changeproof.models.find import find_learner
 
     return find_learner(reference, unpickle=unpickle)

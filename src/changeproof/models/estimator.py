@@ -1,4 +1,4 @@
-"""scikit-learn classifiers and pipelines as learners."""
+"""scikit-learn classifiers and pipelines: as learners, and as they are fitted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -19,8 +20,14 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.inputs import OriginalInputs
 from changeproof.models.learner import Alternative, FittedModel, RefittedLearner, Traits
+from changeproof.models.shipped import (
+    OriginalInputs,
+    ShippedModel,
+    ask,
+    favourable_classes,
+    inputs_of,
+)
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -63,10 +70,10 @@ WEIGHTS = {
 
 @dataclass(repr=False, eq=False)
 class EstimatorModel(FittedModel):
-    """A fitted estimator, and the task whose rows it judges."""
+    """A fitted estimator, and how another one becomes a model in its place."""
 
     estimator: Any
-    task: Task
+    rebuilt: Callable[[Any], FittedModel]
 
 
 class EstimatorLearner(RefittedLearner):
@@ -143,11 +150,11 @@ class EstimatorLearner(RefittedLearner):
         classes = list(estimator.classes_)
         if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
-        return self._fitted(estimator, task)
+        return self._fitted(task, estimator)
 
-    def _fitted(self, estimator: Any, task: Task) -> EstimatorModel:
+    def _fitted(self, task: Task, estimator: Any) -> EstimatorModel:
         predict = partial(self._probabilities, estimator, task)
-        return EstimatorModel(predict, self.name, estimator, task)
+        return EstimatorModel(predict, self.name, estimator, partial(self._fitted, task))
 
     def _probabilities(self, estimator: Any, task: Task, rows: Floats) -> Any:
         return estimator.predict_proba(self._inputs(rows, task))
@@ -205,16 +212,62 @@ class EstimatorLearner(RefittedLearner):
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return a copy of the fitted model with other weights."""
         fitted = _fitted(model)
-        return self._fitted(estimator_with_weights(fitted.estimator, weights), fitted.task)
+        changed = deepcopy(fitted.estimator)
+        final = final_step(changed)[1]
+        attribute, turned = WEIGHTS[type(final).__name__]
+        setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
+        return fitted.rebuilt(changed)
 
 
-def estimator_with_weights(estimator: Any, weights: Sequence[Floats]) -> Any:
-    """Return a copy of a fitted estimator whose last step has other weights."""
-    changed = deepcopy(estimator)
-    final = final_step(changed)[1]
-    attribute, turned = WEIGHTS[type(final).__name__]
-    setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
-    return changed
+class ShippedEstimator(ShippedModel):
+    """A fitted scikit-learn classifier or pipeline."""
+
+    def __init__(
+        self, estimator: Any, name: str, reference: str, digest: str | None = None
+    ) -> None:
+        self.estimator, self.name, self.reference = estimator, name, reference
+        if not hasattr(estimator, "classes_"):
+            raise InputError(
+                f"model {name} is not fitted: it has no classes_. With a successor, models are "
+                "used as they are; fit it first"
+            )
+        self.digest = digest if digest is not None else str(joblib.hash(estimator))
+
+    def gives_scores(self, task: Task) -> bool:
+        """Return whether it has no probabilities, but scores."""
+        return not hasattr(self.estimator, "predict_proba")
+
+    def fitted(self, task: Task) -> FittedModel:
+        """Return the model on the rows of a task."""
+        takes = inputs_of(self.name, self.estimator, task)
+        places = favourable_classes(self.name, list(self.estimator.classes_), task)
+        if not self.gives_scores(task):
+
+            def judge(rows: Floats) -> Any:
+                return self.estimator.predict_proba(takes.of(rows, task))[:, places].sum(axis=1)
+
+        elif hasattr(self.estimator, "decision_function") and len(self.estimator.classes_) == 2:
+
+            def judge(rows: Floats) -> Any:
+                scores = self.estimator.decision_function(takes.of(rows, task))
+                return scores if places == [1] else -scores
+
+        else:
+            raise InputError(f"model {self.name} gives neither probabilities nor a score")
+        return EstimatorModel(
+            partial(ask, self.name, judge), self.name, self.estimator, partial(self._with, task)
+        )
+
+    def _with(self, task: Task, estimator: Any) -> FittedModel:
+        """Return the model of another estimator in place of this one."""
+        return ShippedEstimator(estimator, self.name, self.reference).fitted(task)
+
+    def refits(self, task: Task) -> EstimatorLearner | None:
+        """Return who trains clones of it; None if it gives no probabilities."""
+        if self.gives_scores(task) or not hasattr(self.estimator, "fit"):
+            return None
+        takes = inputs_of(self.name, self.estimator, task)
+        return EstimatorLearner(self.estimator, name=self.name, inputs=takes)
 
 
 def _fitted(model: Model) -> EstimatorModel:

@@ -14,8 +14,8 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, Model, Stack
+from changeproof.models.cache import train_cached
 from changeproof.models.recipes import normalised, own_labels
-from changeproof.models.remembered import trained_once
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe, usual_weights
@@ -220,7 +220,7 @@ class RefittedLearner(Learner):
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Train one model per recipe, or take it from where this machine remembers it."""
-        return ModelStack(trained_once(self, recipes, task, self._made))
+        return ModelStack(train_cached(self, recipes, task, self._made))
 
     def _made(self, recipe: TrainingRecipe, task: Task) -> Model:
         seed, learned_from = recipe.initialisation_seed, weights_and_labels(recipe, task)

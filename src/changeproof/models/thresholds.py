@@ -148,7 +148,7 @@ class DifferentiableThresholdModel(ThresholdModel):
         return logits - self.threshold.logit, gradients
 
 
-def deciding(model: Model, threshold: Threshold, known: Floats) -> ThresholdModel:
+def with_threshold(model: Model, threshold: Threshold, known: Floats) -> ThresholdModel:
     """Return a model that decides at a threshold; `known` are rows that it was trained on."""
     kind = DifferentiableThresholdModel if isinstance(model, DifferentiableModel) else None
     asked = (kind or ThresholdModel)(model, threshold, None)
@@ -209,7 +209,7 @@ class ThresholdLearner(Learner):
 
     def _deciding(self, model: Model, task: Task) -> Model:
         if not isinstance(model, Network):
-            return deciding(model, self.threshold, task.rows("train"))
+            return with_threshold(model, self.threshold, task.rows("train"))
         return _lifted(model, -self.threshold.logit)
 
     def _plain(self, model: Model | None) -> Model | None:

@@ -14,7 +14,7 @@ from changeproof.models.find import (
     AbsentLearner,
     as_learner,
     find_learner,
-    is_fixed,
+    is_shipped,
     with_alternatives,
 )
 from changeproof.models.learner import Learner
@@ -39,11 +39,11 @@ def learner_of(
     replacements: Sequence[str] | None,
 ) -> Learner:
     """Return today's model: used as it is, if it is fitted and has a successor, or trained."""
-    if is_fixed(model, successors):
-        from changeproof.models.todays import fitted_learner
+    if is_shipped(model, successors):
+        from changeproof.models.find import shipped_learner
 
         task = _only(tasks, "today's model")
-        return fitted_learner(model, task, grid, replacements, threshold)
+        return shipped_learner(model, task, grid, replacements, threshold)
     found = find_learner(model) if isinstance(model, str) else as_learner(model)
     rows = max((len(task.split.train) for task in tasks), default=0)
     varied = with_alternatives(found, grid, replacements).sized(rows)
