@@ -24,7 +24,7 @@ from changeproof.models.shipped import (
 )
 from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import HIDDEN, TrainingRecipe
-from changeproof.references import from_path, parsed
+from changeproof.plugins import from_path, parsed
 
 OBJECT = "object"
 FORMS = (

@@ -21,8 +21,7 @@ from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.tuning import candidates
 from changeproof.models.find import OBJECT, AbsentLearner, object_reference
 from changeproof.models.learner import Learner
-from changeproof.references import parsed
-from changeproof.registry import Registry
+from changeproof.plugins import Registry, parsed
 
 if TYPE_CHECKING:
     from changeproof.runs.plan import Plan
