@@ -13,17 +13,8 @@ from changeproof.workers.interpreters import look_less_often
 from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 # Rooms whose modules are imported when they are needed; nothing of an extra is among them.
-ROOMS = (
-    "arithmetic",
-    "certificates",
-    "changes",
-    "checks",
-    "commands",
-    "feasible",
-    "methods",
-    "methods.shared",
-)
-OURS = ["cli", "workflow", "front_door", "report.print.write", "report.terminal.tables"]
+ROOMS = ("arithmetic", "certificates", "changes", "checks", "commands", "feasible", "methods")
+OURS = ["cli", "workflow", "front_door", "report.printing", "report.terminal.tables"]
 OTHERS = [
     "command_line",
     "joblib.externals.loky.reusable_executor",

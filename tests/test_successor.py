@@ -20,7 +20,7 @@ from changeproof import InputError, Results
 from changeproof.cli import app
 from changeproof.models.find import AbsentLearner
 from changeproof.report.letters import letter_lines, letter_paragraphs
-from changeproof.report.page.letters import letters as on_the_page
+from changeproof.report.letters import letters as on_the_page
 from command_line import call
 
 AUDIT = ["audit", "--data", "loans.csv", "--target", "approved", "--favourable", "yes"]

@@ -34,7 +34,7 @@ from changeproof.changes.bank import checked_variants
 from changeproof.changes.magnitude_pruning import pruned
 from changeproof.changes.measurement_error import measured
 from changeproof.changes.weight_rounding import rounded
-from changeproof.models.calibration import isotonic, platt
+from changeproof.models.altered import isotonic, platt
 from changeproof.models.estimator import EstimatorLearner
 from loans import loans
 
@@ -229,11 +229,12 @@ def test_measurement_error_of_a_linear_model(small_task: Task, trained: Trained)
     coefficients, intercept = estimator.coef_[0], estimator.intercept_[0]
     for variant in variants:
         model: Any = variant.change
+        gains, offsets = model.rewrite.keywords["gains"], model.rewrite.keywords["offsets"]
         share = float(variant.level[:-1]) / 100
-        assert 0 < np.abs(model.gains - 1).max() <= share
-        assert 0 < np.abs(model.offsets).max() <= share
+        assert 0 < np.abs(gains - 1).max() <= share
+        assert 0 < np.abs(offsets).max() <= share
         # Weights are multiplied by the gains, and the intercept takes up the offsets.
-        moved = rows @ (coefficients * model.gains) + intercept + coefficients @ model.offsets
+        moved = rows @ (coefficients * gains) + intercept + coefficients @ offsets
         np.testing.assert_allclose(model.probabilities(rows), expit(moved), atol=1e-12)
 
 
@@ -276,14 +277,14 @@ def test_other_base_models_are_measured_otherwise(small_task: Task, trained: Tra
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("decision-threshold(points=2)", "points must be a list of different numbers .*; got 2"),
-        ("decision-threshold(points=(60,))", "above 0 and below 50; got"),
-        ("decision-threshold(points=())", "points must be a list"),
-        ("weight-rounding(bits=(4.5,))", "different whole numbers above 1 and below 32"),
-        ("magnitude-pruning(shares=(0.1, 0.1))", "shares must be a list of different numbers"),
-        ("measurement-error(shares='10%')", "shares must be a list"),
-        ("measurement-error(shares=(True,))", "shares must be a list"),
-        ("recalibration(replicates=0)", "replicates must be a whole number of 1 or more"),
+        ("decision-threshold(points=2)", "points should be an instance of Sequence; got 2"),
+        ("decision-threshold(points=(60,))", "should be less than 50; got"),
+        ("decision-threshold(points=())", "points: value should have at least 1 item"),
+        ("weight-rounding(bits=(4.5,))", "bits\\[0\\] should be a valid integer"),
+        ("magnitude-pruning(shares=(0.1, 0.1))", "shares should have no value twice"),
+        ("measurement-error(shares='10%')", "shares: 'str' instances are not allowed"),
+        ("measurement-error(shares=(True,))", "shares\\[0\\] should be a valid number"),
+        ("recalibration(replicates=0)", "replicates should be greater than 0"),
     ],
 )
 def test_settings_that_make_no_sense(reference: str, message: str) -> None:

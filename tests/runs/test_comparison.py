@@ -14,7 +14,7 @@ from rich.console import Console
 
 from changeproof import InputError, Results, compare_runs, evaluate
 from changeproof.evaluation.people import People, Sampled
-from changeproof.report.terminal.run_comparison import print_run_comparison
+from changeproof.report.terminal.comparisons import print_run_comparison
 from command_line import call
 from loans import loans
 

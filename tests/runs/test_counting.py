@@ -18,10 +18,9 @@ from changeproof.evaluation.counting import Apart, apart, counted
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
 from changeproof.report.page.payload import build_payload
-from changeproof.report.tables import screen_tables
 from changeproof.report.verdict import verdict
 from changeproof.runs.brought import Recorded
-from changeproof.runs.tables import read_tables, write_tables
+from changeproof.tables.registry import read_tables, screen_tables, write_tables
 
 SAME, SINGLE = "new-initialization", "bootstrap(replicates=4)"
 WHAT = "empirical_robustness"

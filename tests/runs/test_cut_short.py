@@ -25,9 +25,9 @@ from changeproof.runs.directory import PLAN, check_free
 from changeproof.runs.published import LIST, published
 from changeproof.runs.reading import read_table
 from changeproof.runs.store import checksum
-from changeproof.runs.tables import read_finished, read_tables, write_tables
 from changeproof.runs.timings import LOG, piece_efforts, sessions
 from changeproof.spreadsheets import csv_bytes
+from changeproof.tables.registry import read_finished, read_tables, write_tables
 from changeproof.workflow import report
 from command_line import call
 from loans import loans
@@ -125,7 +125,7 @@ def test_tables_stay_until_the_new_ones_are_whole(
     def fail(results: object) -> None:
         raise MemoryError("in the middle of it")
 
-    monkeypatch.setattr("changeproof.runs.tables.build_tables", fail)
+    monkeypatch.setattr("changeproof.tables.registry.build_tables", fail)
     with pytest.raises(MemoryError):
         run(more, copy, jobs=1)
     assert {path: path.read_bytes() for path in (copy / "tables").glob("*.csv")} == before
@@ -298,7 +298,7 @@ def test_tables_that_are_whole_are_used_as_they_are(
     def refuse(*given: object) -> None:
         raise AssertionError("resolved or made again")
 
-    monkeypatch.setattr("changeproof.runs.tables.build_tables", refuse)
+    monkeypatch.setattr("changeproof.tables.registry.build_tables", refuse)
     monkeypatch.setattr("changeproof.runs.results.read_run", refuse)
     (copy / "rules.toml").write_text(RULES)
     assert gate(copy, copy / "rules.toml").passed()

@@ -14,7 +14,6 @@ from changeproof.paper.comparison import compare_tables
 from changeproof.report.page.times import generation
 from changeproof.runs.piece import Kind
 from changeproof.runs.resolved import resolve
-from changeproof.runs.tables import read_tables
 from changeproof.runs.timings import (
     LOG,
     Effort,
@@ -24,6 +23,7 @@ from changeproof.runs.timings import (
     sessions,
     timings_table,
 )
+from changeproof.tables.registry import read_tables
 from changeproof.workflow import report
 
 SMALL = {"datasets": ["diabetes"], "families": ["bootstrap"], "factuals": 5}

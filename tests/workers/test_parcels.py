@@ -114,7 +114,7 @@ def test_a_plan_of_own_methods_can_be_read_where_they_are_not(tmp_path: Path) ->
     plan = Plan.preset("quick", **SMALL, methods=["halfway"], families=["parameter-perturbation"])
     tabled(plan, tmp_path, jobs=1)
     del methods.REGISTRY._registered["halfway"]
-    from changeproof.runs.tables import read_finished
+    from changeproof.tables.registry import read_finished
 
     assert read_finished(tmp_path)[0] == plan
     assert Results(tmp_path).inventory.complete

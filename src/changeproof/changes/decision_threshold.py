@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from changeproof.changes.family import BaseModel, Family, Variant
-from changeproof.changes.settings import checked_numbers, either
+from pydantic import Field
+
+from changeproof.changes.family import BaseModel, Family, Label, Several, Variant, either
 from changeproof.datasets.task import Task
-from changeproof.models.adjusted import MovedThreshold
+from changeproof.models.altered import MovedThreshold, adjusted
 from changeproof.models.learner import Learner
 
 POINTS = (2, 5)
@@ -35,17 +37,18 @@ class DecisionThreshold(Family):
     """
 
     name = "decision-threshold"
+    label = Label("Decision threshold", "thresh", "Decision threshold")
     summary = _summary(POINTS)
     source = "changeproof, docs/beyond.md"
     trains = False
 
-    def __init__(self, *, points: tuple[float, ...] = POINTS) -> None:
-        self.points = checked_numbers("points", points, 0, 50)
+    def __init__(self, *, points: Several[Annotated[float, Field(gt=0, lt=50)]] = POINTS) -> None:
+        self.points = tuple(points)
         self.summary = _summary(self.points)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Move the threshold down and up by each number of points."""
         return [
-            Variant(f"{threshold:g}", 0, learner.adjusted(base.model, MovedThreshold(threshold)))
+            Variant(f"{threshold:g}", 0, adjusted(base.model, MovedThreshold(threshold)))
             for threshold in _thresholds(self.points)
         ]

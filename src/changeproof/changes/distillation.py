@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
+    Several,
     Variant,
     alternatives,
+    other_layers,
 )
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.models.learner import Learner
-from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 # Some of the architecture family's: narrow and wide, one layer and two.
@@ -46,18 +49,19 @@ class Distillation(ReplicatedFamily):
     """
 
     name = "distillation"
+    label = Label("Distillation", "distil", "Distil- lation")
+    cost = 1.8
     summary = "another model trained on the base model's probabilities, or on its decisions"
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: int = REPLICATES, students: Sequence[Sequence[int]] = STUDENTS
+        self,
+        *,
+        replicates: PositiveInt = REPLICATES,
+        students: Several[Annotated[Sequence[PositiveInt], Field(min_length=1)]] = STUDENTS,
     ) -> None:
         super().__init__(replicates=replicates)
         self.students = tuple(tuple(hidden) for hidden in students)
-        if not all(hidden and min(hidden) >= 1 for hidden in self.students):
-            raise InputError(
-                f"students must have hidden layers such as ((16,), (64, 64)); got {students!r}"
-            )
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe students of the same kind, then of other layers, then of other kinds."""
@@ -86,10 +90,6 @@ class Distillation(ReplicatedFamily):
         if "hidden" not in learner.traits.follows:
             same = [Variant("the same kind", 0, recipe)]
         else:
-            own = base.model.hidden if isinstance(base.model, Network) else ()
-            same = [Variant("the same layers", 0, recipe)] + [
-                Variant("-".join(map(str, hidden)), 0, replace(recipe, hidden=hidden))
-                for hidden in self.students
-                if hidden != own
-            ]
+            layers = other_layers(base, self.students)
+            same = [Variant("the same layers", 0, recipe), *layers]
         return same + alternatives(base, learner.replacements())

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, combinations_with_replacement, islice
+from typing import Literal
 
 import numpy as np
+from pydantic import PositiveInt
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
-from changeproof.changes.rewriting import RewrittenModel, ignoring
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Several,
+    Variant,
+)
 from changeproof.datasets.altered import with_columns, with_feature_held
 from changeproof.datasets.task import SMALLEST_SCALE, Task
-from changeproof.errors import InputError
-from changeproof.model import Floats, Model
+from changeproof.model import Floats
+from changeproof.models.altered import AlteredModel, ignoring
 from changeproof.models.learner import Learner
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 
-DROPPED, ADDED = "dropped", "added"
+Kind = Literal["dropped", "added"]
+DROPPED: Kind = "dropped"
+ADDED: Kind = "added"
 KINDS = (DROPPED, ADDED)
 SEEDS, SEEDS_OF_INPUTS = 350_000, 1_000
 # Changed models, in the order in which they are taken.
@@ -51,14 +61,16 @@ class FeatureChange(ReplicatedFamily):
     """
 
     name = "feature-change"
+    label = Label("Feature change", "feature", "Feature change")
+    cost = 1.6
     summary = "retraining without one feature, or with a product or square of features added"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = REPLICATES, kinds: Sequence[str] = KINDS) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = REPLICATES, kinds: Kind | Several[Kind] = KINDS
+    ) -> None:
         super().__init__(replicates=replicates)
         self.kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-        if not self.kinds or not set(self.kinds) <= set(KINDS):
-            raise InputError(f"kinds must be among {', '.join(KINDS)}; got {kinds!r}")
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that a model would not see what is added."""
@@ -121,7 +133,9 @@ def _with_products(task: Task, base: BaseModel, generator: np.random.Generator) 
             0,
             TrainingRecipe(initialisation_seed=base.seed, start=_wider_start(base, seed)),
             task=widened,
-            finish=partial(_seeing, rewrite=partial(_widened, task=widened, one=one, other=other)),
+            finish=partial(
+                AlteredModel, rewrite=partial(_widened, task=widened, one=one, other=other)
+            ),
         )
 
 
@@ -157,7 +171,3 @@ def products(rows: Floats, one: int, other: int) -> Floats:
 def _widened(rows: Floats, task: Task, one: int, other: int) -> Floats:
     added = (products(rows, one, other) - task.mean[-1]) / task.scale[-1]
     return np.concatenate([rows, added], axis=1)
-
-
-def _seeing(model: Model, rewrite: Callable[[Floats], Floats]) -> Model:
-    return RewrittenModel(model, rewrite)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from pydantic import PositiveFloat, PositiveInt
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Several,
+    Variant,
+)
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
@@ -43,6 +49,8 @@ class FineTuning(ReplicatedFamily):
     """
 
     name = "fine-tuning"
+    label = Label("Fine-tuning", "tune", "Fine- tuning")
+    cost = 0.3
     summary = "training goes on from today's parameters, on old and new rows or new ones"
     source = "changeproof, docs/beyond.md"
     needs = "start"
@@ -50,15 +58,13 @@ class FineTuning(ReplicatedFamily):
     def __init__(
         self,
         *,
-        replicates: int = REPLICATES,
-        epochs: Sequence[int] = EPOCHS,
-        rates: Sequence[float] = RATES,
+        replicates: PositiveInt = REPLICATES,
+        epochs: Several[PositiveInt] = EPOCHS,
+        rates: Several[PositiveFloat] = RATES,
     ) -> None:
         super().__init__(replicates=replicates)
-        self.epochs, self.rates = tuple(epochs), tuple(rates)
-        for name, values in (("epochs", self.epochs), ("rates", self.rates)):
-            if not values or min(values) <= 0:
-                raise InputError(f"{name} must be one or more numbers above 0; got {values!r}")
+        self.epochs = tuple(epochs)
+        self.rates = tuple(rates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe which rows training goes on with, how fast and for how long."""

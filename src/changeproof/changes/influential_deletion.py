@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
+    Several,
+    Share,
     Variant,
     percent,
 )
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.model import Floats, Integers
 from changeproof.models.learner import Learner
-from changeproof.models.retraining import DELETED_SHARES, without_pool
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.recipes import DELETED_SHARES, weighted_recipe
 
 # Whose rows are deleted, and the label that these have.
 AMONG = {"all": None, "favourable": 1, "adverse": 0}
@@ -56,16 +58,15 @@ class InfluentialDeletion(ReplicatedFamily):
     """
 
     name = "influential-deletion"
+    label = Label("Influential deletion", "influence", "Influent. deletion")
     summary = "retraining after the 1, 5 or 10 % most influential training rows were deleted"
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: int = REPLICATES, shares: Sequence[float] = DELETED_SHARES
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = DELETED_SHARES
     ) -> None:
         super().__init__(replicates=replicates)
         self.shares = tuple(shares)
-        if not self.shares or not all(0 < share < 1 for share in self.shares):
-            raise InputError(f"shares must lie between 0 and 1; got {shares!r}")
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe deletions among all, favourable and adverse rows."""
@@ -83,9 +84,7 @@ class InfluentialDeletion(ReplicatedFamily):
                 if weights.tobytes() not in seen:
                     break
             seen.add(weights.tobytes())
-            recipe = TrainingRecipe(
-                initialisation_seed=base.seed, row_weights=without_pool(task, weights)
-            )
+            recipe = weighted_recipe(task, weights, base.seed)
             variants.append(Variant(f"{percent(share)} of {among}", r, recipe))
         return variants
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PositiveInt
 
-from changeproof.changes.family import REPLICATES, BaseModel, Family, Variant
+from changeproof.changes.family import REPLICATES, BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
@@ -38,19 +39,25 @@ class LaterData(Family):
     """
 
     name = "later-data"
+    label = Label("Later data", "later", "Later data")
+    cost = 2.0
     summary = "retraining at later times, on the real rows known by then"
     source = "changeproof, docs/how-long.md"
     sequence = True
 
     def __init__(
-        self, *, updates: int = 6, window: Window = "growing", replicates: int = REPLICATES
+        self,
+        *,
+        updates: PositiveInt = 6,
+        window: Window = "growing",
+        replicates: PositiveInt = REPLICATES,
     ) -> None:
-        for what, value in (("updates", updates), ("replicates", replicates)):
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"{what} must be a whole number of 1 or more; got {value!r}")
-        if window not in get_args(Window):
-            raise unknown("window", window, get_args(Window))
         self.updates, self.window, self.replicates = updates, window, replicates
+
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be: all updates of every future."""
+        return self.replicates * self.updates
 
     def reason_against_task(self, task: Task) -> str | None:
         """Say that nothing tells earlier rows from later ones."""

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from changeproof.changes.family import percent
-from changeproof.changes.settings import checked_numbers, either
-from changeproof.changes.weights import WeightFamily
+from changeproof.changes.family import Label, Several, Share, WeightFamily, either, percent
 from changeproof.model import Floats
 
 SHARES = (0.10, 0.30, 0.50)
@@ -32,11 +30,12 @@ class MagnitudePruning(WeightFamily):
     """
 
     name = "magnitude-pruning"
+    label = Label("Magnitude pruning", "prune", "Magn. pruning")
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, shares: tuple[float, ...] = SHARES) -> None:
-        self.shares = checked_numbers("shares", shares, 0, 1)
+    def __init__(self, *, shares: Several[Share] = SHARES) -> None:
+        self.shares = tuple(shares)
         self.summary = _summary(self.shares)
 
     def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from pydantic import PositiveInt
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant, percent
-from changeproof.changes.settings import checked_numbers, either
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Several,
+    Share,
+    Variant,
+    either,
+    percent,
+)
 from changeproof.datasets.task import Task
 from changeproof.model import Booleans
+from changeproof.models.altered import remeasured
 from changeproof.models.learner import Learner
 from changeproof.randomness import stream
 
@@ -40,13 +51,16 @@ class MeasurementError(ReplicatedFamily):
     """
 
     name = "measurement-error"
+    label = Label("Measurement error", "measure", "Measure. error")
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
     trains = False
 
-    def __init__(self, *, replicates: int = REPLICATES, shares: tuple[float, ...] = SHARES) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = SHARES
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.shares = checked_numbers("shares", shares, 0, 1)
+        self.shares = tuple(shares)
         self.summary = _summary(self.shares)
 
     def reason_against_task(self, task: Task) -> str | None:
@@ -60,7 +74,7 @@ class MeasurementError(ReplicatedFamily):
             generator = stream(task.name, base.seed, "measurement error", f"{share:g}", r)
             # Rows are standardised: the mean is 0, and a standard deviation 1.
             offsets, errors = generator.uniform(-share, share, (2, task.n_features)) * columns
-            model = learner.remeasured(base.model, 1.0 + errors, offsets)
+            model = remeasured(base.model, 1.0 + errors, offsets)
             variants.append(Variant(percent(share), r, model))
         return variants
 

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.methods.method import Candidates, Factuals, Method, People
+from changeproof.methods.profile import Cost
 from changeproof.model import Floats
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 NONE_FAVOURABLE = "no training row is predicted favourable"
 
@@ -23,6 +24,8 @@ class KDTree(Method):
     """
 
     name = "kdtree"
+    label = "KD-tree"
+    cost = Cost(per_person=0.0001, feasible=0.001, own_model=0.0001)
     summary = "nearest training row that the base model calls favourable"
     source = f"the nearest-neighbour baseline of {PAPER}"
 

@@ -30,11 +30,12 @@ from changeproof.methods.answers import NOT_FINITE as NOT_FINITE
 from changeproof.methods.answers import NOT_FOUND as NOT_FOUND
 from changeproof.methods.answers import UNCHANGED as UNCHANGED
 from changeproof.methods.answers import Counterfactuals as Counterfactuals
+from changeproof.methods.profile import Cost, Promise, WarmUp
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.network import Network
-from changeproof.references import Configurable
+from changeproof.plugins import Configurable
 
 # Training rows that a search among feasible rows starts from, and how many of a person's nearest
 # are tested to find them.
@@ -145,6 +146,11 @@ class Method(Configurable, ABC):
     """
 
     summary: ClassVar[str]
+    # What people read; the name where it is empty.
+    label: ClassVar[str] = ""
+    cost: ClassVar[Cost] = Cost()
+    promise: ClassVar[Promise | None] = None
+    warm_up: ClassVar[WarmUp | None] = None
     needs: ClassVar[Access] = Access.PREDICTIONS
     # Whether a feasible row is searched for where a proposal is not feasible; counterfactuals that
     # were told by somebody else are tested as they are.

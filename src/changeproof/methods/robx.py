@@ -14,14 +14,15 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.feasible.wide_tables import WIDE
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
+from changeproof.methods.profile import Cost, WarmUp
 from changeproof.methods.shared.estimates import Estimates, tiled_moves
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.methods.shared.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.flat import layer_sums
 from changeproof.networks.network import Network
+from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-from changeproof.references import PAPER
 
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
@@ -54,6 +55,9 @@ class RobXBalanced(Method):
     """
 
     name = "robx-balanced"
+    label = "RobX balanced"
+    cost = Cost(per_person=0.012, feasible=0.1, own_model=0.4)
+    warm_up = WarmUp(seconds=3)
     summary = "moved towards stable training rows until as stable as half of them"
     source = f"Dutta et al. 2022 (https://arxiv.org/abs/2207.02739), as in {PAPER}"
 
@@ -188,6 +192,8 @@ class RobXRobust(RobXBalanced):
     """The robustness-first configuration: as stable as the most stable tenth."""
 
     name = "robx-robust"
+    label = "RobX robust-first"
+    cost = Cost(per_person=0.016, feasible=0.1, own_model=0.5)
     summary = "moved towards stable training rows until as stable as the top tenth of them"
 
     quantile: float = 0.9

@@ -9,9 +9,10 @@ import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.methods.method import Candidates, Factuals, Method, People
+from changeproof.methods.profile import Cost
 from changeproof.model import Access, DifferentiableModel, Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -33,6 +34,8 @@ class Wachter(Method):
     """
 
     name = "wachter"
+    label = "Wachter"
+    cost = Cost(per_person=0.001, feasible=0.03, tuning=5.0)
     summary = "gradient descent on prediction loss plus absolute change"
     source = f"Wachter et al. 2018 (https://arxiv.org/abs/1711.00399), as in {PAPER}"
     needs = Access.GRADIENTS

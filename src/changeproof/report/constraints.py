@@ -11,7 +11,7 @@ import numpy as np
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Floats, Task
 from changeproof.feasible.actions import CATEGORY, WAYS, Actions
-from changeproof.report.words import listed
+from changeproof.tables.display import listed
 
 MAY = {
     "none": "may not change",

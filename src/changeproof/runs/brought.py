@@ -14,15 +14,14 @@ from pydantic import BaseModel, ConfigDict
 from changeproof import changes, methods
 from changeproof.changes.family import BaseModel as JudgedBy
 from changeproof.changes.family import Family, Variant
-from changeproof.changes.successor import MARK, SUCCESSOR, Successors
+from changeproof.changes.successors import MARK, SUCCESSOR, Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.methods.tuning import candidates
 from changeproof.models.find import OBJECT, AbsentLearner, object_reference
 from changeproof.models.learner import Learner
-from changeproof.references import parsed
-from changeproof.registry import Registry
+from changeproof.plugins import Registry, parsed
 
 if TYPE_CHECKING:
     from changeproof.runs.plan import Plan

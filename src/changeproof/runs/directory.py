@@ -15,7 +15,7 @@ from changeproof.datasets.kept import SUFFIX, task_to_bytes
 from changeproof.errors import BusyError, InputError, one_line
 from changeproof.files import TEMPORARY, not_through_links, safe_name, validated, write_whole
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.references import importing_only, parsed
+from changeproof.plugins import importing_only, parsed
 from changeproof.runs.brought import FLAG, Brought, absent_things, brought_to, from_elsewhere
 from changeproof.runs.content import table_to_bytes
 from changeproof.runs.plan import Plan, check_names_something

@@ -15,14 +15,14 @@ from typing import TypeVar
 import pandas as pd
 
 from changeproof.changes import sequence_family_names
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes.successors import SUCCESSOR
 from changeproof.datasets.find import find_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.counting import changes_nothing, counted
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans
-from changeproof.references import parsed
+from changeproof.plugins import parsed
 from changeproof.runs.brought import Recorded
 from changeproof.runs.content import arrays_from_bytes, models_from_bytes, table_from_bytes
 from changeproof.runs.directory import read_record

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes.successors import SUCCESSOR
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.tuning import candidates
@@ -81,7 +81,7 @@ def _tuning(run: ResolvedRun, base: Piece, method: str) -> Piece:
         method=method,
         inputs=(base,),
         realisable=run.plan.realisable,
-        cost=tuning_cost(run.tasks[base.dataset], method, run.plan.realisable),
+        cost=tuning_cost(run.tasks[base.dataset], run.methods[method], run.plan.realisable),
     )
     maker = run.methods[method].fingerprint
     return _marked(tuning, maker, "methods.tuning", "evaluation.factuals")
@@ -98,7 +98,7 @@ def _answers(run: ResolvedRun, base: Piece, method: str, tuning: Piece | None) -
         factuals=plan.factuals,
         rows=plan.rows,
         realisable=plan.realisable,
-        cost=answering_cost(task, run.learner, method, _asked(plan), plan.realisable),
+        cost=answering_cost(task, run.learner, run.methods[method], _asked(plan), plan.realisable),
     )
     maker = run.methods[method].fingerprint
     return _marked(answers, maker, "methods.tuning", "evaluation.factuals")
@@ -163,7 +163,7 @@ def _of_letters(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> Iter
                 cost=answering_cost(
                     run.tasks[bank.dataset],
                     run.learner,
-                    name,
+                    run.renewer,
                     _asked(run.plan),
                     run.plan.realisable,
                 ),

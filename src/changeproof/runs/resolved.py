@@ -16,7 +16,7 @@ import pyarrow as pa
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
 from changeproof.changes.family import Family
-from changeproof.changes.successor import SUCCESSOR, Successors
+from changeproof.changes.successors import SUCCESSOR, Successors
 from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of

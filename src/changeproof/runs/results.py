@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from changeproof.changes.bank import Bank
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes.successors import SUCCESSOR
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import changes_nothing, counted

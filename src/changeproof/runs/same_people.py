@@ -12,7 +12,7 @@ from changeproof.datasets.task import Task
 from changeproof.evaluation.counting import counted
 from changeproof.evaluation.people import People
 from changeproof.model import Booleans, Integers
-from changeproof.references import parsed, spelled
+from changeproof.plugins import parsed, spelled
 from changeproof.runs.kept_run import KeptRun
 
 # Two runs are compared person by person if at least this share of the smaller one is in both.

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from changeproof.changes.successor import MARK, SUCCESSOR, Successors
+from changeproof.changes.successors import MARK, SUCCESSOR, Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
-from changeproof.models.decided import at_threshold
 from changeproof.models.find import (
     AbsentLearner,
     as_learner,
     find_learner,
-    is_fixed,
+    is_shipped,
     with_alternatives,
 )
 from changeproof.models.learner import Learner
+from changeproof.models.thresholds import at_threshold
 
 if TYPE_CHECKING:
     from changeproof.runs.resolved import ResolvedRun
@@ -39,11 +39,11 @@ def learner_of(
     replacements: Sequence[str] | None,
 ) -> Learner:
     """Return today's model: used as it is, if it is fitted and has a successor, or trained."""
-    if is_fixed(model, successors):
-        from changeproof.models.todays import fitted_learner
+    if is_shipped(model, successors):
+        from changeproof.models.find import shipped_learner
 
         task = _only(tasks, "today's model")
-        return fitted_learner(model, task, grid, replacements, threshold)
+        return shipped_learner(model, task, grid, replacements, threshold)
     found = find_learner(model) if isinstance(model, str) else as_learner(model)
     rows = max((len(task.split.train) for task in tasks), default=0)
     varied = with_alternatives(found, grid, replacements).sized(rows)
@@ -63,7 +63,7 @@ def given_successors(
     """
     if not given or any(isinstance(each, str) and MARK in each for each in given.values()):
         return Successors(records=given or {})
-    from changeproof.changes.came_next import read_successors
+    from changeproof.changes.successors import read_successors
 
     letters = {n: m.table for n, m in methods.items() if isinstance(m, GivenCounterfactuals)}
     return read_successors(given, _only(tasks, "successors"), letters, threshold, id_column)

@@ -15,7 +15,7 @@ from sklearn.metrics import balanced_accuracy_score
 from changeproof.changes.bank import Bank, build_bank, reserved_recipes
 from changeproof.changes.family import BaseModel, Family
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.changes.successor import Successors
+from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
@@ -26,10 +26,10 @@ from changeproof.evaluation.survival import survival
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Model, Stack
-from changeproof.models.decided import ThresholdLearner
+from changeproof.models.cache import model_cache
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
-from changeproof.models.remembered import remembering
+from changeproof.models.thresholds import ThresholdLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.runs.content import (
     arrays_to_bytes,
@@ -139,7 +139,7 @@ def _make_bank(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) ->
 def _bank(base: _Base, family: Family) -> Bank:
     """Make changed models; pieces that share them follow each other."""
     changing = BaseModel(base.seed, _model(base))
-    with remembering(base.content):
+    with model_cache(base.content):
         return build_bank(base.task, changing, [family], base.learner)
 
 
@@ -162,7 +162,7 @@ def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) 
     base = _base(piece.inputs[0], using, inputs)
     context = _context(piece, base, using)
     factuals = tuning_factuals(context.task, context.model, piece.base_seed)
-    with remembering(base.content):
+    with model_cache(base.content):
         return Made(table_to_bytes(tune(candidates(_method(using)), context, factuals)))
 
 
@@ -174,7 +174,7 @@ def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes])
     method = candidates(_method(using))[0]
     for tuning in tuned:
         method = chosen(method, table_from_bytes(inputs[tuning.fingerprint]))
-    with remembering(base.content):
+    with model_cache(base.content):
         answers = method.fit(context).generate(_factuals(piece, context))
     table = answers.to_frame(context.task.feature_names)
     return Made(table_to_bytes(table), float(answers.seconds.sum()))

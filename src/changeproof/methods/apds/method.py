@@ -14,11 +14,12 @@ from changeproof.certificates.sampled import ParameterSample, favourable_under_d
 from changeproof.datasets.task import Task
 from changeproof.methods.apds.minimal import MinimalSearch
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
+from changeproof.methods.profile import PARAMETERS, Cost, Promise, WarmUp
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
-from changeproof.networks.updating import update
+from changeproof.networks.training import update
+from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-from changeproof.references import PAPER
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
@@ -46,6 +47,15 @@ class APDS(Method):
     """
 
     name = "apds"
+    label = "APΔS"
+    cost = Cost(per_person=0.02, feasible=0.03)
+    warm_up = WarmUp(seconds=12)
+    promise = Promise(
+        "holds for at least {level:g} % of the networks in a box around today's parameters, with "
+        "{sure:g} % confidence (by sampling). The box is as wide as an incremental update moves "
+        "the parameters",
+        PARAMETERS,
+    )
     summary = "the closest counterfactual that holds under sampled parameter changes"
     source = f"Marzari et al. 2024 (https://arxiv.org/abs/2407.07482), as in {PAPER}"
     needs = Access.RELU_PARAMETERS

@@ -12,6 +12,7 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log
 from changeproof.errors import unknown
 from changeproof.methods.method import Candidates, Factuals, Method, People
+from changeproof.methods.profile import Cost, WarmUp
 from changeproof.methods.rbr.ball import project, single_length
 from changeproof.methods.rbr.boundary import largest_distance, nearest_boundary
 from changeproof.methods.rbr.mixtures import (
@@ -23,8 +24,8 @@ from changeproof.methods.rbr.mixtures import (
     pessimistic_table,
 )
 from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-from changeproof.references import PAPER
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
@@ -86,6 +87,9 @@ class RBR(Method):
     """
 
     name = "rbr"
+    label = "RBR"
+    cost = Cost(per_person=0.005, feasible=0.1, own_model=0.02)
+    warm_up = WarmUp(seconds=5)
     summary = "descent on the worst-case odds of Gaussian mixtures around the nearest boundary"
     source = f"Nguyen et al. 2022 (https://arxiv.org/abs/2206.10833), as in {PAPER}"
 

@@ -12,10 +12,11 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
 from changeproof.methods.method import Candidates, Factuals, Method, People
+from changeproof.methods.profile import Cost, WarmUp
 from changeproof.methods.roar_lime.lime import LocalSurrogates
 from changeproof.model import Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,6 +45,9 @@ class RoarLime(Method):
     """
 
     name = "roar-lime"
+    label = "ROAR-LIME"
+    cost = Cost(per_person=0.016, feasible=0.05, own_model=0.1, tuning=4.0)
+    warm_up = WarmUp(seconds=4)
     summary = "gradient descent on the worst case of a local linear surrogate"
     source = (
         "Upadhyay et al. 2021 (ROAR, https://arxiv.org/abs/2102.13620), on Ribeiro et al. 2016 "

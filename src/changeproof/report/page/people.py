@@ -20,8 +20,8 @@ from changeproof.methods.answers import ALREADY_FAVOURABLE, IN_PARTS, ONLY_PARTS
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
-from changeproof.runs.everyone_tables import MOST_LISTED
 from changeproof.runs.results import Answered, StoredResults
+from changeproof.tables.advice import MOST_LISTED
 
 SENTENCES = TEMPLATES | GOALS
 PLACES = {template: place for place, template in enumerate(SENTENCES)}

@@ -17,11 +17,11 @@ from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
 from changeproof.methods.method import Method
-from changeproof.report import names
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.resolved import located
 from changeproof.runs.results import StoredResults
 from changeproof.spelling import visible
+from changeproof.tables import names
 from changeproof.workers.processor import processor_name
 
 
