@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 
-from changeproof.datasets.realising import STEP_SLACK, number_limits
-from changeproof.datasets.rules import NONE, NUMBER
-
 from changeproof.certificates.programme import Programme
 from changeproof.feasible.actions import Actions
+from changeproof.feasible.kernels import STEP_SLACK, number_limits
+from changeproof.feasible.rules import NONE, NUMBER
 from changeproof.model import Floats
 
 # A move this short is none.
@@ -21,7 +20,7 @@ NO_ROOM = 1e-9
 
 
 def add_moves(programme: Programme, actions: Actions, factual: Floats, radius: float) -> None:
-    """Allow only realisable moves of a person.
+    """Allow only feasible moves of a person.
 
     Parameters
     ----------

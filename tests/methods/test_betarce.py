@@ -13,7 +13,7 @@ def test_the_whole_ensemble_accepts_every_answer(
     method = BetaRCE().fit(small_context)
     answers = method.generate(small_factuals)
     assert answers.base_valid.all()
-    assert method._ensemble.favourable(answers.rows).all()
+    assert method._ensemble.models.favourable(answers.rows).all()
     assert (answers.diagnostics["bound"] > 0.9).all()
 
 

@@ -1,4 +1,4 @@
-"""The exact engine on networks so small that every linear region can be solved by itself."""
+"""The search and its yardstick on networks whose every linear region can be solved by itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from benchmarks.minimal_proof import prove
 from changeproof import Network
 from changeproof.methods.apds.minimal import MinimalSearch
 
@@ -60,23 +61,29 @@ def shortest_of_all_regions(network: Network, origin: np.ndarray, target: float)
     return float(best)
 
 
-def test_the_exact_engine_finds_an_answer_wherever_one_exists() -> None:
-    only_exact = nowhere = 0
+def test_the_search_is_mostly_as_good_as_the_proof_and_the_proof_as_all_regions() -> None:
+    missed = nowhere = 0
+    longer: list[float] = []
     for seed in range(64):
         network, rows, factual, target = tiny_case(seed)
         low, high = np.full(len(factual), -LIMIT), np.full(len(factual), LIMIT)
-        fast, exact = (
-            MinimalSearch(network, low, high, rows, engine=engine).search(factual[None], target)[0]
-            for engine in ("fast", "exact")
-        )
+        found = MinimalSearch(network, low, high, rows).search(factual[None], target)[0]
         least = shortest_of_all_regions(network, factual, target)
-        assert np.isnan(exact).all() == np.isinf(least), seed
+        proof = prove(network, factual, low, high, target, 2.0 * LIMIT * len(factual))
+        assert (proof.move is None) == np.isinf(least), seed
         if np.isinf(least):
             nowhere += 1
+            assert np.isnan(found).all()
             continue
-        only_exact += bool(np.isnan(fast).any())
-        assert np.abs(exact - factual).sum() == pytest.approx(least, rel=1.1e-3, abs=1e-5)
-        assert network.logits(exact[None])[0] >= target - 1e-7
-        assert (exact >= low).all() and (exact <= high).all()
-    assert only_exact >= 5
+        assert np.abs(proof.move).sum() == pytest.approx(least, rel=1.1e-3, abs=1e-5)
+        if np.isnan(found).any():
+            missed += 1
+            continue
+        longer.append(np.abs(found - factual).sum() / max(least, 1e-9) - 1.0)
+        assert longer[-1] >= -1e-6
+        assert network.logits(found[None])[0] >= target - 1e-7
+        assert (found >= low).all() and (found <= high).all()
     assert nowhere >= 5
+    # On networks of two neurons a hill is often where no start looks for it.
+    assert 0 < missed < 20
+    assert np.median(longer) < 1e-6

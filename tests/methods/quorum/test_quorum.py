@@ -15,7 +15,6 @@ from changeproof import Context, Counterfactuals, Factuals, InputError, Network,
 from changeproof.methods.quorum.judges import usual_log_odds
 from changeproof.methods.quorum.method import CAUTION, COARSE
 from changeproof.methods.quorum.points import AgreedPoints
-from changeproof.model import Floats
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
@@ -40,8 +39,7 @@ def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bo
     context, people, method, answers = answered(realisable)
     assert answers.found.all()
     assert answers.base_valid.all()
-    agreed = method._agreed
-    points = agreed if isinstance(agreed, AgreedPoints) else agreed.points
+    points = method._points
     assert points is not None
     assert len(points.jury.networks) == 9
     margins = answers.diagnostics["margin"]
@@ -56,8 +54,7 @@ def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bo
     assert method.calibrated.people == 60
     if realisable:
         assert context.actions is not None
-        assert answers.realisation is not None
-        assert set(answers.realisation.raw_breach) == {""}
+        assert context.actions.realisable(people.rows, answers.rows).all()
     else:
         low, high = context.task.training_range
         outside = (answers.rows < np.minimum(low, people.rows) - 1e-12) | (
@@ -86,7 +83,7 @@ def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
     order = stream(task.name, method.context.base_seed, "quorum people").permutation(len(rows))
     lost = 1.0
     for row in rows[order[:60]]:
-        answer = method._answers(row[None], chosen.margin)[0]
+        answer = method.generate(Factuals(np.zeros(1, np.int64), row[None])).rows
         accepted = method._judges.stack.favourable(answer)[:, 0]
         # Eight judges, one of every kind; each refusal counts a quarter more.
         lost += CAUTION * (1.0 - accepted.mean())
@@ -131,7 +128,8 @@ def test_models_without_gradients_are_searched_by_predictions() -> None:
     margins = answers.diagnostics["margin"]
     sure = np.flatnonzero(answers.found & np.isfinite(margins))
     assert len(sure)
-    for one in method._agreed.models:
+    for place in range(len(method._pool)):
+        one = method._pool.models[place]
         usual = np.median(np.abs(logit(one.probabilities(task.rows("train")))))
         needed = expit(margins[sure] * usual)
         assert (one.probabilities(answers.rows[sure]) >= needed - 1e-12).all()
@@ -142,7 +140,8 @@ def test_models_without_gradients_are_searched_by_predictions() -> None:
 def test_an_odd_member_does_not_send_everybody_away() -> None:
     _, people, method, _ = answered(False)
     method = copy(method)
-    usual = list(method._agreed.jury.networks[1:]) * 3
+    assert method._points is not None
+    usual = list(method._points.jury.networks[1:]) * 3
     first = usual[0]
     # One that refuses what lies near to its boundary, and another that never decides.
     odd = replace(first, biases=(*first.biases[:-1], first.biases[-1] - np.float32(2.0)))
@@ -150,24 +149,27 @@ def test_an_odd_member_does_not_send_everybody_away() -> None:
     assert len(usual) == 24
     base, training = method.context.model, method.context.task.rows("train")
 
-    def kept(pool: list[Network], rows: Floats) -> list[Network]:
+    def kept(pool: list[Network], some: Factuals) -> list[Network]:
         models = [base, *pool]
-        models, units = method._without_odd_ones(models, usual_log_odds(models, training), rows)
+        models, units = method._without_odd_ones(models, usual_log_odds(models, training), some)
         np.testing.assert_array_equal(units, usual_log_odds(models, training))
         assert models[0] is base
         return list(models[1:])
 
-    assert kept([*usual[:-2], odd, meek], people.rows) == [*usual[:-2], meek]
-    assert kept(usual[:23], people.rows) == usual[:23]
-    assert kept([*usual[:-1], odd], people.rows[:0]) == [*usual[:-1], odd]
+    assert kept([*usual[:-2], odd, meek], people) == [*usual[:-2], meek]
+    assert kept(usual[:23], people) == usual[:23]
+    assert kept([*usual[:-1], odd], people[:0]) == [*usual[:-1], odd]
 
 
 def test_who_cannot_have_the_margin_gets_the_largest_that_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, people, method, _ = answered(False)
-    monkeypatch.setattr("changeproof.methods.quorum.COARSE", (*COARSE, 2.0))
-    rows, reached = method._answers(people.rows, 6.0)
+    method = copy(method)
+    monkeypatch.setattr("changeproof.methods.quorum.method.COARSE", (*COARSE, 2.0))
+    method._margin = 6.0
+    assert method._points is not None
+    rows, reached = method._nearest_points(method._points, people.rows)
     assert np.isfinite(rows).all()
     assert method.context.model.favourable(rows).all()
     assert np.nanmax(reached) <= 6.0

@@ -6,9 +6,9 @@ import pytest
 from changeproof.methods.rbr.mixtures import (
     NO_TABLE,
     Mixtures,
+    all_log_odds,
     by_class,
     log_odds,
-    log_odds_beyond,
 )
 from plain_searches import odds, plain_log_odds
 
@@ -51,14 +51,13 @@ def test_log_odds_at_a_sample_and_far_from_all() -> None:
             assert np.isfinite(value) and np.isfinite(gradient).all()
 
 
-def test_what_does_not_change_is_added_up_once() -> None:
+def test_many_rows_of_many_people_have_the_odds_of_each() -> None:
     generator = np.random.default_rng(4)
-    samples, here = generator.normal(size=(25, 6)), generator.normal(size=6)
-    rows, features, n_adverse = by_class(samples, generator.random(25) < 0.4)
+    samples, rows = generator.normal(size=(3, 25, 6)), generator.normal(size=(7, 6))
+    people = np.array([0, 2, 1, 1, 0, 2, 2])
     mixtures = Mixtures(1.0, 0.5, 0.5, NO_TABLE)
-    value = log_odds(here, rows, features, n_adverse, mixtures, np.empty(6))
-    nothing = np.zeros(25)
-    assert log_odds_beyond(here, features, n_adverse, mixtures, 6, nothing) == value
-    beyond = np.square(here[2:, None] - features[2:]).sum(axis=0)
-    part = log_odds_beyond(here[:2], features[:2].copy(), n_adverse, mixtures, 6, beyond)
-    assert part == pytest.approx(value)
+    known = [by_class(each, generator.random(25) < 0.4) for each in samples]
+    features, adverse = np.array([k[1] for k in known]), np.array([k[2] for k in known])
+    together = all_log_odds(rows, people, features, adverse, mixtures)
+    for row, person, value in zip(rows, people, together, strict=True):
+        assert value == log_odds(row, *known[person], mixtures, np.empty(6))
