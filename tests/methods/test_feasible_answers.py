@@ -193,19 +193,6 @@ def test_robx_answers_are_stable_where_it_says_so(name: str) -> None:
     np.testing.assert_array_equal(stable, above)
 
 
-def test_who_can_be_told_of_no_stable_row_gets_a_surer_one_no_farther_than_proposed() -> None:
-    context, factuals = people()
-    strict = RobXBalanced(samples=100, shell_samples=200, quantile=0.999).fit(context)
-    answers = strict.generate(factuals)
-    unstable = ~answers.diagnostics["stable"].astype(bool)
-    assert unstable.any()
-    assert answers.base_valid[unstable].all()
-    starts = proposals_of(strict, factuals).rows[unstable]
-    told, before = (context.model.probabilities(r) for r in (answers.rows[unstable], starts))
-    assert (told >= before).all()
-    assert (told > before).any()
-
-
 def test_the_whole_ensemble_accepts_betarce_answers() -> None:
     method, answers = answered("betarce")
     assert isinstance(method, BetaRCE)
@@ -280,6 +267,31 @@ def test_a_strangers_method_gets_the_same_for_nothing() -> None:
     sure = context.model.probabilities(answers.rows[answers.found])
     assert (sure >= 0.9).mean() > 0.8
     assert np.median(sure) < 0.95
+
+
+class Never(TenLines):
+    """A test that nothing passes."""
+
+    name = "never"
+
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        return np.zeros(len(rows), np.bool_)
+
+
+def test_whom_nothing_passes_for_gets_the_surest_row_no_farther_than_proposed() -> None:
+    context, factuals = people()
+    method = Never().fit(context)
+    answers = method.generate(factuals)
+    proposals = proposals_of(method, factuals)
+    assert answers.base_valid.all()
+    told, starts = (context.model.probabilities(r) for r in (answers.rows, proposals.rows))
+    assert (told >= starts).all()
+    assert (told > starts).any()
+    far, wanted, start = (
+        context.task.distances(factuals.rows, rows)
+        for rows in (answers.rows, proposals.wanted, proposals.rows)
+    )
+    assert (far <= np.maximum(wanted, start) + 1e-9).all()
 
 
 def test_a_person_with_nothing_left_to_change_gets_a_reason() -> None:
