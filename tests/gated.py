@@ -9,10 +9,9 @@ from typing import Any
 import pandas as pd
 
 from changeproof import Plan
-from changeproof.runs.bound import origin_of
-from changeproof.runs.directory import write_plan
+from changeproof.runs.manifest import write_plan
 from changeproof.runs.people_tables import COLUMNS
-from changeproof.runs.published import publish
+from changeproof.runs.published import origin_of, publish
 
 # Somebody's own, which are nowhere on this machine.
 OWN_METHOD, OWN_FAMILY = "absent.module:Kind", "absent.module:Shift"

@@ -12,7 +12,7 @@ from changeproof import InputError, Plan, Results, compare_runs
 from changeproof.cli import app
 from changeproof.report.page.provenance import sources
 from changeproof.runs import brought
-from changeproof.runs.directory import PLAN, write_plan
+from changeproof.runs.manifest import PLAN, write_plan
 from command_line import call
 
 # Says so in a file whenever it is imported.
@@ -81,11 +81,11 @@ def test_without_the_code_all_is_there(untouched: Path, monkeypatch: pytest.Monk
     assert results.inventory.complete
     assert results.tunings == [("breast-cancer", "sly:Sly")]
     assert len(results.survival("breast-cancer", 2026, "sly:Sly")) == 3
-    assert results.run.families["sly:Slow(replicates=2)"].summary == "a change from elsewhere"
+    assert results.families["sly:Slow(replicates=2)"].summary == "a change from elsewhere"
     said = {summary for _, summary, _ in sources(results)}
     assert {"a method from elsewhere", "a change from elsewhere"} <= said
     with pytest.raises(InputError, match="'sly:Sly' was not imported"):
-        results.run.methods["sly:Sly"]._search(None)  # type: ignore[arg-type]
+        results.methods["sly:Sly"]._search(None)  # type: ignore[arg-type]
     assert not (untouched / "imported").exists()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changeproof.runs.brought import Recorded
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -20,7 +21,6 @@ from changeproof.report.document import document
 from changeproof.report.page.payload import build_payload
 from changeproof.report.tables import screen_tables
 from changeproof.report.verdict import verdict
-from changeproof.runs.brought import Recorded
 from changeproof.runs.tables import read_tables, write_tables
 
 SAME, SINGLE = "new-initialization", "bootstrap(replicates=4)"

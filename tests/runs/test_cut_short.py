@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from changeproof import InputError, Plan, Results, audit, gate, own_task, run
 from changeproof.cli import app
 from changeproof.files import write_together
-from changeproof.runs.bound import origin_of
 from changeproof.runs.content import arrays_from_bytes, arrays_to_bytes, table_from_bytes
-from changeproof.runs.directory import PLAN, check_free
-from changeproof.runs.published import LIST, published
+from changeproof.runs.directory import check_free
+from changeproof.runs.manifest import PLAN
+from changeproof.runs.published import LIST, origin_of, published
 from changeproof.runs.reading import read_table
 from changeproof.runs.store import checksum
 from changeproof.runs.tables import read_finished, read_tables, write_tables

@@ -11,8 +11,8 @@ import pytest
 
 from changeproof import InputError, Plan, Results, build_tables, evaluate, load_task, measure, run
 from changeproof.evaluation.life import Lives, life_of
-from changeproof.runs.directory import read_record
-from changeproof.runs.resolved import resolve
+from changeproof.runs.manifest import read_record
+from changeproof.runs.resolve import resolve
 from changeproof.runs.tables import read_tables, write_tables
 from lasting import CHAIN, LATER, MEANING, SINGLE, applications, lasting
 
@@ -99,7 +99,7 @@ def test_sequences_are_not_part_of_averages(over_time: Results) -> None:
 
 def test_averages_are_over_sequences_where_there_is_nothing_else(tmp_path: Path) -> None:
     results = lasting(None, LATER, CHAIN, methods=["kdtree"])
-    assert results.run.averaged == (LATER, CHAIN)
+    assert results.limit_families == (LATER, CHAIN)
     by_family = results.table("family_results")["empirical_robustness_mean"]
     overall = results.table()["empirical_robustness_mean"]
     assert overall[0] == pytest.approx(by_family.mean()), "each counts the same"

@@ -10,9 +10,9 @@ import pytest
 
 from changeproof import PieceFailedError, Plan, Results, run
 from changeproof.evaluation.limit import PERCENTS, may_fail
-from changeproof.runs.observer import Observer
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
+from changeproof.runs.execute import Observer
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
 from changeproof.runs.tables import read_tables
 from tabled import tabled
 

@@ -10,7 +10,7 @@ import pytest
 from changeproof import BaseModel, InputError, Results, build_bank, evaluate, get_family
 from changeproof.evaluation.survival import survival
 from changeproof.runs.content import models_from_bytes
-from changeproof.runs.piece import Kind
+from changeproof.runs.pieces import Kind
 from changeproof.runs.store import Store
 from loans import loans
 

@@ -14,8 +14,8 @@ from changeproof import (
     published_family_names,
     published_method_names,
 )
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
 
 
 def test_paper_preset_is_everything() -> None:

@@ -25,11 +25,9 @@ from changeproof import (
 from changeproof.errors import BusyError
 from changeproof.methods.kdtree import KDTree
 from changeproof.runs.directory import claimed
-from changeproof.runs.execution import Finished
-from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.resolved import resolve
-from changeproof.runs.runner import PieceFailedError
-from changeproof.runs.stages import worth_workers
+from changeproof.runs.execute import Outcome, PieceFailedError, worth_workers
+from changeproof.runs.pieces import Kind, Piece
+from changeproof.runs.resolve import resolve
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import Effort, log_piece
 from tabled import tabled
@@ -62,7 +60,7 @@ class Recorder(Observer):
     def damaged(self, path: Path) -> None:
         self.named.append(path)
 
-    def finished(self, item: Finished) -> None:
+    def finished(self, item: Outcome) -> None:
         self.computed.append(item.piece)
 
 

@@ -12,8 +12,8 @@ from changeproof import Plan, Results, build_tables, method_names, run
 from changeproof.cli import app
 from changeproof.paper.comparison import compare_tables
 from changeproof.report.page.times import generation
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
 from changeproof.runs.tables import read_tables
 from changeproof.runs.timings import (
     LOG,
@@ -108,7 +108,7 @@ def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:
     results = run(Plan.preset("quick", methods=["kdtree", "wachter"], **SMALL), out, jobs=1)
     run(results.plan, out, jobs=1)
     first, second = sessions(out)
-    pieces = results.run.pieces
+    pieces = results.manifest.pieces
     assert first.pieces + second.pieces == len(pieces)
     assert results.timings["pieces"].sum() == len(pieces)
     work = first.work_seconds + second.work_seconds

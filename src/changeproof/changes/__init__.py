@@ -9,6 +9,8 @@ from changeproof.registry import Registry
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
+# The name of what really came next; in records, before the hash of such a model.
+SUCCESSOR, MARK = "successor", "#"
 # Name, and where the class is, in the paper's order; imported when it is first asked for.
 _PUBLISHED = {
     "new-initialization": ("changeproof.changes.new_initialization", "NewInitialization"),

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from changeproof.changes import MARK as MARK
+from changeproof.changes import SUCCESSOR as SUCCESSOR
 from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -14,10 +16,6 @@ from changeproof.models.learner import Learner
 
 if TYPE_CHECKING:
     from changeproof.changes.came_next import Successor
-
-SUCCESSOR = "successor"
-# In records, before the hash of a successor.
-MARK = "#"
 
 
 class Successors(Family):

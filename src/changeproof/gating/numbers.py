@@ -18,7 +18,7 @@ from changeproof.errors import InputError
 from changeproof.evaluation.advice import QUALITIES
 from changeproof.gating.rules import ALL, ANY, EACH, LIFE, Rule
 from changeproof.report.names import without_settings
-from changeproof.runs.directory import read_record
+from changeproof.runs.manifest import read_record
 from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.runs.tables import counted_in, read_finished, unchanged_in

@@ -11,7 +11,7 @@ from changeproof.changes.family import REPLICATES, Family
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
 from changeproof.references import parsed
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece
 
 # Per request; 0.01 where nothing is said.
 SECONDS_PER_REQUEST = {

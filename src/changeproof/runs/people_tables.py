@@ -23,7 +23,7 @@ def people_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     with valid advice.
     """
     rows = []
-    families = tuple(results.run.families)
+    families = tuple(results.families)
     for dataset, method in dict.fromkeys((key.dataset, key.method) for key in results.answered):
         seeds = [key.base_seed for key in results.answered if key[::2] == (dataset, method)]
         every = [_people(results, dataset, seed, method) for seed in seeds]
@@ -41,7 +41,7 @@ def _people(results: StoredResults, dataset: str, seed: int, method: str) -> lis
         results.survived(dataset, seed, method),
     )
     family_of = results.variants(dataset, seed)["family"].to_numpy()
-    families = tuple(results.run.families)
+    families = tuple(results.families)
     # Tables average over single changes, where a run has any; updates in sequence are told apart.
     together = (results.averaged, *([name] for name in families))
     chosen = [np.isin(family_of, names) for names in together]

@@ -16,16 +16,16 @@ from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
 from changeproof.runs.advice_tables import advice_tables
 from changeproof.runs.bar_tables import bar_tables
-from changeproof.runs.bound import check_plan, origin_of
-from changeproof.runs.directory import TABLES, read_plan
+from changeproof.runs.directory import TABLES
 from changeproof.runs.everyone_tables import everyone_tables
 from changeproof.runs.group_tables import group_tables
 from changeproof.runs.letter_tables import letter_tables
 from changeproof.runs.life_tables import life_tables
 from changeproof.runs.limit_tables import limit_tables
+from changeproof.runs.manifest import read_plan
 from changeproof.runs.people_tables import people_tables
 from changeproof.runs.plan import Plan
-from changeproof.runs.published import publish, published
+from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.reading import read_table
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.spreadsheets import csv_bytes
@@ -112,12 +112,12 @@ def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
     results = StoredResults(folder)
     inventory = results.inventory
     if not inventory.complete:
-        left = len(inventory.missing) + len(inventory.damaged)
+        left, every = len(inventory.missing) + len(inventory.damaged), len(results.manifest.pieces)
         raise InputError(
-            f"the run in {folder} is not finished: {left} of {len(results.run.pieces)} pieces are "
+            f"the run in {folder} is not finished: {left} of {every} pieces are "
             f"missing or damaged; go on with: changeproof run --out {folder}"
         )
-    check_plan(results)
+    check_plan(results.folder, results.manifest)
     return plan, _from_files(_as_files(build_tables(results)))
 
 
@@ -188,7 +188,7 @@ def _variants(results: StoredResults) -> pd.DataFrame:
 
 def _families(results: StoredResults) -> pd.DataFrame:
     """Return which families count in numbers over all families, and what sets others apart."""
-    why = apart(results.run.families, results.unchanged)
+    why = apart(results.families, results.unchanged)
     counts = ("yes" if name in results.averaged else "no" for name in why)
     return pd.DataFrame({"family": list(why), "counted": list(counts), "apart": list(why.values())})
 

@@ -14,7 +14,7 @@ from changeproof.report.names import dataset_name, family_name, method_name
 from changeproof.report.numbers import UNDEFINED
 from changeproof.report.table import METRICS
 from changeproof.report.terminal.tables import escape, say, titled_grid
-from changeproof.runs.comparison import Line, RunComparison
+from changeproof.runs.compare import Line, RunComparison
 from changeproof.runs.results import ALL_FAMILIES
 
 STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "bold red"}

@@ -27,9 +27,9 @@ from changeproof import (
     methods,
     run,
 )
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
-from changeproof.workers.parcels import packed
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
+from changeproof.workers.payloads import packed
 from tabled import tabled
 
 SMALL: dict[str, Any] = {"datasets": ["diabetes"], "factuals": 5}
