@@ -16,7 +16,7 @@ from typing import Any
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
-    ["changeproof.cli", "changeproof.workflow", "changeproof.report.print.write"]
+    ["changeproof.cli", "changeproof.workflow", "changeproof.report.printing"]
 )
 PATIENCE = 180.0
 OPERATIONS = ("open", "os.rename", "os.mkdir", "os.remove")
@@ -51,7 +51,7 @@ def become(
     os.chdir(cwd)
     sys.argv = ["changeproof", *words]
     from changeproof.cli import main
-    from changeproof.report.print import write
+    from changeproof.report import printing as write
 
     # Figures take most of a trial's time. Their files are written, but nothing is drawn in them.
     write.figures.encoded = lambda figure, kind: f"a figure, {kind}".encode()

@@ -1,4 +1,4 @@
-"""Finished runs with known numbers, for tests of the gate."""
+"""Outcome runs with known numbers, for tests of the gate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 
 from changeproof import Plan
 from changeproof.runs.manifest import write_plan
-from changeproof.runs.people_tables import COLUMNS
 from changeproof.runs.published import origin_of, publish
+from changeproof.tables.people import INTERVAL_COLUMNS
 
 # Somebody's own, which are nowhere on this machine.
 OWN_METHOD, OWN_FAMILY = "absent.module:Kind", "absent.module:Shift"
@@ -39,7 +39,7 @@ def write_gated(
     }
     known = Plan.checked(values, record=True)
     write_plan(folder, known, {"diabetes": "0", "loans": "1"})
-    intervals = pd.DataFrame([(*row, people, 1) for row in rows], columns=COLUMNS)
+    intervals = pd.DataFrame([(*row, people, 1) for row in rows], columns=INTERVAL_COLUMNS)
     tables = {"people_intervals": intervals, **(more or {})}
     files = {f"{name}.csv": table.to_csv(index=False).encode() for name, table in tables.items()}
     publish(folder / "tables", files, origin_of(folder))

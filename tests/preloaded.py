@@ -9,12 +9,13 @@ from pkgutil import iter_modules
 import changeproof
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolve import resolve
+from changeproof.runs.work import pieces_of
 from changeproof.workers.interpreter import collect_garbage_rarely
 from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 # Rooms whose modules are imported when they are needed; nothing of an extra is among them.
 ROOMS = ("arithmetic", "certificates", "changes", "checks", "commands", "methods", "methods.search")
-OURS = ["cli", "workflow", "front_door", "report.print.write", "report.terminal.tables"]
+OURS = ["cli", "workflow", "front_door", "report.printing", "report.terminal.tables"]
 OTHERS = [
     "command_line",
     "joblib.externals.loky.reusable_executor",
@@ -39,6 +40,6 @@ for name in OURS:
 compile_kernels((NETWORKS, False))
 # The code that pieces are named by is read once; a file that changes is read again.
 for model in ("mlp", "sklearn:LogisticRegression"):
-    assert resolve(Plan.preset("quick", model=model)).pieces
+    assert pieces_of(resolve(Plan.preset("quick", model=model)))
 # What is there stays: nobody need look at it, nor copy it to do so.
 gc.freeze()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from changeproof import Plan, Results, run
-from changeproof.runs.tables import write_tables
+from changeproof.tables.registry import write_tables
 
 
 def tabled(plan: Plan, out: Path, **more: Any) -> Results:

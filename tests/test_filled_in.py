@@ -15,7 +15,7 @@ from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
 from changeproof.report.page.payload import build_bulk
-from changeproof.runs.letter_tables import changes_in_words
+from changeproof.tables.letters import changes_in_words
 from loans import loans
 
 LOANS = {"target": "approved", "favourable": "yes", "id_column": "applicant"}

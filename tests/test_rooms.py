@@ -26,7 +26,7 @@ ROOMS = [
 ]
 ROOMS += ["arithmetic", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
-LATER = ["evaluation", "workers", "runs", "checks", "paper", "report", "gating"]
+LATER = ["evaluation", "workers", "runs", "tables", "checks", "paper", "report", "gating"]
 LATER += ["workflow", "front_door", "explanation", "commands", "cli"]
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from changeproof.report.print.formats import as_csv
-from changeproof.report.tables import print_tables
-from changeproof.runs.reading import read_table
+from changeproof.report.formats import as_csv
 from changeproof.spreadsheets import BEGINNINGS, csv_bytes, read_csv
+from changeproof.tables.reading import read_table
+from changeproof.tables.registry import readable_tables
 
 NAMES = [
     "@SUM(1+1)",
@@ -56,7 +56,7 @@ def test_tables_for_print_are_guarded_as_well() -> None:
     metrics = ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
     for metric in (*metrics, "distance"):
         row |= {f"{metric}_mean": -50.0, f"{metric}_std": 1.0}
-    (table,) = print_tables({"full_results": pd.DataFrame([row])})
+    (table,) = readable_tables({"full_results": pd.DataFrame([row])})
     cells = as_csv(table).splitlines()[1].split(",")
     assert "'=cmd()" in cells
     assert "-50.0" in cells

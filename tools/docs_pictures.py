@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 import changeproof as cp
 from changeproof.model import Model
-from changeproof.report import names
+from changeproof.tables import names
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,13 +9,9 @@ from .changes import builtin_family_names as builtin_family_names
 from .changes import family_names as family_names
 from .changes import get_family as get_family
 from .changes import published_family_names as published_family_names
-from .changes.architecture import Architecture as Architecture
 from .changes.bank import Bank as Bank
 from .changes.bank import build_bank as build_bank
-from .changes.bootstrap import Bootstrap as Bootstrap
 from .changes.covariate_shift import CovariateShift as CovariateShift
-from .changes.data_addition import DataAddition as DataAddition
-from .changes.data_deletion import DataDeletion as DataDeletion
 from .changes.decision_threshold import DecisionThreshold as DecisionThreshold
 from .changes.distillation import Distillation as Distillation
 from .changes.extension import family as family
@@ -28,15 +24,19 @@ from .changes.fine_tuning import FineTuning as FineTuning
 from .changes.followed_advice import FollowedAdvice as FollowedAdvice
 from .changes.group_reweighting import GroupReweighting as GroupReweighting
 from .changes.influential_deletion import InfluentialDeletion as InfluentialDeletion
-from .changes.label_update import LabelUpdate as LabelUpdate
 from .changes.later_data import LaterData as LaterData
 from .changes.magnitude import change_magnitudes as change_magnitudes
 from .changes.magnitude_pruning import MagnitudePruning as MagnitudePruning
 from .changes.measurement_error import MeasurementError as MeasurementError
-from .changes.new_initialization import NewInitialization as NewInitialization
-from .changes.parameter_perturbation import ParameterPerturbation as ParameterPerturbation
+from .changes.published import Architecture as Architecture
+from .changes.published import Bootstrap as Bootstrap
+from .changes.published import DataAddition as DataAddition
+from .changes.published import DataDeletion as DataDeletion
+from .changes.published import LabelUpdate as LabelUpdate
+from .changes.published import NewInitialization as NewInitialization
+from .changes.published import ParameterPerturbation as ParameterPerturbation
+from .changes.published import TrainingConfiguration as TrainingConfiguration
 from .changes.recalibration import Recalibration as Recalibration
-from .changes.training_configuration import TrainingConfiguration as TrainingConfiguration
 from .changes.updates import Updates as Updates
 from .changes.weight_rounding import WeightRounding as WeightRounding
 from .checks.check import check_family as check_family
@@ -96,9 +96,9 @@ from .models.estimator import EstimatorLearner as EstimatorLearner
 from .models.find import find_learner as find_learner
 from .models.function import FunctionLearner as FunctionLearner
 from .models.learner import Learner as Learner
+from .models.learner import Traits as Traits
 from .models.module import ModuleLearner as ModuleLearner
 from .models.network import NetworkLearner as NetworkLearner
-from .models.traits import Traits as Traits
 from .networks.network import Network as Network
 from .networks.stack import NetworkStack as NetworkStack
 from .networks.training import TrainingData as TrainingData
@@ -112,7 +112,7 @@ from .runs.execute import Observer as Observer
 from .runs.execute import PieceFailedError as PieceFailedError
 from .runs.execute import take_inventory as take_inventory
 from .runs.plan import Plan as Plan
-from .runs.tables import build_tables as build_tables
+from .tables.registry import build_tables as build_tables
 from .workflow import Results as Results
 from .workflow import run as run
 

@@ -16,7 +16,7 @@ from changeproof.evaluation.life import Lives
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals
 from changeproof.methods.outcomes import why_not
 from changeproof.report.constraints import Constraint, broken, constraints
-from changeproof.report.lasting import Lasting
+from changeproof.report.life import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose
 from changeproof.runs.results import StoredResults
 

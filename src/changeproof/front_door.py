@@ -13,8 +13,7 @@ import pandas as pd
 
 from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
 from changeproof.changes import REGISTRY as FAMILIES
-from changeproof.changes import published_family_names
-from changeproof.changes.successor import SUCCESSOR
+from changeproof.changes import SUCCESSOR, published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task

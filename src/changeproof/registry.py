@@ -93,6 +93,12 @@ class Registry(Generic[T]):
             self._found[name] = self._accept(self._looked_up(name), name)
         return self._found[name]
 
+    def known(self, name: str) -> type[T] | None:
+        """Return the class of a name if that takes no code of other people to be imported."""
+        if name in self._builtin or name in self._registered or name in self._found:
+            return self.get(name)
+        return None
+
     def make(self, reference: str) -> T:
         """Return what a reference leads to, made with its settings and called by the reference."""
         name, settings = parsed(reference)

@@ -13,7 +13,7 @@ from changeproof.errors import InputError, unknown
 from changeproof.files import write_together, write_whole
 from changeproof.model import Booleans
 from changeproof.report.document import document
-from changeproof.report.notebook import results_html
+from changeproof.report.formats import results_html
 from changeproof.report.page.write import FILE as PAGE
 from changeproof.report.page.write import page_of
 from changeproof.report.verdict import verdict
@@ -26,7 +26,7 @@ from changeproof.runs.published import check_plan, outdate, published, withdraw
 from changeproof.runs.published import publish as publish_files
 from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
-from changeproof.runs.tables import build_tables, read_tables, write_tables
+from changeproof.tables.registry import build_tables, read_tables, write_tables
 from changeproof.workers.workplace import Workplace, workplace_of
 
 
@@ -264,7 +264,7 @@ def write_everything(results: Results, *, anew: bool = False) -> Path:
         tables = read_tables(results.folder)
     if not tables:
         tables = build_tables(results)
-    from changeproof.report.print.write import print_files  # matplotlib, when it is needed
+    from changeproof.report.printing import print_files  # matplotlib, when it is needed
 
     files = print_files(tables) | {PAGE: page_of(results, tables)}
     publish_files(results.folder / REPORT, files)

@@ -45,8 +45,8 @@ def test_scores_are_those_of_the_letters_and_of_nothing_else(
     stricter = table.of_letters(task, letters).model(task, Threshold(0.55))
     np.testing.assert_array_equal(stricter.favourable(rows), given["score"] >= 0.55)
     assert (
-        table.of_letters(task, letters).mark
-        != ScoreTable.read(given.assign(score=0.3), "house", None).of_letters(task, letters).mark
+        table.of_letters(task, letters).digest
+        != ScoreTable.read(given.assign(score=0.3), "house", None).of_letters(task, letters).digest
     )
 
 
@@ -70,7 +70,7 @@ def test_files_and_indexes_will_do(
         ScoreTable.read(tmp_path / "s.parquet", "house", "applicant"),
         ScoreTable.read(given.set_index("id"), "house", None),
     ]
-    assert len({table.of_letters(task, letters).mark for table in tables}) == 1
+    assert len({table.of_letters(task, letters).digest for table in tables}) == 1
 
 
 def test_letters_without_a_counterfactual_need_no_score(

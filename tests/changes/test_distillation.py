@@ -16,7 +16,7 @@ from changeproof import (
     get_family,
 )
 from changeproof.changes.distillation import STUDENTS
-from changeproof.models.retraining import HIDDEN_LAYERS
+from changeproof.models.recipes import HIDDEN_LAYERS
 
 
 def recipes(family: str, task: Task, base: BaseModel, learner: object) -> list[TrainingRecipe]:

@@ -21,7 +21,7 @@ from changeproof import (
     get_family,
     train,
 )
-from changeproof.networks.identity import recipe_identity
+from changeproof.models.recipes import recipe_identity
 
 
 @pytest.fixture(scope="module")

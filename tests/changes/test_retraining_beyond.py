@@ -160,11 +160,11 @@ def test_what_a_kind_of_model_cannot_use_is_refused(small_task: Task) -> None:
     ("reference", "message"),
     [
         ("distillation(students=((),))", "students must have hidden layers such as"),
-        ("fine-tuning(epochs=())", "epochs must be one or more numbers above 0"),
-        ("fine-tuning(rates=(0.0,))", "rates must be one or more numbers above 0"),
-        ("influential-deletion(shares=(1.5,))", "shares must lie between 0 and 1"),
+        ("fine-tuning(epochs=())", "epochs must be a list of different whole numbers above 0"),
+        ("fine-tuning(rates=(0.0,))", "rates must be a list of different numbers above 0"),
+        ("influential-deletion(shares=(1.5,))", "shares must be a list of different numbers"),
         ("feature-change(kinds=('changed',))", "kinds must be among dropped, added"),
-        ("covariate-shift(shifts=(-1.0,))", "shifts must be one or more numbers above 0"),
+        ("covariate-shift(shifts=(-1.0,))", "shifts must be a list of different numbers above 0"),
         ("followed-advice(updates=0)", "updates must be a whole number of 1 or more"),
     ],
 )

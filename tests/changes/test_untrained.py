@@ -34,7 +34,7 @@ from changeproof.changes.bank import checked_variants
 from changeproof.changes.magnitude_pruning import pruned
 from changeproof.changes.measurement_error import measured
 from changeproof.changes.weight_rounding import rounded
-from changeproof.models.calibration import isotonic, platt
+from changeproof.models.altered import isotonic, platt
 from changeproof.models.estimator import EstimatorLearner
 from loans import loans
 
@@ -229,11 +229,12 @@ def test_measurement_error_of_a_linear_model(small_task: Task, trained: Trained)
     coefficients, intercept = estimator.coef_[0], estimator.intercept_[0]
     for variant in variants:
         model: Any = variant.change
+        gains, offsets = model.rewrite.keywords["gains"], model.rewrite.keywords["offsets"]
         share = float(variant.level[:-1]) / 100
-        assert 0 < np.abs(model.gains - 1).max() <= share
-        assert 0 < np.abs(model.offsets).max() <= share
+        assert 0 < np.abs(gains - 1).max() <= share
+        assert 0 < np.abs(offsets).max() <= share
         # Weights are multiplied by the gains, and the intercept takes up the offsets.
-        moved = rows @ (coefficients * model.gains) + intercept + coefficients @ model.offsets
+        moved = rows @ (coefficients * gains) + intercept + coefficients @ offsets
         np.testing.assert_allclose(model.probabilities(rows), expit(moved), atol=1e-12)
 
 

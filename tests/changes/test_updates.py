@@ -27,7 +27,7 @@ from changeproof import (
 )
 from changeproof.changes.updates import STEPS
 from changeproof.models.find import with_alternatives
-from changeproof.networks.identity import recipe_identity
+from changeproof.models.recipes import recipe_identity
 from changeproof.networks.training import bootstrap_weights
 from changeproof.randomness import stream
 

@@ -6,11 +6,11 @@ import pandas as pd
 import came_next
 from answered import Answered
 from changeproof import Context, Factuals, own_task
-from changeproof.changes.came_next import Successor
+from changeproof.changes.successors import Successor
 from changeproof.evaluation.renewal import Asking, renewals
 from changeproof.methods.extension import function_method
 from changeproof.methods.method import Method
-from changeproof.models.fixed import as_fixed
+from changeproof.models.shipped import as_shipped
 from changeproof.models.thresholds import Threshold
 
 
@@ -20,7 +20,7 @@ def line(at: float) -> Successor:
     def earns(people: pd.DataFrame) -> pd.Series[float]:
         return people["income"]
 
-    return Successor(as_fixed(earns), Threshold(at))
+    return Successor(as_shipped(earns), Threshold(at))
 
 
 def to_the_line(context: Context, factuals: Factuals) -> np.ndarray:

@@ -20,8 +20,7 @@ from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
-from changeproof.models.retraining import resampled
-from changeproof.networks.identity import recipe_identity
+from changeproof.models.recipes import bootstrap_recipe, recipe_identity
 from realisable import loans_task
 
 SEEDS = (0, 2026, 2**31 - 1)
@@ -147,4 +146,4 @@ def test_another_kind_of_model_refuses_what_the_bank_has() -> None:
     for other in [*private.other_settings(), *private.other_kinds()]:
         with pytest.raises(InputError, match="that of a changed model"):
             other.train([TrainingRecipe(initialisation_seed=2026)], task)
-        assert len(other.train([resampled(task, 2026, 5)], task)) == 1
+        assert len(other.train([bootstrap_recipe(task, 2026, 5)], task)) == 1

@@ -12,9 +12,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import came_next
 from changeproof import InputError, Task, own_task
 from changeproof.models import onnx
+from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.onnx import OnnxModel, classes_of, read_outputs
 from changeproof.models.thresholds import Threshold
-from changeproof.models.todays import find_fixed, fitted_learner
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra: onnx)")
 skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (extra: dev)")
@@ -82,7 +82,7 @@ def test_one_output_is_a_score(frame: pd.DataFrame, numbers: Task) -> None:
     expected = told["income"] / 10 - 20 * told["debts"]
     assert kept.gives_scores(numbers)
     np.testing.assert_array_equal(judged.favourable(rows), expected >= 240.0)
-    learner = fitted_learner(kept, numbers, threshold="240")
+    learner = shipped_learner(kept, numbers, threshold="240")
     assert "cannot be fitted again" in learner.traits.no_training
 
 
@@ -111,7 +111,7 @@ def test_other_inputs_are_named_in_one_line(
         OnnxModel(names, "kept", "onnx:kept.onnx").model(own_task(words, **came_next.DATA), None)
     (tmp_path / "no.onnx").write_bytes(b"nothing of the kind")
     with pytest.raises(InputError, match=r"no.onnx is no ONNX model"):
-        find_fixed(f"onnx:{tmp_path / 'no.onnx'}")
+        find_shipped(f"onnx:{tmp_path / 'no.onnx'}")
 
 
 def test_classes_that_nobody_names_are_told_by_the_labels() -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from changeproof import BaseModel, InputError, Network, NetworkLearner, Task, get_family
 from changeproof.changes.bank import reserved_recipes
-from changeproof.changes.parameter_perturbation import perturbation_seed
-from changeproof.models.decided import at_threshold
+from changeproof.changes.published import perturbation_seed
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
-from changeproof.networks.identity import spelled_plainly
+from changeproof.models.recipes import normalised
+from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import TrainingRecipe
 
 FAMILIES = ("new-initialization", "label-update", "architecture", "parameter-perturbation")
@@ -72,7 +72,7 @@ def test_what_is_spelled_plainly_is_trained_to_the_same_bytes(small_task: Task) 
     same = replace(recipe, **{name: told[name] for name in ("row_weights", "labels", "hidden")})
     one, other = NetworkLearner().train([recipe, same], small_task)
     np.testing.assert_array_equal(one.parameters, other.parameters)
-    plain = spelled_plainly(same, small_task)
+    plain = normalised(same, small_task)
     assert plain.row_weights is None
     assert plain.labels is None
 

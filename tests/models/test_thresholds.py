@@ -9,14 +9,20 @@ from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Task
 from changeproof.changes.recalibration import Recalibration
-from changeproof.models.decided import ThresholdLearner, at_threshold
+from changeproof.models.altered import remeasured
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import with_alternatives
 from changeproof.models.function import FunctionLearner
 from changeproof.models.learner import Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
-from changeproof.models.thresholds import Threshold, deciding, judged
+from changeproof.models.thresholds import (
+    Threshold,
+    ThresholdLearner,
+    at_threshold,
+    judged,
+    with_threshold,
+)
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 
@@ -165,8 +171,8 @@ def test_thresholds_that_make_no_sense_are_refused(threshold: str, reason: str) 
 
 def test_the_scale_is_that_of_the_training_rows(task: Task) -> None:
     model = EstimatorLearner(LogisticRegression()).train([BASE], task)[0]
-    assert deciding(model, Threshold(0.4), task.rows("train")).scale is None
-    beyond = deciding(model, Threshold(2.0), task.rows("train"))
+    assert with_threshold(model, Threshold(0.4), task.rows("train")).scale is None
+    beyond = with_threshold(model, Threshold(2.0), task.rows("train"))
     assert beyond.scale == pytest.approx(model.probabilities(task.rows("train")).std())
 
 
@@ -201,5 +207,5 @@ def test_weights_and_measurements_change_under_a_threshold(task: Task) -> None:
         same = learner.with_weights(model, learner.weights(model))
         np.testing.assert_array_equal(same.probabilities(rows), model.probabilities(rows))
         ones, zeros = np.ones(task.n_features), np.zeros(task.n_features)
-        unmoved = learner.remeasured(model, ones, zeros)
+        unmoved = remeasured(model, ones, zeros)
         np.testing.assert_array_equal(unmoved.favourable(rows), model.favourable(rows))

@@ -22,12 +22,12 @@ from changeproof.changes import builtin_family_names, get_family
 from changeproof.changes.bank import build_bank
 from changeproof.changes.family import BaseModel, Family
 from changeproof.model import Stack
-from changeproof.models.decided import at_threshold
 from changeproof.models.estimator import EstimatorLearner
-from changeproof.models.fixed import BASE_SEED
+from changeproof.models.find import shipped_learner
 from changeproof.models.function import FunctionLearner
 from changeproof.models.private import PrivateLearner
-from changeproof.models.todays import fitted_learner
+from changeproof.models.shipped import BASE_SEED
+from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import TrainingRecipe
 
 BASE = TrainingRecipe(initialisation_seed=BASE_SEED)
@@ -71,7 +71,7 @@ def small(name: str) -> Family:
 def test_no_changed_model_of_a_fitted_model_is_the_model_itself(
     frame: pd.DataFrame, task: Task, fitted: Callable[[pd.DataFrame], Any]
 ) -> None:
-    learner = fitted_learner(fitted(frame), task)
+    learner = shipped_learner(fitted(frame), task)
     base = BaseModel(BASE_SEED, learner.train([BASE], task)[0])
     rows = np.concatenate([task.rows(part) for part in ("train", "update", "validation", "test")])
     before = base.model.probabilities(rows)
@@ -90,7 +90,7 @@ def test_no_changed_model_of_a_fitted_model_is_the_model_itself(
 
 
 def test_a_fitted_model_is_fitted_again_without_a_feature(frame: pd.DataFrame, task: Task) -> None:
-    learner = fitted_learner(mixed(frame), task)
+    learner = shipped_learner(mixed(frame), task)
     base = BaseModel(BASE_SEED, learner.train([BASE], task)[0])
     bank = build_bank(task, base, [get_family("feature-change")], learner)
     assert sorted(bank.table["level"]) == sorted(f"without {f.name}" for f in task.features)
@@ -110,7 +110,7 @@ def test_weights_of_a_fitted_model_keep_its_outcomes_apart(frame: pd.DataFrame) 
     task = own_task(told, **came_next.DATA | {"favourable": "accepted"})
     fitted = LogisticRegression(max_iter=1000).fit(told[NUMBERS], outcomes)
     assert list(fitted.classes_) == ["accepted", "rejected"]
-    learner = fitted_learner(fitted, task, threshold="0.6")
+    learner = shipped_learner(fitted, task, threshold="0.6")
     model, rows = learner.train([BASE], task)[0], task.rows("test")
     assert learner.traits.has_weights
     same = learner.with_weights(model, learner.weights(model))
@@ -122,7 +122,7 @@ def test_weights_of_a_fitted_model_keep_its_outcomes_apart(frame: pd.DataFrame) 
 def test_a_recipe_that_is_spelled_out_is_the_base_model_too(
     frame: pd.DataFrame, task: Task
 ) -> None:
-    learner = fitted_learner(mixed(frame), task)
+    learner = shipped_learner(mixed(frame), task)
     n_train, n_pool = len(task.split.train), len(task.split.update)
     own = np.concatenate([task.labels_of("train"), task.labels_of("update")])
     told = TrainingRecipe(
@@ -144,8 +144,8 @@ def learners(frame: pd.DataFrame, task: Task) -> list[Learner]:
         EstimatorLearner(KNeighborsClassifier()),
         EstimatorLearner(came_next.pipeline()),
         FunctionLearner(lambda X, y, sample_weight, seed: None, name="nothing"),
-        *(fitted_learner(fitted(frame), task) for fitted in (mixed, neighbours, forest)),
-        fitted_learner(machine, numbers, threshold="0.0"),
+        *(shipped_learner(fitted(frame), task) for fitted in (mixed, neighbours, forest)),
+        shipped_learner(machine, numbers, threshold="0.0"),
     ]
 
 
@@ -159,12 +159,12 @@ def test_wrappers_carry_every_trait_on(frame: pd.DataFrame, task: Task) -> None:
 
 def test_a_fitted_model_has_the_traits_of_its_clones(frame: pd.DataFrame, task: Task) -> None:
     for fitted in (mixed, neighbours, forest):
-        learner = fitted_learner(fitted(frame), task)
+        learner = shipped_learner(fitted(frame), task)
         clones = EstimatorLearner(fitted(frame)).sized(len(task.split.train)).traits
         expected = replace(clones, only_seed=BASE_SEED, original=True)
         assert learner.traits == expected
-    assert not fitted_learner(neighbours(frame), task).traits.weighs_rows
-    assert fitted_learner(mixed(frame), task).traits.has_weights
+    assert not shipped_learner(neighbours(frame), task).traits.weighs_rows
+    assert shipped_learner(mixed(frame), task).traits.has_weights
 
 
 def test_traits_are_one_record_and_nothing_beside_it() -> None:

@@ -13,7 +13,7 @@ from changeproof.paper.comparison import compare_tables, reason_against, write_c
 from changeproof.paper.lines import TEXT, Verdict
 from changeproof.report.page.times import published
 from changeproof.runs.manifest import write_plan
-from changeproof.runs.tables import read_finished
+from changeproof.tables.registry import read_finished
 from command_line import call
 from published_run import Tables, keeping, setting
 

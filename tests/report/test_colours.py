@@ -9,8 +9,8 @@ import pytest
 from changeproof.methods import builtin_method_names
 from changeproof.report.colours import COLOURS, ON_DARK, stylesheet
 from changeproof.report.figures.marks import method_marks
-from changeproof.report.names import mark_places
 from changeproof.report.page.write import ASSETS
+from changeproof.tables.names import mark_places
 
 
 def page_colours() -> list[list[str]]:

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.report.letters import letter_lines, letter_paragraphs
-from changeproof.report.page.letters import letters
+from changeproof.report.letters import letter_lines, letter_paragraphs, letters
 
 WHERE = {"dataset": "loans", "base_seed": 2026, "method": "letters", "successor": "next"}
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from changeproof import Results, method_names
-from changeproof.report.notebook import results_html
-from changeproof.runs.tables import read_tables
+from changeproof.report.formats import results_html
+from changeproof.tables.registry import read_tables
 
 
 @pytest.fixture(scope="module")

@@ -20,11 +20,11 @@ from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
 from changeproof.datasets.recourse import MOST_CHANGES, Wording
 from changeproof.evaluation.fragility import fragile_picks
-from changeproof.report.names import mark_places, method_name
 from changeproof.report.page import people as listed_people
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.runs.tables import read_tables
+from changeproof.tables.names import mark_places, method_name
+from changeproof.tables.registry import read_tables
 from changeproof.workflow import report, run
 from lasting import CHAIN, lasting
 

@@ -9,7 +9,7 @@ from changeproof import Plan, Results
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.page.payload import answers
 from changeproof.report.scores import Score, Spread, frontier, ranked, scores
-from changeproof.runs.tables import read_tables
+from changeproof.tables.registry import read_tables
 
 
 def score(**means: float) -> Score:
@@ -17,7 +17,7 @@ def score(**means: float) -> Score:
 
 
 def test_a_score_has_the_metrics_in_their_order() -> None:
-    assert Score._fields == METRICS
+    assert Score._fields == tuple(METRICS)
 
 
 def test_frontier_keeps_what_no_other_beats() -> None:

@@ -10,17 +10,10 @@ from sklearn.linear_model import LogisticRegression
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.report.page.payload import build_payload
-from changeproof.report.spreads import (
-    BASES,
-    ONE_BASE,
-    SAME_BASE,
-    SEVERAL_BASES,
-    covered,
-    spread_over,
-)
-from changeproof.report.tables import print_tables
 from changeproof.report.verdict import verdict
-from changeproof.runs.tables import SAME_BASES, read_tables
+from changeproof.report.words import ONE_BASE, SAME_BASE, SEVERAL_BASES, covered
+from changeproof.tables.display import BASES, SAME_BASES, spread_over
+from changeproof.tables.registry import read_tables, readable_tables
 
 PAPER = Path(__file__).resolve().parents[2] / "results" / "paper"
 
@@ -42,10 +35,12 @@ def without_seeds() -> Results:
 def test_the_spread_of_one_model_with_several_seeds_is_over_draws(without_seeds: Results) -> None:
     tables = build_tables(without_seeds)
     assert tables[SAME_BASES].to_numpy().tolist() == [["diabetes", 3]]
-    results = print_tables(tables)[2]
+    results = readable_tables(tables)[2]
     words = "mean ± standard deviation over draws of people and changed models, as all base models"
     assert results.name == "full_results" and words in results.title and words in results.caption
-    assert all("deviation over base models" not in table.caption for table in print_tables(tables))
+    assert all(
+        "deviation over base models" not in table.caption for table in readable_tables(tables)
+    )
     payload = build_payload(without_seeds, tables)
     assert payload["repeated"] == ["draws of people and changed models"]
     assert payload["meaning"] == [SAME_BASE.meaning]
@@ -61,7 +56,7 @@ def test_the_spread_of_one_model_with_several_seeds_is_over_draws(without_seeds:
 
 def test_the_spread_of_networks_is_over_base_models() -> None:
     tables = {path.stem: pd.read_csv(path) for path in PAPER.glob("*.csv")}
-    printed = {table.name: table for table in print_tables(tables)}
+    printed = {table.name: table for table in readable_tables(tables)}
     assert "mean ± standard deviation over base models." in printed["full_results"].caption
     assert "people_intervals" not in printed
     assert covered(tables, Plan.preset("paper")) == [SEVERAL_BASES] * 4
@@ -83,7 +78,7 @@ def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> No
     assert payload["meaning"] == [ONE_BASE.meaning] * 2
     first = payload["answers"][0][0]
     assert "(95 % interval over people: " in first["sentences"][first["order"][0]]
-    (table,) = (each for each in print_tables(tables) if each.name == "people_intervals")
+    (table,) = (each for each in readable_tables(tables) if each.name == "people_intervals")
     assert table.title == "95 % intervals over 25 people (rates in %, one base model)"
     expected = tables["people_intervals"].set_index(["dataset", "method", "family", "metric"])
     row = expected.loc[("diabetes", "rbr", "all", "empirical_robustness")]

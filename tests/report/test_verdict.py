@@ -13,9 +13,8 @@ import pytest
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.page.verdict import verdict_html
-from changeproof.report.simulated import not_simulated_words, simulated_words
-from changeproof.report.verdict import verdict
-from changeproof.runs.tables import read_tables
+from changeproof.report.verdict import not_simulated_words, simulated_words, verdict
+from changeproof.tables.registry import read_tables
 from loans import loans
 from tabled import tabled
 

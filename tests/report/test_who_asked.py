@@ -6,8 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from changeproof import Results, evaluate, load_task
-from changeproof.report.verdict import verdict
-from changeproof.report.who_asked import who_asked
+from changeproof.report.verdict import verdict, who_asked
 
 FEW = {"methods": ["kdtree"], "families": ["bootstrap(replicates=2)"], "jobs": 1}
 

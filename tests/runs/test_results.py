@@ -7,7 +7,7 @@ import pytest
 
 from changeproof import Results, build_tables
 from changeproof.runs.results import Answered
-from changeproof.runs.tables import read_tables
+from changeproof.tables.registry import read_tables
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from changeproof import Results, evaluate, gate
 from changeproof.gating.judging import Answer
 from changeproof.report.page.payload import build_payload
-from changeproof.report.tables import screen_tables
 from changeproof.report.verdict import verdict
-from changeproof.runs.tables import write_tables
+from changeproof.tables.registry import screen_tables, write_tables
 
 RULE = {"method": "kdtree", "metric": "empirical_robustness", "at_least": 10}
 FAMILIES = ["new-initialization", "bootstrap(replicates=4)"]
@@ -70,7 +69,7 @@ def test_people_are_told(audited: Results) -> None:
 
 def test_networks_change_with_their_seed(quick_run: Results) -> None:
     assert quick_run.unchanged == ()
-    assert quick_run.averaged == quick_run.run.averaged
+    assert quick_run.averaged == quick_run.limit_families
 
 
 def test_if_nothing_changes_anything_nothing_is_said_to_hold(tmp_path: Path) -> None:

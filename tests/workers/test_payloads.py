@@ -29,6 +29,7 @@ from changeproof import (
 )
 from changeproof.runs.pieces import Kind
 from changeproof.runs.resolve import resolve
+from changeproof.runs.work import pieces_of
 from changeproof.workers.payloads import packed
 from tabled import tabled
 
@@ -114,7 +115,7 @@ def test_a_plan_of_own_methods_can_be_read_where_they_are_not(tmp_path: Path) ->
     plan = Plan.preset("quick", **SMALL, methods=["halfway"], families=["parameter-perturbation"])
     tabled(plan, tmp_path, jobs=1)
     del methods.REGISTRY._registered["halfway"]
-    from changeproof.runs.tables import read_finished
+    from changeproof.tables.registry import read_finished
 
     assert read_finished(tmp_path)[0] == plan
     assert Results(tmp_path).inventory.complete
@@ -124,7 +125,7 @@ def test_a_plan_of_own_methods_can_be_read_where_they_are_not(tmp_path: Path) ->
 def test_only_the_edited_method_is_computed_again() -> None:
     def pieces() -> dict[str, str]:
         plan = Plan.preset("quick", **SMALL, methods=["kdtree", "mine", "halfway"])
-        return {piece.label: piece.fingerprint for piece in resolve(plan).pieces}
+        return {piece.label: piece.fingerprint for piece in pieces_of(resolve(plan))}
 
     def mine(step: float) -> None:
         @changeproof.method("mine")
@@ -242,7 +243,7 @@ def test_what_cannot_be_sent_is_unusable_there_and_nothing_else() -> None:
 
 def test_kinds_of_pieces_are_the_same_for_own_methods() -> None:
     changeproof.register_method(halfway)
-    kinds = [p.kind for p in resolve(Plan.preset("quick", **SMALL, methods=["halfway"])).pieces]
+    kinds = [p.kind for p in pieces_of(resolve(Plan.preset("quick", **SMALL, methods=["halfway"])))]
     assert kinds.count(Kind.COUNTERFACTUALS) == 1
     assert kinds.count(Kind.SURVIVAL) == kinds.count(Kind.BANK) == 8
     assert Kind.TUNING not in kinds

@@ -19,13 +19,16 @@ def noted(cache, signature, target):
 
 KernelCache.load_overload = noted
 from changeproof import Plan, run
-from changeproof.workers.warm_up import COMPILED_METHODS, Kernels, compile_kernels
+from changeproof.methods import builtin_method_names
+from changeproof.workers.warm_up import Kernels, compile_kernels
 
-for part in Kernels(frozenset(COMPILED_METHODS), limit=True).parts:
+methods = builtin_method_names()
+
+for part in Kernels(frozenset(methods), limit=True).parts:
     compile_kernels(part)
 print(len(wanted))
 plan = dict(datasets=["diabetes"], families=["bootstrap"], factuals=2)
-plan["methods"] = [*COMPILED_METHODS, "kdtree", "wachter"]
+plan["methods"] = list(methods)
 wanted.clear()
 run(Plan.preset("quick", **plan), sys.argv[1], jobs=1, publish=False)
 print(*wanted, sep="\\n")

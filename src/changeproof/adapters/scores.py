@@ -86,7 +86,7 @@ class ScoreTable:
         return cls(name, reference, pd.DataFrame({"id": frame[column], SCORE: scores}))
 
     @property
-    def mark(self) -> str:
+    def digest(self) -> str:
         """The hash of what it says of the letters."""
         said = sorted((key.hex(), value) for key, value in self.known.items())
         return hashlib.sha256(repr(said).encode()).hexdigest()

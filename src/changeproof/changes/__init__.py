@@ -1,4 +1,4 @@
-"""What may happen to a model: one file per family of change, and the bank made from them."""
+"""What may happen to a model: families of change, and the bank of changed models."""
 
 from __future__ import annotations
 
@@ -9,47 +9,43 @@ from changeproof.registry import Registry
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
-# The name of what really came next; in records, before the hash of such a model.
+# The name of what really came next; in records, what precedes the hash of such a model.
 SUCCESSOR, MARK = "successor", "#"
-# Name, and where the class is, in the paper's order; imported when it is first asked for.
-_PUBLISHED = {
-    "new-initialization": ("changeproof.changes.new_initialization", "NewInitialization"),
-    "bootstrap": ("changeproof.changes.bootstrap", "Bootstrap"),
-    "data-deletion": ("changeproof.changes.data_deletion", "DataDeletion"),
-    "data-addition": ("changeproof.changes.data_addition", "DataAddition"),
-    "label-update": ("changeproof.changes.label_update", "LabelUpdate"),
-    "training-configuration": (
-        "changeproof.changes.training_configuration",
-        "TrainingConfiguration",
-    ),
-    "architecture": ("changeproof.changes.architecture", "Architecture"),
-    "parameter-perturbation": (
-        "changeproof.changes.parameter_perturbation",
-        "ParameterPerturbation",
-    ),
-}
-
-# Single changes that the paper does not have; the first five train nothing.
-_BEYOND = {
-    "decision-threshold": ("changeproof.changes.decision_threshold", "DecisionThreshold"),
-    "recalibration": ("changeproof.changes.recalibration", "Recalibration"),
-    "weight-rounding": ("changeproof.changes.weight_rounding", "WeightRounding"),
-    "magnitude-pruning": ("changeproof.changes.magnitude_pruning", "MagnitudePruning"),
-    "measurement-error": ("changeproof.changes.measurement_error", "MeasurementError"),
-    "distillation": ("changeproof.changes.distillation", "Distillation"),
-    "fine-tuning": ("changeproof.changes.fine_tuning", "FineTuning"),
-    "influential-deletion": ("changeproof.changes.influential_deletion", "InfluentialDeletion"),
-    "group-reweighting": ("changeproof.changes.group_reweighting", "GroupReweighting"),
-    "feature-change": ("changeproof.changes.feature_change", "FeatureChange"),
-    "covariate-shift": ("changeproof.changes.covariate_shift", "CovariateShift"),
-    "followed-advice": ("changeproof.changes.followed_advice", "FollowedAdvice"),
-}
-
+# The paper's families, in its order; they are in `published.py`.
+_PUBLISHED = (
+    "new-initialization",
+    "bootstrap",
+    "data-deletion",
+    "data-addition",
+    "label-update",
+    "training-configuration",
+    "architecture",
+    "parameter-perturbation",
+)
+# Single changes that the paper does not have, each in a file of its own name. The first five train
+# nothing.
+_BEYOND = (
+    "decision-threshold",
+    "recalibration",
+    "weight-rounding",
+    "magnitude-pruning",
+    "measurement-error",
+    "distillation",
+    "fine-tuning",
+    "influential-deletion",
+    "group-reweighting",
+    "feature-change",
+    "covariate-shift",
+    "followed-advice",
+)
 # Updates that follow each other.
-_SEQUENCES = {
-    "later-data": ("changeproof.changes.later_data", "LaterData"),
-    "updates": ("changeproof.changes.updates", "Updates"),
-}
+_SEQUENCES = ("later-data", "updates")
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return the module and the class of a family, which is imported when it is first used."""
+    module = "published" if name in _PUBLISHED else name.replace("-", "_")
+    return f"{__name__}.{module}", name.title().replace("-", "")
 
 
 def _accept(found: Any, reference: str) -> type[Family]:
@@ -58,9 +54,8 @@ def _accept(found: Any, reference: str) -> type[Family]:
     return as_family(found, reference)
 
 
-REGISTRY: Registry[Family] = Registry(
-    "family", "changeproof.families", _PUBLISHED | _BEYOND | _SEQUENCES, _accept
-)
+_BUILTIN = {name: _place(name) for name in (*_PUBLISHED, *_BEYOND, *_SEQUENCES)}
+REGISTRY: Registry[Family] = Registry("family", "changeproof.families", _BUILTIN, _accept)
 
 
 def builtin_family_names() -> tuple[str, ...]:
@@ -70,17 +65,17 @@ def builtin_family_names() -> tuple[str, ...]:
 
 def published_family_names() -> tuple[str, ...]:
     """Return the names of the paper's families, in its order."""
-    return tuple(_PUBLISHED)
+    return _PUBLISHED
 
 
 def beyond_family_names() -> tuple[str, ...]:
     """Return the names of the single changes that the paper does not have."""
-    return tuple(_BEYOND)
+    return _BEYOND
 
 
 def sequence_family_names() -> tuple[str, ...]:
     """Return the names of the families whose changes follow each other."""
-    return tuple(_SEQUENCES)
+    return _SEQUENCES
 
 
 def family_names() -> tuple[str, ...]:

@@ -17,10 +17,9 @@ from changeproof.changes.family import BaseModel, Family, Rounds, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described, one_line
 from changeproof.model import Model, Stack
-from changeproof.models.learner import Learner, stacked
-from changeproof.models.making import Wanted, made
+from changeproof.models.learner import Learner, TrainingRequest, stacked, train_all
 from changeproof.models.network import NetworkLearner
-from changeproof.networks.identity import model_identity, reserved_identity
+from changeproof.models.recipes import model_identity, reserved_identity
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 
@@ -111,7 +110,9 @@ def _describing(family: Family) -> Iterator[None]:
 
 def models_of(variants: Sequence[Variant], task: Task, learner: Learner) -> list[Model]:
     """Return the models that variants describe, over the columns of the task."""
-    models = made([Wanted(v.change, v.learner or learner, v.task or task) for v in variants])
+    models = train_all(
+        [TrainingRequest(v.change, v.learner or learner, v.task or task) for v in variants]
+    )
     return [
         model if variant.finish is None else variant.finish(model)
         for variant, model in zip(variants, models, strict=True)

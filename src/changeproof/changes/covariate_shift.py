@@ -8,12 +8,19 @@ from itertools import count
 import numpy as np
 from scipy.optimize import brentq
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
-from changeproof.changes.weighing import weighed
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Variant,
+    checked_numbers,
+)
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats
 from changeproof.models.learner import Learner
+from changeproof.models.recipes import weighted_recipe
 
 SHIFTS = (0.25, 0.5, 1.0)
 # No row counts more than this many times as much as the average row.
@@ -48,14 +55,13 @@ class CovariateShift(ReplicatedFamily):
     """
 
     name = "covariate-shift"
+    label = Label("Covariate shift", "shift", "Covar. shift")
     summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
     source = "changeproof, docs/beyond.md"
 
     def __init__(self, *, replicates: int = REPLICATES, shifts: Sequence[float] = SHIFTS) -> None:
         super().__init__(replicates=replicates)
-        self.shifts = tuple(shifts)
-        if not self.shifts or min(self.shifts) <= 0:
-            raise InputError(f"shifts must be one or more numbers above 0; got {shifts!r}")
+        self.shifts = checked_numbers("shifts", shifts)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe retraining with weights along one direction after the other."""
@@ -66,8 +72,8 @@ class CovariateShift(ReplicatedFamily):
         }
         variants = []
         for (shift, seed), r in self.shared_out(list(zip(self.shifts, seeds, strict=True))):
-            found = next(weights[shift])
-            recipe = weighed(task, base, learner, found, seed + 1 + r, drawn=False)
+            sampling = None if learner.traits.weighs_rows else seed + 1 + r
+            recipe = weighted_recipe(task, next(weights[shift]), base.seed, sampling)
             variants.append(Variant(f"{shift:g} sd", r, recipe))
         return variants
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changeproof.changes.family import BaseModel, Family, Variant
-from changeproof.changes.settings import checked_numbers, either
+from changeproof.changes.family import (
+    BaseModel,
+    Family,
+    Label,
+    Variant,
+    checked_numbers,
+    either,
+)
 from changeproof.datasets.task import Task
-from changeproof.models.adjusted import MovedThreshold
+from changeproof.models.altered import MovedThreshold, adjusted
 from changeproof.models.learner import Learner
 
 POINTS = (2, 5)
@@ -35,6 +41,7 @@ class DecisionThreshold(Family):
     """
 
     name = "decision-threshold"
+    label = Label("Decision threshold", "thresh", "Decision threshold")
     summary = _summary(POINTS)
     source = "changeproof, docs/beyond.md"
     trains = False
@@ -46,6 +53,6 @@ class DecisionThreshold(Family):
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Move the threshold down and up by each number of points."""
         return [
-            Variant(f"{threshold:g}", 0, learner.adjusted(base.model, MovedThreshold(threshold)))
+            Variant(f"{threshold:g}", 0, adjusted(base.model, MovedThreshold(threshold)))
             for threshold in _thresholds(self.points)
         ]

@@ -10,14 +10,15 @@ import numpy as np
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
     alternatives,
+    other_layers,
 )
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.models.learner import Learner
-from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 # Some of the architecture family's: narrow and wide, one layer and two.
@@ -46,6 +47,8 @@ class Distillation(ReplicatedFamily):
     """
 
     name = "distillation"
+    label = Label("Distillation", "distil", "Distil- lation")
+    cost = 1.8
     summary = "another model trained on the base model's probabilities, or on its decisions"
     source = "changeproof, docs/beyond.md"
 
@@ -86,10 +89,6 @@ class Distillation(ReplicatedFamily):
         if "hidden" not in learner.traits.follows:
             same = [Variant("the same kind", 0, recipe)]
         else:
-            own = base.model.hidden if isinstance(base.model, Network) else ()
-            same = [Variant("the same layers", 0, recipe)] + [
-                Variant("-".join(map(str, hidden)), 0, replace(recipe, hidden=hidden))
-                for hidden in self.students
-                if hidden != own
-            ]
+            layers = other_layers(base, self.students)
+            same = [Variant("the same layers", 0, recipe), *layers]
         return same + alternatives(base, learner.replacements())

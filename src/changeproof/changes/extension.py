@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar, overload
 
 from changeproof.changes import REGISTRY
-from changeproof.changes.family import BaseModel, Family
-from changeproof.changes.needs import checked_needs
+from changeproof.changes.family import BaseModel, Family, checked_needs
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.models.learner import Learner

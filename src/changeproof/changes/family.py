@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from changeproof.changes.needs import checked_needs, unmet
+import numpy as np
+
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, one_line
-from changeproof.model import Model
-from changeproof.models.learner import Alternative, Learner
+from changeproof.errors import InputError, described, one_line, unknown
+from changeproof.model import Floats, Model
+from changeproof.models.learner import EVERY_FIELD, Alternative, Learner, Traits
+from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 from changeproof.references import Configurable
 
 # How many changed models a family has; the paper's number.
 REPLICATES = 25
+# What a family may need of a kind of model: the trait that offers it, and the words for it.
+_TRAITS = {
+    "parameters": (
+        "has_parameters",
+        "a network's parameters, ours or a PyTorch module's, for which its radii are made",
+    ),
+    "weights": ("has_weights", "weights, as networks and linear models have"),
+    "seeds": ("has_seeds", "a seed"),
+    "soft-labels": ("soft_labels", "labels between 0 and 1"),
+    "row-weights": ("weighs_rows", "row weights of any size"),
+}
+# A family may also need a field of the recipe that not every learner follows.
+NEEDS = (*_TRAITS, "start", *sorted(EVERY_FIELD - {"start"} - Traits().follows))
 T = TypeVar("T")
 
 
@@ -46,6 +62,14 @@ class Variant:
     finish: Callable[[Model], Model] | None = None
 
 
+class Label(NamedTuple):
+    """What people read: in full, in a narrow column, and as a heading with a word on each line."""
+
+    full: str
+    short: str = ""
+    heading: str = ""
+
+
 Rounds = Generator[Sequence[Variant], list[Model], None]
 
 
@@ -56,10 +80,10 @@ class Family(Configurable, ABC):
     (kept under the same attribute names), and implement `variants`.
 
     A family whose changed models need no training says so (`trains`): it can happen to models that
-    cannot be fitted again. What else it `needs` of a model it says by name, one or several (see
-    `changes/needs.py`): "parameters", "weights", "seeds", "soft-labels", "row-weights", or the
-    fields of a recipe that training has to follow, such as "hidden". What cannot be said by name
-    `reason_against` says. Where a model does not offer it, the family is left out with the reason.
+    cannot be fitted again. What else it `needs` of a model is said by name, one or several:
+    "parameters", "weights", "seeds", "soft-labels", "row-weights", or the fields of a recipe that
+    training has to follow, such as "hidden". `reason_against` says what has no name. Where a model
+    does not offer it, the family is left out with the reason.
 
     A family is `real` if its changes have happened; averages over what was simulated leave it out.
     Of a family that is a `sequence`, levels are updates that follow each other, and a replicate is
@@ -67,6 +91,9 @@ class Family(Configurable, ABC):
     """
 
     summary: str
+    label: ClassVar[Label | None] = None
+    # How many networks' worth of training a changed model is.
+    cost: ClassVar[float] = 1.0
     real: ClassVar[bool] = False
     sequence: ClassVar[bool] = False
     trains: ClassVar[bool] = True
@@ -83,6 +110,11 @@ class Family(Configurable, ABC):
         """
         yield self.variants(task, base, learner)
 
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be, about."""
+        return int(getattr(self, "replicates", REPLICATES))
+
     def reason_against(self, learner: Learner) -> str | None:
         """Return why this cannot happen to a kind of model; None if it can."""
         return None
@@ -96,7 +128,7 @@ class Family(Configurable, ABC):
         try:
             return (
                 (learner.traits.no_training if self.trains else "")
-                or unmet(checked_needs(self.needs), learner)
+                or _unmet(checked_needs(self.needs), learner)
                 or self.reason_against(learner)
                 or next(filter(None, map(self.reason_against_task, tasks)), "")
             )
@@ -116,9 +148,7 @@ class ReplicatedFamily(Family):
     """
 
     def __init__(self, *, replicates: int = REPLICATES) -> None:
-        if not isinstance(replicates, int) or replicates < 1:
-            raise InputError(f"replicates must be a whole number of 1 or more; got {replicates!r}")
-        self.replicates = replicates
+        self.replicates = checked_count("replicates", replicates)
 
     def shared_out(self, levels: Sequence[T], besides: int = 0) -> list[tuple[T, int]]:
         """Return (level, replicate) for all changed models but some; first levels get one more."""
@@ -146,12 +176,105 @@ class ReplicatedFamily(Family):
         return found[: self.replicates]
 
 
+class WeightFamily(Family):
+    """Change the weights of a model by a fixed rule. Subclasses implement `changed`."""
+
+    trains = False
+    needs = "weights"
+
+    @abstractmethod
+    def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:
+        """Yield levels, and what becomes of the weights [outputs, ...] of every layer."""
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Return the changed models; what changes nothing, or the same as another, is left out."""
+        weights = learner.weights(base.model)
+        seen, variants = [weights], []
+        for level, changed in self.changed(weights):
+            if not any(all(map(np.array_equal, changed, other)) for other in seen):
+                seen.append(changed)
+                variants.append(Variant(level, 0, learner.with_weights(base.model, changed)))
+        return variants
+
+
 def alternatives(base: BaseModel, others: Iterable[Alternative]) -> list[Variant]:
     """Return other kinds of models as variants, trained like the base model."""
     recipe = TrainingRecipe(initialisation_seed=base.seed)
     return [Variant(other.level, 0, recipe, other.learner) for other in others]
 
 
+def other_layers(base: BaseModel, shapes: Iterable[tuple[int, ...]]) -> list[Variant]:
+    """Return networks of other hidden layers than the base network's as variants."""
+    own = base.model.hidden if isinstance(base.model, Network) else ()
+    return [
+        Variant(
+            "-".join(map(str, hidden)),
+            0,
+            TrainingRecipe(initialisation_seed=base.seed, hidden=hidden),
+        )
+        for hidden in shapes
+        if hidden != own
+    ]
+
+
 def percent(share: float) -> str:
     """Return a share as the level's name."""
     return f"{100 * share:g}%"
+
+
+def either(numbers: Sequence[float]) -> str:
+    """Return numbers as people read them: "1, 5 or 10"."""
+    *first, last = (f"{number:g}" for number in numbers)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def checked_count(name: str, given: Any) -> int:
+    """Return a whole number of 1 or more, or say what was expected."""
+    if not isinstance(given, int) or given < 1:
+        raise InputError(f"{name} must be a whole number of 1 or more; got {given!r}")
+    return given
+
+
+def checked_numbers(
+    name: str, given: Any, above: float = 0, below: float = np.inf, *, whole: bool = False
+) -> tuple[Any, ...]:
+    """Return numbers between two bounds, each given once, or say what was expected."""
+    kind = Integral if whole else Real
+    listed = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+    if (
+        not listed
+        or any(isinstance(each, bool) or not isinstance(each, kind) for each in given)
+        or not all(above < float(each) < below for each in given)
+        or len(set(given)) < len(given)
+    ):
+        limit = f" and below {below:g}" if np.isfinite(below) else ""
+        raise InputError(
+            f"{name} must be a list of different {'whole ' if whole else ''}numbers above "
+            f"{above:g}{limit}; got {given!r}"
+        )
+    return tuple(given)
+
+
+def checked_needs(needs: Any) -> tuple[str, ...]:
+    """Return needs, one name or several, or say what can be needed."""
+    given = (needs,) if isinstance(needs, str) else needs
+    names = given if isinstance(given, Sequence) else (described(given),)
+    for name in names:
+        if name not in NEEDS:
+            raise unknown("need of a family", str(name), NEEDS)
+    return tuple(names)
+
+
+def _unmet(needs: Sequence[str], learner: Learner) -> str:
+    """Return which need a kind of model does not meet, in words; "" if it meets all."""
+    for name in needs:
+        trait, words = _TRAITS.get(name, ("", ""))
+        if getattr(learner.traits, trait) if trait else name in learner.traits.follows:
+            continue
+        if name == "seeds":
+            return f"needs {words}: {learner.name} is the same whatever its seed"
+        if name == "start":
+            words = "training that goes on from a model, as networks and PyTorch modules have"
+        words = words or f"training that follows {name!r} of a recipe"
+        return f"needs {words}; this is {learner.name}"
+    return ""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, combinations_with_replacement, islice
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
-from changeproof.changes.rewriting import RewrittenModel, ignoring
+from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.altered import with_columns, with_feature_held
 from changeproof.datasets.task import SMALLEST_SCALE, Task
 from changeproof.errors import InputError
-from changeproof.model import Floats, Model
+from changeproof.model import Floats
+from changeproof.models.altered import AlteredModel, ignoring
 from changeproof.models.learner import Learner
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.network import Network
@@ -51,6 +51,8 @@ class FeatureChange(ReplicatedFamily):
     """
 
     name = "feature-change"
+    label = Label("Feature change", "feature", "Feature change")
+    cost = 1.6
     summary = "retraining without one feature, or with a product or square of features added"
     source = "changeproof, docs/beyond.md"
 
@@ -121,7 +123,9 @@ def _with_products(task: Task, base: BaseModel, generator: np.random.Generator) 
             0,
             TrainingRecipe(initialisation_seed=base.seed, start=_wider_start(base, seed)),
             task=widened,
-            finish=partial(_seeing, rewrite=partial(_widened, task=widened, one=one, other=other)),
+            finish=partial(
+                AlteredModel, rewrite=partial(_widened, task=widened, one=one, other=other)
+            ),
         )
 
 
@@ -157,7 +161,3 @@ def products(rows: Floats, one: int, other: int) -> Floats:
 def _widened(rows: Floats, task: Task, one: int, other: int) -> Floats:
     added = (products(rows, one, other) - task.mean[-1]) / task.scale[-1]
     return np.concatenate([rows, added], axis=1)
-
-
-def _seeing(model: Model, rewrite: Callable[[Floats], Floats]) -> Model:
-    return RewrittenModel(model, rewrite)

@@ -8,9 +8,15 @@ from itertools import product
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Variant,
+    checked_numbers,
+)
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
@@ -43,6 +49,8 @@ class FineTuning(ReplicatedFamily):
     """
 
     name = "fine-tuning"
+    label = Label("Fine-tuning", "tune", "Fine- tuning")
+    cost = 0.3
     summary = "training goes on from today's parameters, on old and new rows or new ones"
     source = "changeproof, docs/beyond.md"
     needs = "start"
@@ -55,10 +63,8 @@ class FineTuning(ReplicatedFamily):
         rates: Sequence[float] = RATES,
     ) -> None:
         super().__init__(replicates=replicates)
-        self.epochs, self.rates = tuple(epochs), tuple(rates)
-        for name, values in (("epochs", self.epochs), ("rates", self.rates)):
-            if not values or min(values) <= 0:
-                raise InputError(f"{name} must be one or more numbers above 0; got {values!r}")
+        self.epochs = checked_numbers("epochs", epochs, whole=True)
+        self.rates = checked_numbers("rates", rates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe which rows training goes on with, how fast and for how long."""

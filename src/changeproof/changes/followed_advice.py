@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Rounds, Variant
+from changeproof.changes.family import (
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Rounds,
+    Variant,
+    checked_count,
+)
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -44,14 +51,14 @@ class FollowedAdvice(ReplicatedFamily):
     """
 
     name = "followed-advice"
+    label = Label("Followed advice", "follow", "Followed advice")
+    cost = 1.4
     summary = "retraining with people who followed simple advice as favourable, three times over"
     source = "changeproof, docs/beyond.md"
 
     def __init__(self, *, replicates: int = FUTURES, updates: int = UPDATES) -> None:
         super().__init__(replicates=replicates)
-        if not isinstance(updates, int) or updates < 1:
-            raise InputError(f"updates must be a whole number of 1 or more; got {updates!r}")
-        self.updates = updates
+        self.updates = checked_count("updates", updates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe the models of the first round."""

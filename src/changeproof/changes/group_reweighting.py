@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant
-from changeproof.changes.weighing import weighed
+from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Floats, Integers
 from changeproof.models.learner import Learner
+from changeproof.models.recipes import weighted_recipe
 
 SEEDS, SEEDS_OF_A_GROUP = 340_000, 100
 
@@ -40,6 +40,7 @@ class GroupReweighting(ReplicatedFamily):
     """
 
     name = "group-reweighting"
+    label = Label("Group reweighting", "groups", "Group weights")
     summary = "retraining with row weights under which groups are favourable equally often"
     source = "changeproof, docs/beyond.md"
 
@@ -62,7 +63,8 @@ class GroupReweighting(ReplicatedFamily):
         variants = []
         for (place, (name, weights)), r in self.shared_out(list(enumerate(groupings.items()))):
             seed = base.seed + SEEDS + SEEDS_OF_A_GROUP * place + r
-            recipe = weighed(task, base, learner, weights, seed, drawn=r > 0)
+            sampling = None if r == 0 and learner.traits.weighs_rows else seed
+            recipe = weighted_recipe(task, weights, base.seed, sampling)
             variants.append(Variant(name, r, recipe))
         return variants
 

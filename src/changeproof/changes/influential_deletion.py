@@ -11,16 +11,16 @@ import numpy.typing as npt
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
+    Label,
     ReplicatedFamily,
     Variant,
+    checked_numbers,
     percent,
 )
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.model import Floats, Integers
 from changeproof.models.learner import Learner
-from changeproof.models.retraining import DELETED_SHARES, without_pool
-from changeproof.networks.training import TrainingRecipe
+from changeproof.models.recipes import DELETED_SHARES, weighted_recipe
 
 # Whose rows are deleted, and the label that these have.
 AMONG = {"all": None, "favourable": 1, "adverse": 0}
@@ -56,6 +56,7 @@ class InfluentialDeletion(ReplicatedFamily):
     """
 
     name = "influential-deletion"
+    label = Label("Influential deletion", "influence", "Influent. deletion")
     summary = "retraining after the 1, 5 or 10 % most influential training rows were deleted"
     source = "changeproof, docs/beyond.md"
 
@@ -63,9 +64,7 @@ class InfluentialDeletion(ReplicatedFamily):
         self, *, replicates: int = REPLICATES, shares: Sequence[float] = DELETED_SHARES
     ) -> None:
         super().__init__(replicates=replicates)
-        self.shares = tuple(shares)
-        if not self.shares or not all(0 < share < 1 for share in self.shares):
-            raise InputError(f"shares must lie between 0 and 1; got {shares!r}")
+        self.shares = checked_numbers("shares", shares, 0, 1)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe deletions among all, favourable and adverse rows."""
@@ -83,9 +82,7 @@ class InfluentialDeletion(ReplicatedFamily):
                 if weights.tobytes() not in seen:
                     break
             seen.add(weights.tobytes())
-            recipe = TrainingRecipe(
-                initialisation_seed=base.seed, row_weights=without_pool(task, weights)
-            )
+            recipe = weighted_recipe(task, weights, base.seed)
             variants.append(Variant(f"{percent(share)} of {among}", r, recipe))
         return variants
 

@@ -7,7 +7,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.changes.family import REPLICATES, BaseModel, Family, Variant
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Family,
+    Label,
+    Variant,
+    checked_count,
+)
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Integers, Singles
@@ -38,6 +45,8 @@ class LaterData(Family):
     """
 
     name = "later-data"
+    label = Label("Later data", "later", "Later data")
+    cost = 2.0
     summary = "retraining at later times, on the real rows known by then"
     source = "changeproof, docs/how-long.md"
     sequence = True
@@ -45,12 +54,15 @@ class LaterData(Family):
     def __init__(
         self, *, updates: int = 6, window: Window = "growing", replicates: int = REPLICATES
     ) -> None:
-        for what, value in (("updates", updates), ("replicates", replicates)):
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"{what} must be a whole number of 1 or more; got {value!r}")
         if window not in get_args(Window):
             raise unknown("window", window, get_args(Window))
-        self.updates, self.window, self.replicates = updates, window, replicates
+        self.updates, self.window = checked_count("updates", updates), window
+        self.replicates = checked_count("replicates", replicates)
+
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be: all updates of every future."""
+        return self.replicates * self.updates
 
     def reason_against_task(self, task: Task) -> str | None:
         """Say that nothing tells earlier rows from later ones."""

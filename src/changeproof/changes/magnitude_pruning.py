@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from changeproof.changes.family import percent
-from changeproof.changes.settings import checked_numbers, either
-from changeproof.changes.weights import WeightFamily
+from changeproof.changes.family import Label, WeightFamily, checked_numbers, either, percent
 from changeproof.model import Floats
 
 SHARES = (0.10, 0.30, 0.50)
@@ -32,6 +30,7 @@ class MagnitudePruning(WeightFamily):
     """
 
     name = "magnitude-pruning"
+    label = Label("Magnitude pruning", "prune", "Magn. pruning")
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
 

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, ReplicatedFamily, Variant, percent
-from changeproof.changes.settings import checked_numbers, either
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Variant,
+    checked_numbers,
+    either,
+    percent,
+)
 from changeproof.datasets.task import Task
 from changeproof.model import Booleans
+from changeproof.models.altered import remeasured
 from changeproof.models.learner import Learner
 from changeproof.randomness import stream
 
@@ -40,6 +49,7 @@ class MeasurementError(ReplicatedFamily):
     """
 
     name = "measurement-error"
+    label = Label("Measurement error", "measure", "Measure. error")
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
     trains = False
@@ -60,7 +70,7 @@ class MeasurementError(ReplicatedFamily):
             generator = stream(task.name, base.seed, "measurement error", f"{share:g}", r)
             # Rows are standardised: the mean is 0, and a standard deviation 1.
             offsets, errors = generator.uniform(-share, share, (2, task.n_features)) * columns
-            model = learner.remeasured(base.model, 1.0 + errors, offsets)
+            model = remeasured(base.model, 1.0 + errors, offsets)
             variants.append(Variant(percent(share), r, model))
         return variants
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from changeproof.changes.family import BaseModel, ReplicatedFamily, Variant
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
 from changeproof.model import Integers
-from changeproof.models.adjusted import log_odds
-from changeproof.models.calibration import fitted_isotonic, fitted_platt
+from changeproof.models.altered import adjusted, fitted_isotonic, fitted_platt, model_logits
 from changeproof.models.learner import Learner
 from changeproof.randomness import stream
 
@@ -21,8 +20,8 @@ class Recalibration(ReplicatedFamily):
     again. The order of people stays; where 0.5 lies among them does not.
 
     The first of each kind is fitted on the validation rows, the others on bootstrap samples of
-    them: other people might have been at hand. Where a fit is of no use, the log odds are only
-    shifted (see `changeproof.models.calibration`).
+    them: other people might have been at hand. Where a fit is of no use, the logits are only
+    shifted (see `fitted_platt`).
 
     Parameters
     ----------
@@ -31,6 +30,7 @@ class Recalibration(ReplicatedFamily):
     """
 
     name = "recalibration"
+    label = Label("Recalibration", "recal", "Recali- bration")
     summary = "the same model calibrated again on validation rows, by Platt or isotonic scaling"
     source = "changeproof, docs/beyond.md"
     trains = False
@@ -44,15 +44,15 @@ class Recalibration(ReplicatedFamily):
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Fit calibrations."""
         rows, labels = task.rows("validation"), task.labels_of("validation")
-        given, odds = base.model.probabilities(rows), log_odds(base.model, rows)
+        given, logits = base.model.probabilities(rows), model_logits(base.model, rows)
         variants = []
         for kind, r in self.shared_out((PLATT, ISOTONIC)):
             drawn = slice(None) if r == 0 else _drawn(task, base, kind, r)
             if kind == PLATT:
-                fitted = fitted_platt(odds[drawn], labels[drawn])
+                fitted = fitted_platt(logits[drawn], labels[drawn])
             else:
-                fitted = fitted_isotonic(given[drawn], odds[drawn], labels[drawn])
-            variants.append(Variant(kind, r, learner.adjusted(base.model, fitted)))
+                fitted = fitted_isotonic(given[drawn], logits[drawn], labels[drawn])
+            variants.append(Variant(kind, r, adjusted(base.model, fitted)))
         return variants
 
 

@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from changeproof.changes.family import REPLICATES, BaseModel, Family, Variant
+from changeproof.changes.family import (
+    REPLICATES,
+    BaseModel,
+    Family,
+    Label,
+    Variant,
+    checked_count,
+)
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
-from changeproof.models.retraining import HIDDEN_LAYERS, reconfigured
+from changeproof.models.recipes import HIDDEN_LAYERS, configuration_recipes
 from changeproof.networks.training import TrainingRecipe
 from changeproof.randomness import stream
 
@@ -77,6 +84,8 @@ class Updates(Family):
     """
 
     name = "updates"
+    label = Label("Chain of updates", "chain", "Chain of updates")
+    cost = 1.1
     summary = "retraining update after update, each from the last, with rows that come and go"
     source = "changeproof, docs/how-long.md"
     sequence = True
@@ -93,8 +102,7 @@ class Updates(Family):
     ) -> None:
         counts = {"length": length, "replicates": replicates, "every": every}
         for what, number in counts.items():
-            if not isinstance(number, int) or number < 1:
-                raise InputError(f"{what} must be a whole number of 1 or more; got {number!r}")
+            checked_count(what, number)
         if length > MOST_UPDATES:
             raise InputError(f"length must be at most {MOST_UPDATES}; got {length}")
         for what, share in {"arriving": arriving, "leaving": leaving}.items():
@@ -103,6 +111,11 @@ class Updates(Family):
         self.length, self.replicates, self.every = length, replicates, every
         self.arriving, self.leaving, self.steps = arriving, leaving, steps
         self._steps = _checked_steps([steps] if isinstance(steps, str) else steps)
+
+    @property
+    def expected_models(self) -> int:
+        """How many changed models there will be: all updates of every future."""
+        return self.replicates * self.length
 
     def reason_against(self, learner: Learner) -> str | None:
         """Say that none of the steps can happen to a kind of model."""
@@ -199,7 +212,7 @@ def _recipe(state: State, learner: Learner) -> TrainingRecipe:
 
 def _configurations(learner: Learner) -> Choices:
     if "optimiser" in learner.traits.follows:
-        return [{name: getattr(r, name) for name in CONFIGURED} for r in reconfigured(0)]
+        return [{name: getattr(r, name) for name in CONFIGURED} for r in configuration_recipes(0)]
     return [other.learner for other in learner.configurations()]
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from changeproof.changes.settings import checked_numbers, either
-from changeproof.changes.weights import WeightFamily
+from changeproof.changes.family import Label, WeightFamily, checked_numbers, either
 from changeproof.model import Floats
 
 BITS = (8, 4)
@@ -31,6 +30,7 @@ class WeightRounding(WeightFamily):
     """
 
     name = "weight-rounding"
+    label = Label("Weight rounding", "round", "Weight rounding")
     summary = _summary(BITS)
     source = "changeproof, docs/beyond.md"
 

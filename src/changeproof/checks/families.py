@@ -11,9 +11,8 @@ from typing import ClassVar
 from sklearn.neighbors import KNeighborsClassifier
 
 from changeproof.changes.bank import checked_variants, models_of
-from changeproof.changes.family import BaseModel, Variant
+from changeproof.changes.family import NEEDS, BaseModel, Variant
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.changes.needs import NEEDS
 from changeproof.checks.bench import Bench
 from changeproof.checks.findings import Check, demand
 from changeproof.errors import InputError
@@ -21,7 +20,7 @@ from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.network import NetworkLearner
-from changeproof.networks.identity import recipe_identity
+from changeproof.models.recipes import recipe_identity
 from changeproof.networks.training import TrainingRecipe
 
 MOST_TRAINED = 5

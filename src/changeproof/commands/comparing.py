@@ -65,7 +65,7 @@ def compare_runs(
 
         print_document(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
         return
-    from changeproof.report.terminal.run_comparison import print_run_comparison
+    from changeproof.report.terminal.comparisons import print_run_comparison
 
     print_run_comparison(comparison, everything=everything)
     if csv is not None:

@@ -80,8 +80,8 @@ def show(
     changeproof show runs/paper --table family_results
     """
     from changeproof.report.terminal import print_table, print_tables
-    from changeproof.report.terminal.groups import print_groups
-    from changeproof.runs.tables import read_finished
+    from changeproof.report.terminal.tables import print_groups
+    from changeproof.tables.registry import read_finished
 
     _, tables = read_finished(directory)
     if table is None:
@@ -119,7 +119,7 @@ def compare(
     changeproof compare runs/paper --all
     """
     from changeproof.paper.comparison import compare_with_paper, write_comparison
-    from changeproof.report.terminal.comparison import print_comparison
+    from changeproof.report.terminal.comparisons import print_comparison
 
     comparison = compare_with_paper(directory)
     path = write_comparison(directory, comparison)

@@ -50,9 +50,9 @@ def model_of(reference: str, unpickle: bool, successors: bool = False) -> Any:
     if not reference.startswith("pickle:"):
         return reference
     if successors:
-        from changeproof.models.todays import find_fixed
+        from changeproof.models.find import find_shipped
 
-        return find_fixed(reference, unpickle=unpickle)
+        return find_shipped(reference, unpickle=unpickle)
     from changeproof.models.find import find_learner
 
     return find_learner(reference, unpickle=unpickle)
@@ -60,7 +60,7 @@ def model_of(reference: str, unpickle: bool, successors: bool = False) -> Any:
 
 def successors_of(given: list[str] | None, unpickle: bool) -> dict[str, Any] | None:
     """Return what repeated options name, by name; pickles are loaded, if that is allowed."""
-    from changeproof.changes.came_next import split_threshold
+    from changeproof.changes.successors import split_threshold
 
     found: dict[str, Any] = {}
     for text in given or ():

@@ -11,8 +11,67 @@ from changeproof.datasets.task import Task
 from changeproof.methods.method import Counterfactuals
 from changeproof.model import Booleans, Floats
 
-RATES = ("coverage", "base_validity", "empirical_robustness", "end_to_end_robustness")
-METRICS = (*RATES, "distance")
+
+@dataclass(frozen=True)
+class Metric:
+    """What tables, page, terminal and gate need to know of a metric.
+
+    Attributes
+    ----------
+    name
+        Its name in files: a field of `Metrics`.
+    words
+        What sentences call it.
+    heading, short
+        What columns call it, in print and where there is less room.
+    averaged, over
+        What of each person it is the mean of, and of whom: everybody who asks, those with an
+        answer (`found`) or those with a valid one (`valid`). Both are fields of `People`.
+    rate
+        Whether it is a rate, in percent, of which more is better. If not, less is better.
+    digits
+        How many decimal places are shown.
+    """
+
+    name: str
+    words: str
+    heading: str
+    short: str
+    averaged: str
+    over: str | None = None
+    rate: bool = True
+    digits: int = 1
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("coverage", "coverage", "Coverage", "Coverage", "found"),
+        Metric("base_validity", "base validity", "Base valid", "Valid", "valid", "found"),
+        Metric(
+            "empirical_robustness",
+            "empirical robustness",
+            "Emp. robust.",
+            "Robust",
+            "held",
+            "valid",
+        ),
+        Metric(
+            "end_to_end_robustness", "end-to-end robustness", "E2E robust.", "End-to-end", "held"
+        ),
+        Metric(
+            "distance",
+            "distance",
+            "Distance",
+            "Distance",
+            "distance",
+            "valid",
+            rate=False,
+            digits=3,
+        ),
+    )
+}
+RATES = tuple(name for name, metric in METRICS.items() if metric.rate)
 
 
 @dataclass(frozen=True)

@@ -62,18 +62,8 @@ class People(NamedTuple):
 
     def behind(self, metric: str) -> Booleans:
         """Return who stands behind a metric: whom its mean is over."""
-        counted = _COUNTED[metric][1]
+        counted = METRICS[metric].over
         return np.ones(len(self.found), np.bool_) if counted is None else getattr(self, counted) > 0
-
-
-# What is averaged, and over whom: all who ask, those with an answer, or those with a valid one.
-_COUNTED: dict[str, tuple[str, str | None]] = {
-    "coverage": ("found", None),
-    "base_validity": ("valid", "found"),
-    "empirical_robustness": ("held", "valid"),
-    "end_to_end_robustness": ("held", None),
-    "distance": ("distance", "valid"),
-}
 
 
 class Estimate(NamedTuple):
@@ -112,7 +102,7 @@ class Sampled(NamedTuple):
         means, added, who = [], [np.empty(0)], [np.empty(0, np.int64)]
         for _, people in there:
             behind = people.behind(metric)
-            values = getattr(people, _COUNTED[metric][0])[behind]
+            values = getattr(people, METRICS[metric].averaged)[behind]
             means.append(values.mean())
             added.append((values - values.mean()) / (len(values) * len(there)))
             who.append(people.row_ids[behind])

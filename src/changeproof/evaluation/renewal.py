@@ -18,7 +18,7 @@ from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.models.private import PrivateLearner
 
 if TYPE_CHECKING:
-    from changeproof.changes.came_next import Successor
+    from changeproof.changes.successors import Successor
 
 SUCCESSOR_COLUMN = "successor"
 

@@ -17,11 +17,12 @@ import pandas as pd
 from changeproof.errors import InputError
 from changeproof.evaluation.advice import QUALITIES
 from changeproof.gating.rules import ALL, ANY, EACH, LIFE, Rule
-from changeproof.report.names import without_settings
 from changeproof.runs.manifest import read_record
-from changeproof.runs.people_tables import NAME as PEOPLE
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.runs.tables import counted_in, read_finished, unchanged_in
+from changeproof.tables.names import without_settings
+from changeproof.tables.people import INTERVALS as PEOPLE
+from changeproof.tables.registry import read_finished
+from changeproof.tables.scores import counted_in, unchanged_in
 
 NOBODY = "it is undefined: nobody stands behind it"
 NO_CHANGE = "it says nothing: no changed model differs from today's"

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 from changeproof.gating.judging import Answer, Gate, Judged, Outcome
 from changeproof.gating.rules import ANY, VALUE, Rule
-from changeproof.report.names import in_order
 from changeproof.runs.results import ALL_FAMILIES
+from changeproof.tables.names import in_order
 
 SUITE = "changeproof gate"
 

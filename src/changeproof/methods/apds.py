@@ -13,6 +13,7 @@ from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.profile import PARAMETERS, Cost, Promise, WarmUp
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.methods.search.realisable_minimal import RealisableSearch
@@ -66,6 +67,15 @@ class APDS(Method):
     """
 
     name = "apds"
+    label = "APΔS"
+    cost = Cost(per_person=0.02, feasible=0.03)
+    warm_up = WarmUp(seconds=12)
+    promise = Promise(
+        "holds for at least {level:g} % of the networks in a box around today's parameters, with "
+        "{sure:g} % confidence (by sampling). The box is as wide as an incremental update moves "
+        "the parameters",
+        PARAMETERS,
+    )
     summary = "the closest counterfactual that holds under sampled parameter changes"
     source = f"Marzari et al. 2024 (https://arxiv.org/abs/2407.07482), as in {PAPER}"
     needs = Access.RELU_PARAMETERS

@@ -14,12 +14,13 @@ from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import fewer
 from changeproof.datasets.task import Floats, Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.profile import Cost, Promise, WarmUp
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.growing_spheres import GrowingSpheres
 from changeproof.methods.search.realisable_spheres import search_spheres
 from changeproof.methods.search.undoing import shortened
 from changeproof.model import Booleans, Integers
-from changeproof.models.retraining import resampled
+from changeproof.models.recipes import bootstrap_recipe
 from changeproof.networks.training import TrainingRecipe
 from changeproof.references import PAPER
 
@@ -33,7 +34,7 @@ ROWS_LOOKED_AT = 100
 def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingRecipe]:
     """Describe bootstrap networks with the base initialisation and sampling seeds of their own."""
     first = base_seed + ENSEMBLE_OFFSET
-    return [resampled(task, base_seed, seed) for seed in range(first, first + size)]
+    return [bootstrap_recipe(task, base_seed, seed) for seed in range(first, first + size)]
 
 
 class BetaRCE(Method):
@@ -65,6 +66,17 @@ class BetaRCE(Method):
     """
 
     name = "betarce"
+    label = "BetaRCE"
+    cost = Cost(feasible=0.02, own_model=0.15, models=32)
+    warm_up = WarmUp(seconds=3)
+    promise = Promise(
+        "holds for at least {level:g} % of networks like the {ensemble_size} bootstrap networks "
+        "that the method trained, with {sure:g} % confidence. That is the confidence for a point "
+        "chosen in advance. Here the votes that chose the point also give its bound, so the share "
+        "of points below their bound is higher than {unsure:g} %",
+        "bootstrap",
+        always=True,
+    )
     summary = "the closest point that an ensemble of bootstrap models agrees on"
     source = f"Stepka et al. 2025 (https://arxiv.org/abs/2408.04842), as in {PAPER}"
     trains = True

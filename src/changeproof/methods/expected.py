@@ -1,7 +1,7 @@
 """Models of a method's own: what the base model may become, as far as the method expects.
 
 The kinds of change are those of the evaluation, with its shares, radii, hidden layers and
-optimisers (`models/retraining.py`). The models are not: new initialisations and samples have seeds
+optimisers (`models/recipes.py`). The models are not: new initialisations and samples have seeds
 that are half the range of seeds away from those of the changed models, and learning rates lie
 between theirs.
 """
@@ -18,17 +18,17 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Model
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
-from changeproof.models.retraining import (
+from changeproof.models.recipes import (
     ADDED_SHARES,
     DELETED_SHARES,
     FLIPPED_SHARES,
     HIDDEN_LAYERS,
     RADII,
-    extended,
-    reconfigured,
-    relabelled,
-    resampled,
-    shortened,
+    addition_recipe,
+    bootstrap_recipe,
+    configuration_recipes,
+    deletion_recipe,
+    label_flip_recipe,
 )
 from changeproof.networks.training import TrainingRecipe
 
@@ -102,29 +102,29 @@ def _initialised(here: Circumstances) -> Member:
 
 
 def _resampled(here: Circumstances) -> Member:
-    return Member(resampled(here.task, here.base_seed, here.seed))
+    return Member(bootstrap_recipe(here.task, here.base_seed, here.seed))
 
 
 def _shortened(here: Circumstances) -> Member:
     share = DELETED_SHARES[here.number % len(DELETED_SHARES)]
-    return Member(shortened(here.task, share, here.base_seed, here.seed))
+    return Member(deletion_recipe(here.task, share, here.base_seed, here.seed))
 
 
 def _extended(here: Circumstances) -> Member:
     # Not the whole: that can be added in one way only, which is a changed model's.
     share = ADDED_SHARES[here.number % len(ADDED_SHARES)]
-    return Member(extended(here.task, share, here.base_seed, here.seed))
+    return Member(addition_recipe(here.task, share, here.base_seed, here.seed))
 
 
 def _relabelled(here: Circumstances) -> Member:
     shares = FLIPPED_FOR_JUDGES if here.judging else FLIPPED_IN_A_POOL
     share = shares[here.number % len(shares)]
-    return Member(relabelled(here.task, share, here.base_seed, here.seed), strength=share)
+    return Member(label_flip_recipe(here.task, share, here.base_seed, here.seed), strength=share)
 
 
 def _reconfigured(here: Circumstances) -> Member:
     if "optimiser" in here.learner.traits.follows:
-        recipes = reconfigured(here.base_seed)
+        recipes = configuration_recipes(here.base_seed)
         recipe = recipes[here.one_of(len(recipes))]
         alike = [other for other in recipes if other.optimiser == recipe.optimiser]
         rates = [other.learning_rate for other in alike]
@@ -154,7 +154,7 @@ def _alternative(here: Circumstances, learners: Sequence[PrivateLearner]) -> Mem
     other = learners[here.number % len(learners)]
     if other.traits.has_seeds:
         return Member(TrainingRecipe(initialisation_seed=here.seed), other)
-    return Member(resampled(here.task, here.seed, here.seed), other)
+    return Member(bootstrap_recipe(here.task, here.seed, here.seed), other)
 
 
 def _perturbed(here: Circumstances) -> Member:

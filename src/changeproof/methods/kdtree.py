@@ -7,6 +7,7 @@ from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.profile import Cost
 from changeproof.methods.realising import realised
 from changeproof.methods.search.realisable_rows import nearest_accepted, no_farther
 from changeproof.model import Booleans, Floats, Integers
@@ -25,6 +26,8 @@ class KDTree(Method):
     """
 
     name = "kdtree"
+    label = "KD-tree"
+    cost = Cost(per_person=0.0001, feasible=0.001, own_model=0.0001)
     summary = "nearest training row that the base model calls favourable"
     source = f"the nearest-neighbour baseline of {PAPER}"
 

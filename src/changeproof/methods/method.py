@@ -27,6 +27,7 @@ from changeproof.methods.answers import NOT_FINITE as NOT_FINITE
 from changeproof.methods.answers import NOT_FOUND as NOT_FOUND
 from changeproof.methods.answers import UNCHANGED as UNCHANGED
 from changeproof.methods.answers import Counterfactuals as Counterfactuals
+from changeproof.methods.profile import Cost, Promise, WarmUp
 from changeproof.methods.realising import realised
 from changeproof.methods.search.few_features import focused
 from changeproof.model import Access, Booleans, Floats, Integers, Model
@@ -100,6 +101,11 @@ class Method(Configurable, ABC):
     """
 
     summary: ClassVar[str]
+    # What people read; the name where it is empty.
+    label: ClassVar[str] = ""
+    cost: ClassVar[Cost] = Cost()
+    promise: ClassVar[Promise | None] = None
+    warm_up: ClassVar[WarmUp | None] = None
     needs: ClassVar[Access] = Access.PREDICTIONS
     # Whether answers that people may not be told are mended; counterfactuals that were told by
     # somebody else are not.

@@ -15,6 +15,7 @@ from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.errors import InputError
 from changeproof.methods.expected import checked_kinds, expected_members, supported_kinds
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.profile import EVERY_FAMILY, Cost, Promise, WarmUp
 from changeproof.methods.search.agreed_points import AgreedPoints
 from changeproof.methods.search.agreed_rows import AgreedRows
 from changeproof.methods.search.calibration import (
@@ -27,8 +28,7 @@ from changeproof.methods.search.calibration import (
 )
 from changeproof.methods.search.judges import Judges, log_odds, usual_log_odds
 from changeproof.model import Floats
-from changeproof.models.learner import stacked
-from changeproof.models.making import Wanted, made
+from changeproof.models.learner import TrainingRequest, stacked, train_all
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -96,6 +96,18 @@ class Quorum(Method):
     """
 
     name = "quorum"
+    label = "Quorum"
+    cost = Cost(per_person=0.002, own_model=0.2, models=84)
+    warm_up = WarmUp(seconds=3, settings={"members": 8, "held_out": 8, "people": 4})
+    promise = Promise(
+        "is calibrated to hold in {level:g} % of the models of its second pool, on average over "
+        "people. The people of that calibration are mostly training rows, which today's model has "
+        "fitted, so this is an estimate. Its two pools are made of the same kinds of change, with "
+        "the same shares, radii, layers and optimisers, that it is tested on here, under other "
+        "seeds. No published method has that knowledge",
+        EVERY_FAMILY,
+        always=True,
+    )
     summary = "the nearest point that a pool of possible models accepts, with a calibrated margin"
     source = "changeproof, docs/quorum.md"
     trains = True
@@ -131,9 +143,9 @@ class Quorum(Method):
         base = (context.task, context.model, context.base_seed, context.learner)
         kinds = self._kinds or supported
         members, judges = expected_members(*base, kinds, self.members, self.held_out)
-        models = made(
+        models = train_all(
             [
-                Wanted(member.change, member.learner or context.learner, context.task)
+                TrainingRequest(member.change, member.learner or context.learner, context.task)
                 for member in (*members, *judges)
             ]
         )

@@ -13,6 +13,7 @@ from changeproof.arithmetic.functions import exp, log
 from changeproof.datasets.actions import Actions
 from changeproof.errors import unknown
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.profile import Cost, WarmUp
 from changeproof.methods.realising import realised
 from changeproof.methods.search.alternatives import lengths
 from changeproof.methods.search.ball_projection import project, single_length
@@ -94,6 +95,9 @@ class RBR(Method):
     """
 
     name = "rbr"
+    label = "RBR"
+    cost = Cost(per_person=0.005, feasible=0.1, own_model=0.02)
+    warm_up = WarmUp(seconds=5)
     summary = "descent on the worst-case odds of Gaussian mixtures around the nearest boundary"
     source = f"Nguyen et al. 2022 (https://arxiv.org/abs/2206.10833), as in {PAPER}"
 

@@ -13,6 +13,7 @@ from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.exact import MAX_NODES, proven_rows
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.profile import PARAMETERS, Cost, Promise, WarmUp
 from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, Booleans, Floats
@@ -46,6 +47,14 @@ class RNCE(Method):
     """
 
     name = "rnce"
+    label = "RNCE"
+    cost = Cost(per_person=0.001, feasible=0.2)
+    warm_up = WarmUp(seconds=6)
+    promise = Promise(
+        "holds for every network whose weights and biases differ by at most {radius:g} from "
+        "today's. This is proven exactly",
+        PARAMETERS,
+    )
     summary = "nearest training row certified favourable for every small parameter change"
     source = f"Jiang et al. 2024 (https://arxiv.org/abs/2404.13736), as in {PAPER}"
     needs = Access.RELU_PARAMETERS

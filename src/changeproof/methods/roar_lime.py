@@ -13,6 +13,7 @@ from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.methods.profile import Cost, WarmUp
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.descent import lowest
 from changeproof.methods.search.few_features import FewFeatures
@@ -58,6 +59,9 @@ class RoarLime(Method):
     """
 
     name = "roar-lime"
+    label = "ROAR-LIME"
+    cost = Cost(per_person=0.016, feasible=0.05, own_model=0.1, tuning=4.0)
+    warm_up = WarmUp(seconds=4)
     summary = "gradient descent on the worst case of a local linear surrogate"
     source = (
         "Upadhyay et al. 2021 (ROAR, https://arxiv.org/abs/2102.13620), on Ribeiro et al. 2016 "

@@ -10,6 +10,7 @@ import numpy as np
 from changeproof.datasets.actions import Actions
 from changeproof.datasets.few_columns import WIDE, fewer
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.profile import Cost, WarmUp
 from changeproof.methods.search.as_near import as_near
 from changeproof.methods.search.estimates import Estimates, tiled_moves
 from changeproof.methods.search.growing_spheres import GrowingSpheres
@@ -62,6 +63,9 @@ class RobXBalanced(Method):
     """
 
     name = "robx-balanced"
+    label = "RobX balanced"
+    cost = Cost(per_person=0.012, feasible=0.1, own_model=0.4)
+    warm_up = WarmUp(seconds=3)
     summary = "moved towards stable training rows until as stable as half of them"
     source = f"Dutta et al. 2022 (https://arxiv.org/abs/2207.02739), as in {PAPER}"
 
@@ -266,6 +270,8 @@ class RobXRobust(RobXBalanced):
     """The robustness-first configuration: as stable as the most stable tenth."""
 
     name = "robx-robust"
+    label = "RobX robust-first"
+    cost = Cost(per_person=0.016, feasible=0.1, own_model=0.5)
     summary = "moved towards stable training rows until as stable as the top tenth of them"
 
     quantile: float = 0.9

@@ -10,6 +10,7 @@ import numpy as np
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.actions import Actions
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method
+from changeproof.methods.profile import Cost
 from changeproof.methods.realising import realised
 from changeproof.methods.search.few_features import FewFeatures, logits_or_probabilities
 from changeproof.methods.search.repair import Goal
@@ -43,6 +44,8 @@ class Wachter(Method):
     """
 
     name = "wachter"
+    label = "Wachter"
+    cost = Cost(per_person=0.001, feasible=0.03, tuning=5.0)
     summary = "gradient descent on prediction loss plus absolute change"
     source = f"Wachter et al. 2018 (https://arxiv.org/abs/1711.00399), as in {PAPER}"
     needs = Access.GRADIENTS

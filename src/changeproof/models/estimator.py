@@ -1,13 +1,14 @@
-"""scikit-learn classifiers and pipelines as learners."""
+"""scikit-learn classifiers and pipelines: as learners, and as they are fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -19,10 +20,14 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.inputs import OriginalInputs
-from changeproof.models.learner import Alternative, FittedModel, RefittedLearner
-from changeproof.models.seeding import FEW_ROWS, random_states, seed_matters
-from changeproof.models.traits import Traits
+from changeproof.models.learner import Alternative, FittedModel, RefittedLearner, Traits
+from changeproof.models.shipped import (
+    OriginalInputs,
+    ShippedModel,
+    ask,
+    favourable_classes,
+    inputs_of,
+)
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -51,6 +56,8 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     },
 }
 
+# Up to so many rows, no estimator sets rows aside or leaves some out at random.
+FEW_ROWS = 10_000
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
     "LogisticRegression": ("coef_", False),
@@ -63,10 +70,10 @@ WEIGHTS = {
 
 @dataclass(repr=False, eq=False)
 class EstimatorModel(FittedModel):
-    """A fitted estimator, and the task whose rows it judges."""
+    """A fitted estimator, and how another one becomes a model in its place."""
 
     estimator: Any
-    task: Task
+    rebuilt: Callable[[Any], FittedModel]
 
 
 class EstimatorLearner(RefittedLearner):
@@ -86,7 +93,7 @@ class EstimatorLearner(RefittedLearner):
         How it takes the original features, where it was fitted to them before.
     few_rows
         Whether it is trained on few rows, of which some kinds leave nothing to chance (see
-        `changeproof.models.seeding`).
+        `seed_matters`).
     """
 
     def __init__(
@@ -143,11 +150,11 @@ class EstimatorLearner(RefittedLearner):
         classes = list(estimator.classes_)
         if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
-        return self._fitted(estimator, task)
+        return self._fitted(task, estimator)
 
-    def _fitted(self, estimator: Any, task: Task) -> EstimatorModel:
+    def _fitted(self, task: Task, estimator: Any) -> EstimatorModel:
         predict = partial(self._probabilities, estimator, task)
-        return EstimatorModel(predict, self.name, estimator, task)
+        return EstimatorModel(predict, self.name, estimator, partial(self._fitted, task))
 
     def _probabilities(self, estimator: Any, task: Task, rows: Floats) -> Any:
         return estimator.predict_proba(self._inputs(rows, task))
@@ -205,16 +212,62 @@ class EstimatorLearner(RefittedLearner):
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return a copy of the fitted model with other weights."""
         fitted = _fitted(model)
-        return self._fitted(estimator_with_weights(fitted.estimator, weights), fitted.task)
+        changed = deepcopy(fitted.estimator)
+        final = final_step(changed)[1]
+        attribute, turned = WEIGHTS[type(final).__name__]
+        setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
+        return fitted.rebuilt(changed)
 
 
-def estimator_with_weights(estimator: Any, weights: Sequence[Floats]) -> Any:
-    """Return a copy of a fitted estimator whose last step has other weights."""
-    changed = deepcopy(estimator)
-    final = final_step(changed)[1]
-    attribute, turned = WEIGHTS[type(final).__name__]
-    setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
-    return changed
+class ShippedEstimator(ShippedModel):
+    """A fitted scikit-learn classifier or pipeline."""
+
+    def __init__(
+        self, estimator: Any, name: str, reference: str, digest: str | None = None
+    ) -> None:
+        self.estimator, self.name, self.reference = estimator, name, reference
+        if not hasattr(estimator, "classes_"):
+            raise InputError(
+                f"model {name} is not fitted: it has no classes_. With a successor, models are "
+                "used as they are; fit it first"
+            )
+        self.digest = digest if digest is not None else str(joblib.hash(estimator))
+
+    def gives_scores(self, task: Task) -> bool:
+        """Return whether it has no probabilities, but scores."""
+        return not hasattr(self.estimator, "predict_proba")
+
+    def fitted(self, task: Task) -> FittedModel:
+        """Return the model on the rows of a task."""
+        takes = inputs_of(self.name, self.estimator, task)
+        places = favourable_classes(self.name, list(self.estimator.classes_), task)
+        if not self.gives_scores(task):
+
+            def judge(rows: Floats) -> Any:
+                return self.estimator.predict_proba(takes.of(rows, task))[:, places].sum(axis=1)
+
+        elif hasattr(self.estimator, "decision_function") and len(self.estimator.classes_) == 2:
+
+            def judge(rows: Floats) -> Any:
+                scores = self.estimator.decision_function(takes.of(rows, task))
+                return scores if places == [1] else -scores
+
+        else:
+            raise InputError(f"model {self.name} gives neither probabilities nor a score")
+        return EstimatorModel(
+            partial(ask, self.name, judge), self.name, self.estimator, partial(self._with, task)
+        )
+
+    def _with(self, task: Task, estimator: Any) -> FittedModel:
+        """Return the model of another estimator in place of this one."""
+        return ShippedEstimator(estimator, self.name, self.reference).fitted(task)
+
+    def refits(self, task: Task) -> EstimatorLearner | None:
+        """Return who trains clones of it; None if it gives no probabilities."""
+        if self.gives_scores(task) or not hasattr(self.estimator, "fit"):
+            return None
+        takes = inputs_of(self.name, self.estimator, task)
+        return EstimatorLearner(self.estimator, name=self.name, inputs=takes)
 
 
 def _fitted(model: Model) -> EstimatorModel:
@@ -250,3 +303,69 @@ def final_step(estimator: Any) -> tuple[str, Any]:
 def _takes_columns(estimator: Any) -> bool:
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
     return any(isinstance(step, ColumnTransformer) for step in steps)
+
+
+def random_states(estimator: Any) -> list[str]:
+    """Return the names of all random states of an estimator, nested ones too."""
+    return [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
+
+
+def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
+    """Return whether another seed may give another model.
+
+    Many estimators have a `random_state` that they use with some settings only. What is not known
+    here may use it. So do trees, where it breaks ties between features, and all that is made of
+    them.
+
+    Parameters
+    ----------
+    few_rows
+        Whether it is trained on `FEW_ROWS` rows at most.
+    """
+    parts = estimator.get_params(deep=True)
+    for key in random_states(estimator):
+        owner, _, name = key.rpartition("__")
+        part = parts.get(owner) if owner else estimator
+        if name != "random_state" or _uses_seed(part, few_rows):
+            return True
+    return False
+
+
+def _uses_seed(part: Any, few_rows: bool) -> bool:
+    known = type(part).__module__.partition(".")[0] == "sklearn"
+    rule = _RULES.get(type(part).__name__) if known else None
+    return rule is None or rule(part, few_rows)
+
+
+def _shuffles(part: Any, few_rows: bool) -> bool:
+    return part.solver not in ("lbfgs", "newton-cg", "newton-cholesky")
+
+
+def _boosts_at_random(part: Any, few_rows: bool) -> bool:
+    stops_early = not few_rows if part.early_stopping == "auto" else bool(part.early_stopping)
+    sets_aside = stops_early and part.validation_fraction is not None
+    return sets_aside or part.max_features != 1.0 or not few_rows
+
+
+def _fits_probabilities(part: Any, few_rows: bool) -> bool:
+    return part.probability is not False
+
+
+def _restarts(part: Any, few_rows: bool) -> bool:
+    return bool(part.n_restarts_optimizer)
+
+
+def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
+    return part.subsample is not None and not (few_rows and part.subsample >= FEW_ROWS)
+
+
+_RULES: dict[str, Callable[[Any, bool], bool]] = {
+    "LogisticRegression": _shuffles,
+    "LogisticRegressionCV": _shuffles,
+    "HistGradientBoostingClassifier": _boosts_at_random,
+    "SVC": _fits_probabilities,
+    "NuSVC": _fits_probabilities,
+    "GaussianProcessClassifier": _restarts,
+    "QuantileTransformer": _leaves_rows_out,
+    "KBinsDiscretizer": _leaves_rows_out,
+}

@@ -1,7 +1,8 @@
-"""Learners by the names that plans and the command line use."""
+"""Models by name, file or object: learners that train them, and models as they were shipped."""
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -14,6 +15,14 @@ from changeproof.errors import InputError
 from changeproof.model import Stack
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
+from changeproof.models.shipped import (
+    BASE_SEED,
+    ShippedFunction,
+    ShippedLearner,
+    ShippedModel,
+    check_decides,
+)
+from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import HIDDEN, TrainingRecipe
 from changeproof.references import from_path, parsed
 
@@ -22,6 +31,7 @@ FORMS = (
     "mlp, mlp:64,32, sklearn:ClassName or sklearn:ClassName(parameter=value), "
     "python:module:name, pickle:FILE, or onnx:FILE"
 )
+SHIPPED_FORMS = "pickle:FILE, python:module:name, onnx:FILE"
 # What may replace a model if nobody says otherwise: kinds that lenders use.
 REPLACEMENTS = (
     "sklearn:LogisticRegression(max_iter=1000)",
@@ -90,7 +100,7 @@ def object_reference(learner: Learner) -> str:
     return f"{OBJECT}:{learner.name}@{learner.fingerprint[:12]}"
 
 
-def is_fixed(model: Any, successors: bool) -> bool:
+def is_shipped(model: Any, successors: bool) -> bool:
     """Say whether a model is used as it is: what is fitted is, where there is a successor."""
     if isinstance(model, str):
         kind = model.partition(":")[0]
@@ -130,6 +140,85 @@ def as_learner(model: Any, name: str | None = None) -> Learner:
         f"cannot use {type(model).__name__} as a model; expected a scikit-learn classifier, a "
         "function fit(X, y, sample_weight, seed) or a changeproof learner"
     )
+
+
+def as_shipped(thing: Any, name: str | None = None, reference: str | None = None) -> ShippedModel:
+    """Return whatever people bring as a fitted model: an estimator, or a function of a DataFrame.
+
+    Parameters
+    ----------
+    thing
+        The object.
+    name, reference
+        What it is called, and where it is from.
+    """
+    if isinstance(thing, ShippedModel):
+        return thing
+    from changeproof.models.estimator import ShippedEstimator, final_step
+
+    called = name or str(getattr(thing, "__name__", type(final_step(thing)[1]).__name__))
+    known = reference if reference is not None else f"object:{called}"
+    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
+        return ShippedEstimator(thing, called, known)
+    if callable(thing):
+        return ShippedFunction(thing, called, known)
+    raise InputError(
+        f"cannot use {type(thing).__name__} as a fitted model; expected a fitted scikit-learn "
+        "classifier, or a function from a DataFrame of features to scores"
+    )
+
+
+def find_shipped(reference: str, *, unpickle: bool = False) -> ShippedModel:
+    """Return the fitted model of a reference.
+
+    Parameters
+    ----------
+    reference
+        "pickle:FILE", "python:module:name" or "onnx:FILE".
+    unpickle
+        Whether a "pickle:" file may be loaded. Loading one runs whatever code it holds.
+    """
+    kind, _, rest = reference.partition(":")
+    if kind == "python" and rest:
+        found = from_path("model", rest)
+        return as_shipped(found, rest.rpartition(":")[2], reference)
+    if kind not in ("pickle", "onnx") or not rest:
+        raise InputError(f"unknown fitted model {reference!r}; expected {SHIPPED_FORMS}")
+    path = Path(rest)
+    if kind == "onnx":
+        from changeproof.models.onnx import OnnxModel
+
+        return OnnxModel(_content(path), path.stem, reference)
+    thing = unpickled(path, unpickle)
+    if not hasattr(thing, "predict_proba") and not hasattr(thing, "decision_function"):
+        return as_shipped(thing, path.stem, reference)
+    from changeproof.models.estimator import ShippedEstimator
+
+    digest = hashlib.sha256(_content(path)).hexdigest()
+    return ShippedEstimator(thing, path.stem, reference, digest)
+
+
+def shipped_learner(
+    model: Any,
+    task: Task,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    replacements: Sequence[str] | None = None,
+    threshold: str | None = None,
+) -> Learner:
+    """Return the learner whose base model is a fitted model as it is, checked on the task."""
+    source = find_shipped(model) if isinstance(model, str) else as_shipped(model)
+    refits: Learner | None = source.refits(task)
+    if refits is not None:
+        refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
+    elif grid is not None or replacements is not None:
+        raise InputError(
+            f"{source.name} is used as it is and cannot be fitted again, so there is nothing to "
+            "vary; leave out the grid and the replacements"
+        )
+    learner = at_threshold(ShippedLearner(source, task, refits), threshold)
+    base = learner.train([TrainingRecipe(initialisation_seed=BASE_SEED)], task)[0]
+    check_decides(source.name, base, task)
+    return learner
 
 
 def _parsed(reference: str, unpickle: bool) -> Learner:
@@ -198,11 +287,17 @@ def unpickled(path: Path, allowed: bool) -> Any:
             f"model file {path}: loading a pickle runs whatever code it holds. If you trust its "
             "author, pass --unpickle-and-run-its-code"
         )
+    content = _content(path)
     try:
-        return pickle.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read model file {path}: {error.strerror}") from None
+        return pickle.loads(content)
     except Exception as error:
         raise InputError(
             f"model file {path} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read model file {path}: {error.strerror}") from None

@@ -9,8 +9,7 @@ from typing import Any
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.learner import FittedModel, RefittedLearner
-from changeproof.models.traits import Traits
+from changeproof.models.learner import FittedModel, RefittedLearner, Traits
 
 PARAMETERS = ("X", "y", "sample_weight", "seed")
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -14,15 +14,69 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, Model, Stack
-from changeproof.models.adjusted import AdjustedModel, Adjustment, RemeasuredModel
-from changeproof.models.remembered import trained_once
-from changeproof.models.traits import Traits
-from changeproof.networks.identity import spelled_plainly
+from changeproof.models.cache import train_cached
+from changeproof.models.recipes import normalised, own_labels
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, usual_weights
 
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What a learner and its models can do.
+
+    A learner has one such record. One that wraps another takes that one's and changes what it
+    changes: ``dataclasses.replace(learner.traits, decides_at_half=False)``.
+
+    Parameters
+    ----------
+    offers
+        What methods may use of its models.
+    follows
+        The fields of a recipe that training follows. Every learner follows the seed, the weights
+        of the rows and the labels.
+    has_seeds
+        Whether another seed gives another model.
+    has_parameters
+        Whether `perturbed` can move a model's parameters a little.
+    has_weights
+        Whether `weights` tells a model's weights, and `with_weights` puts others in place.
+    soft_labels
+        Whether labels may lie between 0 and 1.
+    weighs_rows
+        Whether row weights may be other than whole numbers.
+    original
+        Whether it takes the original features by name, and so does not see any others.
+    decides_at_half
+        Whether its models call favourable what they think more likely than not.
+    gives_scores
+        Whether its models may give scores that are no probabilities.
+    storable
+        Whether its models can be kept in files. Only networks of ours can. Others would have to
+        be unpickled; they are trained again.
+    no_training
+        Why it cannot train changed models; "" where it can.
+    only_seed
+        The one base seed that there is, where the base model is fitted already.
+    """
+
+    offers: Access = Access.PREDICTIONS
+    follows: frozenset[str] = frozenset({"initialisation_seed", "row_weights", "labels"})
+    has_seeds: bool = True
+    has_parameters: bool = False
+    has_weights: bool = False
+    soft_labels: bool = False
+    weighs_rows: bool = True
+    original: bool = False
+    decides_at_half: bool = True
+    gives_scores: bool = False
+    storable: bool = False
+    no_training: str = ""
+    only_seed: int | None = None
+
+
 TRAITS = frozenset(field.name for field in fields(Traits))
 
 
@@ -97,7 +151,7 @@ class Learner(ABC):
 
     def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
         """Return a recipe that trains the same, spelled plainly: what is usual is left out."""
-        return spelled_plainly(recipe, task)
+        return normalised(recipe, task)
 
     def configurations(self) -> Sequence[Alternative]:
         """Return other training configurations, if any are known."""
@@ -127,13 +181,35 @@ class Learner(ABC):
         """Return the model with other weights, in the order and shapes of `weights`."""
         raise InputError(f"{self.name} has no weights to change")
 
-    def adjusted(self, model: Model, adjustment: Adjustment) -> Model:
-        """Return the model with its probabilities adjusted."""
-        return AdjustedModel(model, adjustment)
 
-    def remeasured(self, model: Model, gains: Floats, offsets: Floats) -> Model:
-        """Return the model that is shown ``gains * row + offsets`` in place of every row."""
-        return RemeasuredModel(model, gains, offsets)
+class Trainer(Protocol):
+    """Whatever trains models: a learner, or a method's private one."""
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
+        """Train one model per recipe."""
+
+
+class TrainingRequest(NamedTuple):
+    """A recipe, who trains it and on which task; or a finished model in place of the recipe."""
+
+    change: TrainingRecipe | Model
+    learner: Trainer
+    task: Task
+
+
+def train_all(requests: Sequence[TrainingRequest]) -> list[Model]:
+    """Return a model per request; those of one learner and task are trained together."""
+    models: dict[int, Model] = {}
+    recipes: dict[tuple[Trainer, Task], dict[int, TrainingRecipe]] = {}
+    for place, (change, learner, task) in enumerate(requests):
+        if isinstance(change, TrainingRecipe):
+            recipes.setdefault((learner, task), {})[place] = change
+        else:
+            models[place] = change
+    for (learner, task), wanted in recipes.items():
+        trained = learner.train(list(wanted.values()), task)
+        models |= {place: trained[number] for number, place in enumerate(wanted)}
+    return [models[place] for place in range(len(requests))]
 
 
 class RefittedLearner(Learner):
@@ -144,7 +220,7 @@ class RefittedLearner(Learner):
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         """Train one model per recipe, or take it from where this machine remembers it."""
-        return ModelStack(trained_once(self, recipes, task, self._made))
+        return ModelStack(train_cached(self, recipes, task, self._made))
 
     def _made(self, recipe: TrainingRecipe, task: Task) -> Model:
         seed, learned_from = recipe.initialisation_seed, weights_and_labels(recipe, task)
@@ -210,11 +286,8 @@ class FittedModel:
 def weights_and_labels(recipe: TrainingRecipe, task: Task) -> tuple[Floats, Floats, Any]:
     """Return the rows that count in a recipe, their labels and how often each counts."""
     rows = np.concatenate([task.rows("train"), task.rows("update")])
-    labels = np.concatenate([task.labels_of("train"), task.labels_of("update")])
-    if recipe.labels is not None:
-        labels = np.asarray(recipe.labels)
-    weights = np.zeros(len(rows))
-    weights[: len(task.split.train)] = 1.0
+    labels = own_labels(task) if recipe.labels is None else np.asarray(recipe.labels)
+    weights = usual_weights(len(task.split.train), len(task.split.update)).astype(np.float64)
     if recipe.row_weights is not None:
         weights = np.asarray(recipe.row_weights, dtype=np.float64)
     counted = weights > 0

@@ -13,8 +13,7 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.learner import RefittedLearner
-from changeproof.models.traits import Traits
+from changeproof.models.learner import RefittedLearner, Traits
 
 HAS_PYTORCH = find_spec("torch") is not None
 if HAS_PYTORCH or TYPE_CHECKING:

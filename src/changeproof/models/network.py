@@ -10,11 +10,9 @@ import numpy as np
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Floats, Model
-from changeproof.models.adjusted import Adjustment
-from changeproof.models.learner import EVERY_FIELD, Learner
-from changeproof.models.traits import Traits
+from changeproof.models.learner import EVERY_FIELD, Learner, Traits
+from changeproof.models.recipes import normalised
 from changeproof.networks.draws import TorchDraws
-from changeproof.networks.identity import spelled_plainly
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import HIDDEN, TrainingData, TrainingRecipe, train
@@ -54,7 +52,7 @@ class NetworkLearner(Learner):
 
     def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
         """Return a recipe that trains the same, spelled plainly."""
-        found = self.adapted(spelled_plainly(recipe, task))
+        found = self.adapted(normalised(recipe, task))
         # What begins with a network has that one's layers.
         return found if found.start is None else replace(found, hidden=None)
 
@@ -80,33 +78,6 @@ class NetworkLearner(Learner):
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Network:
         """Return the network with other weights, rounded to float32 like all parameters."""
         return Network(tuple(w.astype(np.float32) for w in weights), _own(model).biases)
-
-    def adjusted(self, model: Model, adjustment: Adjustment) -> Model:
-        """Return a network whose last layer is scaled and shifted, where no more is needed.
-
-        The last layer is float32 like all parameters. That rounds a logit by less than a millionth
-        of the terms that it is the sum of: a threshold is where it should be but for that.
-        """
-        if adjustment.line is None:
-            return super().adjusted(model, adjustment)
-        network, (slope, shift) = _own(model), adjustment.line
-        weight, bias = (a[-1].astype(np.float64) for a in (network.weights, network.biases))
-        return Network(
-            (*network.weights[:-1], (slope * weight).astype(np.float32)),
-            (*network.biases[:-1], (slope * bias + shift).astype(np.float32)),
-        )
-
-    def remeasured(self, model: Model, gains: Floats, offsets: Floats) -> Network:
-        """Return a network whose first layer does what the measurement does, rounded to float32."""
-        network = _own(model)
-        weight, bias = (a[0].astype(np.float64) for a in (network.weights, network.biases))
-        # One product after the other: the sum is then the same on every processor.
-        for column, offset in enumerate(offsets):
-            bias = bias + weight[:, column] * offset
-        return Network(
-            ((weight * gains).astype(np.float32), *network.weights[1:]),
-            (bias.astype(np.float32), *network.biases[1:]),
-        )
 
 
 def _own(model: Model) -> Network:

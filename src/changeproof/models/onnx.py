@@ -16,9 +16,8 @@ from changeproof.datasets.feature import text_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.model import Floats
-from changeproof.models.fixed import Fixed
-from changeproof.models.inputs import favourable_classes, original_frame
 from changeproof.models.learner import FittedModel
+from changeproof.models.shipped import ShippedModel, favourable_classes, original_frame
 
 FLOATS = ("tensor(float)", "tensor(double)")
 KINDS: dict[str, Any] = {
@@ -32,7 +31,7 @@ KINDS: dict[str, Any] = {
 Feeds = dict[str, npt.NDArray[Any]]
 
 
-class Said(NamedTuple):
+class Outputs(NamedTuple):
     """Scores [rows], or probabilities [rows, classes]; with the classes, or a label per row."""
 
     numbers: Floats
@@ -40,7 +39,7 @@ class Said(NamedTuple):
     labels: npt.NDArray[Any] | None = None
 
 
-class OnnxModel(Fixed):
+class OnnxModel(ShippedModel):
     """An ONNX model, run by onnxruntime.
 
     It takes one input of as many numbers as the task has features, in their order, or one input
@@ -54,7 +53,7 @@ class OnnxModel(Fixed):
 
     def __init__(self, content: bytes, name: str, reference: str) -> None:
         self.content, self.name, self.reference = content, name, reference
-        self.mark = hashlib.sha256(content).hexdigest()
+        self.digest = hashlib.sha256(content).hexdigest()
         self._session()
 
     def _session(self) -> Any:
@@ -67,23 +66,23 @@ class OnnxModel(Fixed):
 
     def gives_scores(self, task: Task) -> bool:
         """Return whether it gives one score per row instead of probabilities of classes."""
-        return self._said(task, task.rows("train")[:1]).numbers.ndim == 1
+        return self._outputs(task, task.rows("train")[:1]).numbers.ndim == 1
 
     def fitted(self, task: Task) -> FittedModel:
         """Return the model on the rows of a task."""
-        said = self._said(task, task.rows("train"))
-        if said.numbers.ndim == 1:
+        outputs = self._outputs(task, task.rows("train"))
+        if outputs.numbers.ndim == 1:
             return FittedModel(partial(self._scores, task), self.name)
-        places = favourable_classes(self.name, classes_of(self.name, said), task)
-        return FittedModel(partial(self._shares, task, places), self.name)
+        places = favourable_classes(self.name, classes_of(self.name, outputs), task)
+        return FittedModel(partial(self._favourable, task, places), self.name)
 
     def _scores(self, task: Task, rows: Floats) -> Floats:
-        return self._said(task, rows).numbers
+        return self._outputs(task, rows).numbers
 
-    def _shares(self, task: Task, places: list[int], rows: Floats) -> Floats:
-        return np.asarray(self._said(task, rows).numbers[:, places].sum(axis=1))
+    def _favourable(self, task: Task, places: list[int], rows: Floats) -> Floats:
+        return np.asarray(self._outputs(task, rows).numbers[:, places].sum(axis=1))
 
-    def _said(self, task: Task, rows: Floats) -> Said:
+    def _outputs(self, task: Task, rows: Floats) -> Outputs:
         feeds = self._feeds(task, rows)
         try:
             given = self._session().run(None, feeds)
@@ -124,22 +123,22 @@ def session_of(content: bytes) -> Any:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def read_outputs(name: str, given: Sequence[Any]) -> Said:
+def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
     """Return what a model said of rows."""
     for value in given:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             classes = list(value[0])
             shares = [[row[each] for each in classes] for row in value]
-            return Said(np.array(shares, dtype=np.float64), classes=classes)
+            return Outputs(np.array(shares, dtype=np.float64), classes=classes)
     tables = [np.asarray(value) for value in given]
     numbers = [table for table in tables if table.dtype.kind == "f"]
     wide = [table for table in numbers if table.ndim == 2 and table.shape[1] > 1]
     if len(wide) == 1:
         labels = [t.reshape(-1) for t in tables if t.dtype.kind in "iOUb" and t.size == len(t)]
-        return Said(wide[0].astype(np.float64), labels=labels[0] if labels else None)
+        return Outputs(wide[0].astype(np.float64), labels=labels[0] if labels else None)
     single = [table for table in numbers if table.size == len(table)]
     if len(single) == 1 and not wide:
-        return Said(single[0].reshape(-1).astype(np.float64))
+        return Outputs(single[0].reshape(-1).astype(np.float64))
     shapes = ", ".join(str(table.shape) for table in tables)
     raise InputError(
         f"ONNX model {name} gives outputs of the shapes {shapes}; expected probabilities of "
@@ -147,15 +146,15 @@ def read_outputs(name: str, given: Sequence[Any]) -> Said:
     )
 
 
-def classes_of(name: str, said: Said) -> list[Any]:
+def classes_of(name: str, outputs: Outputs) -> list[Any]:
     """Return what the columns of probabilities stand for.
 
     Where the model does not name them, it labels the rows: the surest row of a column has its
     label. Of two columns without any labels, the second is that of 1.
     """
-    shares, labels = said.numbers, said.labels
-    if said.classes:
-        return said.classes
+    shares, labels = outputs.numbers, outputs.labels
+    if outputs.classes:
+        return outputs.classes
     if labels is None and shares.shape[1] == 2:
         return [0, 1]
     surest = shares.argmax(axis=0)

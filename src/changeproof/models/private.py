@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Model, Stack
-from changeproof.models.learner import Alternative, Learner
-from changeproof.models.traits import Traits
-from changeproof.networks.identity import model_identity, reserved_identity
+from changeproof.models.learner import Alternative, Learner, Traits
+from changeproof.models.recipes import model_identity, reserved_identity
 from changeproof.networks.training import TrainingRecipe
 
 # Base seeds are below the first; methods' own are far away from those of changed models.

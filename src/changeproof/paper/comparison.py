@@ -15,10 +15,11 @@ from changeproof.evaluation.fragility import fragile_picks
 from changeproof.paper.claims import claim_lines
 from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
 from changeproof.paper.tables import published_families, published_table, table_lines
+from changeproof.runs.directory import TABLES
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.published import add
-from changeproof.runs.tables import FOLDER, read_finished
 from changeproof.spreadsheets import csv_bytes
+from changeproof.tables.registry import read_finished
 
 FILE = "paper_comparison.csv"
 COLUMNS = (
@@ -136,7 +137,7 @@ def compare_tables(tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
 
 def write_comparison(folder: Path, comparison: PaperComparison) -> Path:
     """Write the comparison beside the other tables of the run, and return where."""
-    return add(folder / FOLDER, FILE, csv_bytes(comparison.table))
+    return add(folder / TABLES, FILE, csv_bytes(comparison.table))
 
 
 def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:

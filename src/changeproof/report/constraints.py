@@ -12,7 +12,7 @@ from changeproof.datasets.actions import Actions
 from changeproof.datasets.breaches import CATEGORY, WAYS
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Floats, Task
-from changeproof.report.words import listed
+from changeproof.tables.display import listed
 
 MAY = {
     "none": "may not change",

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from changeproof.report.numbers import number
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES
+from changeproof.tables.display import number
 
 
 class Spread(NamedTuple):

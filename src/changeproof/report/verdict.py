@@ -6,26 +6,31 @@ Page and terminal write the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from changeproof.changes import builtin_family_names, family_names, published_family_names
 from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
-from changeproof.report.names import dataset_name, method_name
-from changeproof.report.numbers import number, percent
+from changeproof.methods.method import Counterfactuals
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import Score, ranked, scores
-from changeproof.report.simulated import in_sentence, not_simulated_words, simulated_words
-from changeproof.report.spreads import same_bases
-from changeproof.report.who_asked import who_asked
-from changeproof.runs.bar_tables import ANY
-from changeproof.runs.bar_tables import NAME as BAR
-from changeproof.runs.people_tables import NAME as PEOPLE
-from changeproof.runs.plan import Plan
+from changeproof.runs.plan import DEFAULT_MODEL, Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
+from changeproof.tables.display import listed, number, percent, same_bases
+from changeproof.tables.names import dataset_name, family_name, method_name, without_settings
+from changeproof.tables.people import ABOVE_BAR as BAR
+from changeproof.tables.people import ANY
+from changeproof.tables.people import INTERVALS as PEOPLE
 
+# So many levels or names are told one by one; of more only the number.
+FEW = 5
+# What is real, by the family that stands for it where a run has it.
+SUCCESSOR = "successor"
+REAL = {SUCCESSOR: "a real successor of the model", "later-data": "data that came later"}
+NO_PROMISE = "This is no promise about changes that are not listed."
 NOTHING_CHANGED = (
     "no changed model decides or scores anybody in another way than today's, so nothing is known "
     "about whose advice would hold."
@@ -355,3 +360,115 @@ def _models(share: float, models: int) -> str:
     if count == str(models) and share < 100.0:
         exact = f"nearly {models}"
     return f"{exact} of {models} changed models ({percent(share)}"
+
+
+def in_sentence(family: str) -> str:
+    """Return a family's name within a sentence."""
+    name = family_name(family)
+    known = without_settings(family) in builtin_family_names()
+    return f"{name[0].lower()}{name[1:]}" if known else name
+
+
+def simulated_words(
+    plan: Plan,
+    variants: pd.DataFrame,
+    model: str,
+    averaged: Sequence[str] | None = None,
+    unchanged: Sequence[str] = (),
+) -> str:
+    """Say which kinds of change there were, how many models of each, and what is not averaged."""
+    real = variants["family"] == SUCCESSOR
+    beside = " Beside them stands the real successor." if real.any() else ""
+    variants = variants[~real]
+    if variants.empty:
+        only = "nothing; only the real successor was tested" if beside else "no changed models yet"
+        return f"Simulated: {only}."
+    sizes = variants.groupby(["dataset", "base_seed", "family"]).size()
+    kinds = []
+    for family in (name for name in plan.families if name != SUCCESSOR):
+        mine = variants[variants["family"] == family]
+        levels = list(dict.fromkeys(mine["level"].astype(str)))
+        told = f"; {', '.join(levels)}" if 1 < len(levels) <= FEW else ""
+        kinds.append(f"{in_sentence(family)} ({_span(sizes.xs(family, level='family'))}{told})")
+    total = sizes.groupby(["dataset", "base_seed"]).sum()
+    seeds = variants["base_seed"].nunique()
+    each = f" for each of {seeds} base models" if seeds > 1 else ""
+    model = f"a neural network ({model})" if model.startswith(DEFAULT_MODEL) else model
+    one = "one kind" if len(kinds) == 1 else f"{len(kinds)} kinds"
+    models = f"{_span(total)} changed models of {model}"
+    apart = [in_sentence(name) for name in plan.families if averaged and name not in averaged]
+    without = f" The average leaves out {listed(apart)}." if apart else ""
+    if unchanged:
+        same = listed([in_sentence(name) for name in unchanged])
+        without += f" Of these, {same} changed nothing about any answer of the model."
+    return f"Simulated: {models} in {one}{each}: {listed(kinds)}.{without}{beside}"
+
+
+def _span(numbers: pd.Series[int]) -> str:
+    low, high = numbers.min(), numbers.max()
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def not_simulated_words(plan: Plan) -> str:
+    """Say which kinds of change there were not, and why."""
+    reasons = [f"{in_sentence(name)} ({reason})" for name, reason in _left_out(plan)]
+    there = {without_settings(name) for name in plan.families}
+    named = there | {without_settings(name) for name in plan.left_out}
+    others = [name for name in builtin_family_names() if name not in named]
+    absent = [in_sentence(name) for name in others if name in published_family_names()]
+    beyond = [in_sentence(name) for name in others if name not in published_family_names()]
+    if len(beyond) > FEW:
+        beyond = [f"{len(beyond)} kinds that the paper does not have"]
+    if absent or beyond:
+        reasons.append(f"{listed(absent + beyond)} (not asked for)")
+    reasons += [what for name, what in REAL.items() if name not in there]
+    reasons.append("data of other people")
+    return f"Not simulated: {'; '.join(reasons)}. {NO_PROMISE}"
+
+
+def _left_out(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the families among what the model cannot support."""
+    known = family_names()
+    for name, reason in plan.left_out.items():
+        if without_settings(name) in known:
+            yield name, reason
+
+
+def who_asked(results: StoredResults) -> Iterator[str]:
+    """Yield what has to be said of the people of a run, and of its base models, in words."""
+    datasets = results.shown.datasets
+    fewer = []
+    for dataset in datasets:
+        on = f" on {dataset_name(dataset)}" if len(datasets) > 1 else ""
+        answers = _answers(results, dataset)
+        people = sum(map(len, answers))
+        needless = people - sum(int(each.asking.sum()) for each in answers)
+        if needless:
+            yield (
+                f"{needless} of {people} people{on} are decided in their favour as they are. They "
+                "need no advice, and are not counted."
+            )
+        if answers and min(map(len, answers)) < results.plan.factuals:
+            fewer.append(f"{_people_span(answers)} people{on}")
+        if results.one_base(dataset):
+            yield (
+                f"All base models{on} are the same: the seed changes nothing about them. What is "
+                "said over base models is over draws of people and changed models."
+            )
+    if fewer and results.plan.rows is None:
+        whom = "today's model rejects" if len(results.plan.base_seeds) == 1 else "a model rejects"
+        yield (
+            f"Only {listed(fewer)} ask, as {whom} no more of the test rows; up to "
+            f"{results.plan.factuals} may."
+        )
+
+
+def _answers(results: StoredResults, dataset: str) -> list[Counterfactuals]:
+    """Return a method's answers by base model: every method is asked by the same people."""
+    answered = [key for key in results.answered if key.dataset == dataset]
+    return [results.counterfactuals(*key) for key in answered if key.method == answered[0].method]
+
+
+def _people_span(answers: list[Counterfactuals]) -> str:
+    least, most = min(map(len, answers)), max(map(len, answers))
+    return str(least) if least == most else f"{least} to {most}"

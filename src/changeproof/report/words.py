@@ -1,19 +1,14 @@
-"""What the scores say, in sentences."""
+"""What the scores say, in sentences, and what their spread covers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from changeproof.report.names import dataset_name, family_name, method_name
-from changeproof.report.numbers import percent
 from changeproof.report.scores import Score, Scores, frontier_of
 from changeproof.runs.plan import Plan
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
+from changeproof.tables.display import BASES, DRAWS, Tables, percent, same_bases
+from changeproof.tables.names import dataset_name, family_name, method_name
 
 # How a sentence begins about models that are as they were.
 AS_IT_WAS = "Nothing has changed about the model, so this says nothing: in models as today's"
@@ -114,3 +109,50 @@ def _finished(plan: Plan, row: list[Score | None]) -> Iterator[tuple[str, Score]
     for method, score in zip(plan.methods, row, strict=True):
         if score is not None:
             yield method, score
+
+
+class Covered(NamedTuple):
+    """What the spread of a dataset's scores covers.
+
+    Attributes
+    ----------
+    intervals
+        What 95 % intervals are over: "people", or "people and base models".
+    repeated
+        What standard deviations are over: "base models" or, if these are all the same, draws.
+    meaning
+        What is said of both beside numbers.
+    """
+
+    intervals: str
+    repeated: str
+    meaning: str
+
+
+ONE_BASE = Covered(
+    "people",
+    BASES,
+    "95 % intervals are over people: what as many other people would show, with this base model "
+    "and these changed models. They say nothing about other base models.",
+)
+SAME_BASE = Covered(
+    "people",
+    DRAWS,
+    "All base models are the same. So ± is the standard deviation over draws of people and of "
+    "changed models. 95 % intervals are over people and such draws, for this one base model.",
+)
+SEVERAL_BASES = Covered(
+    f"people and {BASES}",
+    BASES,
+    "± is the standard deviation over base models. 95 % intervals are over people and base models: "
+    "what as many others of both would show, with the same kinds of change.",
+)
+
+
+def covered(tables: Tables, plan: Plan) -> list[Covered]:
+    """Return what the spread of scores covers, for every dataset of a plan."""
+    same, several = same_bases(tables), len(plan.base_seeds) > 1
+    return [
+        (SAME_BASE if dataset in same else SEVERAL_BASES) if several else ONE_BASE
+        for dataset in plan.datasets
+    ]

@@ -12,10 +12,9 @@ import pandas as pd
 
 from changeproof.errors import InputError
 from changeproof.report.document import plain
-from changeproof.runs.everyone_tables import NAME as PEOPLE
-from changeproof.runs.everyone_tables import TOLD
 from changeproof.spelling import visible
 from changeproof.spreadsheets import BEGINNINGS
+from changeproof.tables.advice import PEOPLE, TOLD
 
 ENDING = ".xlsx"
 FIRST = "verdict"

@@ -211,10 +211,11 @@ def read_manifest(folder: Path) -> Manifest:
     remedy = f"; to have it written again, go on with: changeproof run --out {folder}"
     content = _read(path, f"{folder} has no {MANIFEST}{remedy}", remedy)
     try:
-        asked, manifest = content["plan"], _manifest(plan, content)
+        of_this_plan = content["plan"] == plan_hash(folder)
+        manifest = _manifest(plan, content) if of_this_plan else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, InputError):
         raise InputError(f"{path} is damaged, or of another version{remedy}") from None
-    if asked != plan_hash(folder):
+    if manifest is None:
         raise InputError(f"{folder / PLAN} is not the plan that {path} was written for{remedy}")
     return manifest
 
@@ -273,33 +274,38 @@ def _manifest(plan: Plan, content: Any) -> Manifest:
         families,
         tuple(pieces),
     )
-    _refuse_gaps(manifest)
+    _check_pieces(manifest)
     return manifest
 
 
-def _refuse_gaps(manifest: Manifest) -> None:
-    """Refuse a manifest without all pieces that every run of its plan has."""
-    plan, listed = manifest.plan, set()
-    for piece in manifest.pieces:
-        listed.add((piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family))
-    methods = {*plan.methods, *plan.counterfactuals}
-    families = {*plan.families, *([SUCCESSOR] if plan.successors else [])}
+def _check_pieces(manifest: Manifest) -> None:
+    """Refuse a manifest whose pieces are not those that follow from its plan."""
+    plan = manifest.plan
+    methods = (*plan.methods, *plan.counterfactuals)
+    families = (*plan.families, *([SUCCESSOR] if plan.successors else []))
+    letters = (tuple(plan.counterfactuals) or methods) if plan.successors else ()
     expected = {
-        place
+        Kind.BANK: [("", family) for family in families],
+        Kind.COUNTERFACTUALS: [(method, "") for method in methods],
+        Kind.SURVIVAL: [(method, family) for method in methods for family in families],
+        Kind.LIMIT: [("", "")] if plan.limit else [],
+        Kind.LETTERS: [(method, SUCCESSOR) for method in letters],
+        Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
+    }
+    wanted = {
+        (kind, dataset, seed, *which)
+        for kind, several in expected.items()
+        for which in several
         for dataset in manifest.tasks
         for seed in plan.base_seeds
-        for where in [(dataset, seed)]
-        for place in [
-            (Kind.BASE, *where, "", ""),
-            *((Kind.LIMIT, *where, "", "") for _ in range(plan.limit)),
-            *((Kind.BANK, *where, "", family) for family in families),
-            *((Kind.COUNTERFACTUALS, *where, method, "") for method in methods),
-            *((Kind.SURVIVAL, *where, method, family) for method in methods for family in families),
-        ]
     }
-    if methods != set(manifest.methods) or families != set(manifest.families):
-        raise ValueError
-    if len(manifest.tasks) != len(plan.datasets) or not expected <= listed:
+    listed = {
+        (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family)
+        for piece in manifest.pieces
+        if piece.kind in expected
+    }
+    names = (set(manifest.methods), set(manifest.families), len(manifest.tasks))
+    if names != (set(methods), set(families), len(plan.datasets)) or listed != wanted:
         raise ValueError
 
 

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
+from changeproof.changes import MARK, SUCCESSOR
 from changeproof.changes.family import Family
-from changeproof.changes.successor import MARK, SUCCESSOR, Successors
+from changeproof.changes.successors import Successors, read_successors
 from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
@@ -27,16 +28,17 @@ from changeproof.evaluation.counting import counted
 from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
-from changeproof.models.decided import at_threshold
 from changeproof.models.find import (
     AbsentLearner,
     as_learner,
     find_learner,
-    is_fixed,
+    is_shipped,
     object_reference,
+    shipped_learner,
     with_alternatives,
 )
 from changeproof.models.learner import Learner
+from changeproof.models.thresholds import at_threshold
 from changeproof.runs.content import table_from_bytes
 from changeproof.runs.manifest import KEPT_TABLE, located
 from changeproof.runs.plan import Plan
@@ -187,11 +189,9 @@ def learner_of(
     replacements: Sequence[str] | None,
 ) -> Learner:
     """Return today's model: used as it is, if it is fitted and has a successor, or trained."""
-    if is_fixed(model, successors):
-        from changeproof.models.todays import fitted_learner
-
+    if is_shipped(model, successors):
         task = _only(tasks, "today's model")
-        return fitted_learner(model, task, grid, replacements, threshold)
+        return shipped_learner(model, task, grid, replacements, threshold)
     found = find_learner(model) if isinstance(model, str) else as_learner(model)
     rows = max((len(task.split.train) for task in tasks), default=0)
     varied = with_alternatives(found, grid, replacements).sized(rows)
@@ -211,8 +211,6 @@ def given_successors(
     """
     if not given or any(isinstance(each, str) and MARK in each for each in given.values()):
         return Successors(records=given or {})
-    from changeproof.changes.came_next import read_successors
-
     letters = {n: m.table for n, m in methods.items() if isinstance(m, GivenCounterfactuals)}
     return read_successors(given, _only(tasks, "successors"), letters, threshold, id_column)
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from changeproof.changes import SUCCESSOR
 from changeproof.changes.bank import Bank
-from changeproof.changes.successor import SUCCESSOR
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import changes_nothing, counted

@@ -41,7 +41,7 @@ class Inventory:
 
 
 class Store:
-    """Finished pieces in a folder."""
+    """Outcome pieces in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / PIECES

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import balanced_accuracy_score
 
+from changeproof.changes import SUCCESSOR
 from changeproof.changes.bank import Bank, build_bank, reserved_recipes
 from changeproof.changes.family import BaseModel, Family
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.changes.successor import SUCCESSOR, Successors
+from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
@@ -28,10 +29,10 @@ from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Model, Stack
-from changeproof.models.decided import ThresholdLearner
+from changeproof.models.cache import model_cache
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
-from changeproof.models.remembered import remembering
+from changeproof.models.thresholds import ThresholdLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.runs.content import (
     arrays_to_bytes,
@@ -119,7 +120,7 @@ def _tuning_piece(run: ResolvedRun, base: Piece, method: str) -> Piece:
         method=method,
         inputs=(base,),
         realisable=run.plan.realisable,
-        cost=tuning_cost(run.tasks[base.dataset], method, run.plan.realisable),
+        cost=tuning_cost(run.tasks[base.dataset], run.methods[method], run.plan.realisable),
     )
     maker = run.methods[method].fingerprint
     return _fingerprinted(tuning, maker, "methods.tuning", "evaluation.factuals")
@@ -136,7 +137,7 @@ def _answers_piece(run: ResolvedRun, base: Piece, method: str, tuning: Piece | N
         factuals=plan.factuals,
         rows=plan.rows,
         realisable=plan.realisable,
-        cost=answering_cost(task, run.learner, method, _asked(plan), plan.realisable),
+        cost=answering_cost(task, run.learner, run.methods[method], _asked(plan), plan.realisable),
     )
     maker = run.methods[method].fingerprint
     return _fingerprinted(answers, maker, "methods.tuning", "evaluation.factuals")
@@ -201,7 +202,7 @@ def _letter_pieces(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> I
                 cost=answering_cost(
                     run.tasks[bank.dataset],
                     run.learner,
-                    name,
+                    run.renewer,
                     _asked(run.plan),
                     run.plan.realisable,
                 ),
@@ -338,7 +339,7 @@ def _make_bank(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) ->
 def _bank(base: _Base, family: Family) -> Bank:
     """Make changed models; pieces that share them follow each other."""
     changing = BaseModel(base.seed, _model(base))
-    with remembering(base.content):
+    with model_cache(base.content):
         return build_bank(base.task, changing, [family], base.learner)
 
 
@@ -362,7 +363,7 @@ def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) 
     base = _base(piece.inputs[0], using, inputs)
     context = _context(piece, base, using)
     factuals = tuning_factuals(context.task, context.model, piece.base_seed)
-    with remembering(base.content):
+    with model_cache(base.content):
         return table_to_bytes(tune(candidates(_method(using)), context, factuals))
 
 
@@ -375,7 +376,7 @@ def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes])
     method = candidates(_method(using))[0]
     for tuning in tuned:
         method = chosen(method, table_from_bytes(inputs[tuning.fingerprint]))
-    with remembering(base.content):
+    with model_cache(base.content):
         answers = method.fit(context).generate(_factuals(piece, context))
     table = answers.to_frame(context.task.feature_names)
     return table_to_bytes(table), float(answers.seconds.sum())

@@ -16,8 +16,9 @@ import pandas as pd
 
 from changeproof.datasets.task import Task
 from changeproof.evaluation.limit import find_limit
-from changeproof.methods import get_method
+from changeproof.methods import builtin_method_names, get_method
 from changeproof.methods.method import Context, Factuals
+from changeproof.methods.profile import WarmUp
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
@@ -25,10 +26,8 @@ from changeproof.references import parsed
 from changeproof.workers.processes import map_in_processes
 
 NETWORKS, LIMIT = "networks", "limit"
-# Methods with kernels of their own, those that take longest to compile first.
-COMPILED_METHODS = ("apds", "rnce", "rbr", "roar-lime", "robx-balanced", "betarce", "quorum")
-# Settings with which a method does not do more than it has to.
-SMALL: dict[str, dict[str, int]] = {"quorum": {"members": 8, "held_out": 8, "people": 4}}
+# How long the kernels of the networks take to compile, roughly.
+NETWORKS_SECONDS = 9.0
 
 
 class Kernels(NamedTuple):
@@ -45,11 +44,16 @@ class Kernels(NamedTuple):
     def parts(self) -> list[tuple[str, bool]]:
         """What `compile_kernels` takes, those that take longest first."""
         names = {parsed(method)[0] for method in self.methods}
-        chosen = [name for name in COMPILED_METHODS if name in names]
-        first = [name for name in chosen if name == COMPILED_METHODS[0]]
-        work = [*first, NETWORKS, *(name for name in chosen if name not in first)]
-        work += [LIMIT] * self.limit
-        return [(name, self.realisable) for name in work]
+        seconds = {NETWORKS: NETWORKS_SECONDS}
+        compiled: list[WarmUp] = []
+        for name in (name for name in builtin_method_names() if name in names):
+            own = get_method(name).warm_up
+            # A method that inherits another's kernels need not compile them again.
+            if own is not None and not any(own is other for other in compiled):
+                compiled.append(own)
+                seconds[name] = own.seconds
+        work = sorted(seconds, key=seconds.__getitem__, reverse=True)
+        return [(name, self.realisable) for name in [*work, *[LIMIT] * self.limit]]
 
 
 def warm_up(kernels: Kernels, *, jobs: int) -> None:
@@ -92,9 +96,9 @@ def compile_kernels(whose: tuple[str, bool]) -> None:
         bank = NetworkStack.of([network, network])
         find_limit(task, network, bank, [2], rows[adverse], context.actions)
         return
-    get_method(name)(**SMALL.get(name, {})).fit(context).generate(
-        Factuals(ids[adverse], rows[adverse])
-    )
+    method = get_method(name)
+    settings = method.warm_up.settings if method.warm_up is not None else {}
+    method(**settings).fit(context).generate(Factuals(ids[adverse], rows[adverse]))
 
 
 def _tiny_task() -> Task:

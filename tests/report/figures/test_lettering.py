@@ -10,7 +10,7 @@ from changeproof.report.figures.lettering import (
     text_width,
     wrapped,
 )
-from changeproof.report.names import method_name
+from changeproof.tables.names import method_name
 
 
 @pytest.mark.parametrize("name", ["$a$", "a_b", "50%", "<script>", "żółć", "APΔS", "\\alpha{}"])

@@ -4,7 +4,8 @@ from itertools import combinations
 
 from changeproof import builtin_method_names, published_method_names
 from changeproof.report.figures.marks import COLOURS, method_marks
-from changeproof.report.names import METHODS
+
+METHODS = builtin_method_names()
 
 
 def test_a_method_has_the_same_mark_whatever_is_beside_it() -> None:

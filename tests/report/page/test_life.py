@@ -7,11 +7,11 @@ import pytest
 from rich.console import Console
 
 from changeproof import Plan, Results
-from changeproof.report.page.life import life
+from changeproof.report.life import life
 from changeproof.report.page.payload import build_bulk, build_payload
-from changeproof.report.print.write import print_files
+from changeproof.report.printing import print_files
 from changeproof.report.terminal.tables import print_tables
-from changeproof.runs.tables import build_tables
+from changeproof.tables.registry import build_tables
 from lasting import CHAIN, LATER, SINGLE, lasting
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from changeproof import Plan, Results
 from changeproof.report.page.limit import limit, limit_words
-from changeproof.runs.tables import read_tables
+from changeproof.tables.registry import read_tables
 
 
 def test_the_curve_and_the_prices_are_those_of_the_tables(quick_run: Results) -> None:

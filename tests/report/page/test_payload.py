@@ -25,7 +25,6 @@ from changeproof import (
 )
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
-from changeproof.report.numbers import number
 from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.people import templates
@@ -37,7 +36,8 @@ from changeproof.report.recommendation import TEMPLATES
 from changeproof.report.verdict import verdict
 from changeproof.runs.plan import BASE_SEEDS
 from changeproof.runs.results import StoredResults
-from changeproof.runs.tables import read_tables
+from changeproof.tables.display import number
+from changeproof.tables.registry import read_tables
 from loans import loans
 
 

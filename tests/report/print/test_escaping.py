@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from changeproof.report.print.escaping import latex, markdown, plain
+from changeproof.report.formats import latex, markdown, plain
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from changeproof.paper.lines import PUBLISHED
-from changeproof.report.print.formats import as_csv, as_latex, as_markdown
-from changeproof.report.table import Table
-from changeproof.report.tables import print_tables
+from changeproof.report.formats import as_csv, as_latex, as_markdown
+from changeproof.tables.display import Table
+from changeproof.tables.registry import readable_tables
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [
     "dataset_summary", "change_magnitude", "full_results", "family_results",
-    "generation_seconds", "advice", "certified",
+    "generation_seconds", "certified", "advice",
 ]  # fmt: skip
 # An ampersand that is not escaped ends a cell.
 CELL = re.compile(r"(?<!\\)&")
@@ -31,7 +31,7 @@ def committed() -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def printed(committed: dict[str, pd.DataFrame]) -> dict[str, Table]:
-    return {table.name: table for table in print_tables(committed)}
+    return {table.name: table for table in readable_tables(committed)}
 
 
 def body(latex: str) -> list[list[str]]:
@@ -62,13 +62,13 @@ def test_what_is_absent_or_empty_is_left_out(committed: dict[str, pd.DataFrame])
         "certified": committed["certified"].iloc[:0],
         "seed_results": committed["seed_results"],
     }
-    assert [table.name for table in print_tables(some)] == ["full_results"]
-    assert print_tables({}) == []
+    assert [table.name for table in readable_tables(some)] == ["full_results"]
+    assert readable_tables({}) == []
 
 
 def test_published_numbers_are_set_as_in_the_paper() -> None:
     tables = {path.stem: pd.read_csv(path) for path in PUBLISHED.glob("*.csv")}
-    printed = {table.name: as_latex(table) for table in print_tables(tables)}
+    printed = {table.name: as_latex(table) for table in readable_tables(tables)}
     for line in (
         r"ROAR-LIME & 100.0 $\pm$ 0.0 & 72.8 $\pm$ 4.9 & 93.1 $\pm$ 0.9 & 67.8 $\pm$ 4.5 "
         r"& 0.407 $\pm$ 0.012 \\",
@@ -126,7 +126,7 @@ def test_seconds_are_shown_as_milliseconds(
 
 
 def test_one_base_network_has_no_spread() -> None:
-    (table,) = print_tables({"full_results": one_method()})
+    (table,) = readable_tables({"full_results": one_method()})
     assert "±" not in as_markdown(table)
     assert r"\pm" not in as_latex(table)
     assert "one base model" in table.caption
@@ -138,7 +138,7 @@ def test_one_base_network_has_no_spread() -> None:
 def test_undefined_is_a_word() -> None:
     frame = one_method()
     frame["empirical_robustness_mean"] = np.nan
-    (table,) = print_tables({"full_results": frame})
+    (table,) = readable_tables({"full_results": frame})
     assert "& undefined &" in as_latex(table)
     assert "| undefined |" in as_markdown(table)
     assert read(as_csv(table))[0]["Emp. robust."] == "undefined"
@@ -146,7 +146,7 @@ def test_undefined_is_a_word() -> None:
 
 def test_odd_names_stay_in_their_cells() -> None:
     name, dataset = "a&b|c_$5$ <script> \\end{tabular}\n,x", "50% | [own]"
-    (table,) = print_tables({"full_results": one_method(name, dataset)})
+    (table,) = readable_tables({"full_results": one_method(name, dataset)})
     text = as_latex(table)
     assert {len(row) for row in body(text)} == {6}
     assert text.count(r"\end{tabular}") == 1
@@ -161,7 +161,7 @@ def test_odd_names_stay_in_their_cells() -> None:
 
 def test_two_datasets_with_one_printed_name_stay_apart() -> None:
     frame = pd.concat([one_method(dataset="heloc"), one_method(dataset="HELOC")])
-    (table,) = print_tables({"full_results": frame})
+    (table,) = readable_tables({"full_results": frame})
     assert [len(rows) for _, rows in table.sections] == [1, 1]
 
 
@@ -173,19 +173,19 @@ def test_a_family_that_was_not_evaluated_leaves_its_cell_empty() -> None:
             one_method("b").assign(family="y"),
         ]
     )
-    (table,) = print_tables({"family_results": frame})
+    (table,) = readable_tables({"family_results": frame})
     assert read(as_csv(table))[1]["my own-kind of change"] == ""
     assert r"\shortstack[r]{my own kind \\ of change}" in as_latex(table)
 
 
 def test_long_tables_go_on_over_pages_and_long_names_over_lines() -> None:
     frame = pd.concat([one_method(f"method {n}") for n in range(60)])
-    (table,) = print_tables({"full_results": frame})
+    (table,) = readable_tables({"full_results": frame})
     text = as_latex(table)
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
     assert r"\begin{table" not in text
     assert r"\endfirsthead" in text
-    (wrapped,) = print_tables({"full_results": one_method("word " * 20)})
+    (wrapped,) = readable_tables({"full_results": one_method("word " * 20)})
     assert r"\begin{tabular}{p{9em}rrrrr}" in as_latex(wrapped)
 
 
@@ -193,7 +193,7 @@ def test_settings_are_printed_behind_the_name() -> None:
     frame = pd.concat(
         one_method(name) for name in ("robx-balanced(quantile=0.7)", "robx-balanced(quantile=0.9)")
     )
-    (table,) = print_tables({"full_results": frame})
+    (table,) = readable_tables({"full_results": frame})
     rows = read(as_csv(table))
     assert [row["Method"] for row in rows] == [
         "RobX balanced (quantile=0.7)",

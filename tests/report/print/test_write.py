@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from changeproof import Results
-from changeproof.report.print.write import print_files
-from changeproof.runs.tables import read_tables
+from changeproof.report.printing import print_files
+from changeproof.tables.registry import read_tables
 
 FIGURES = ("robustness", "decomposition", "tradeoff", "magnitude")
 TABLES = (

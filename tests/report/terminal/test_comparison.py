@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from changeproof import compare_with_paper
-from changeproof.report.terminal.comparison import print_comparison
+from changeproof.report.terminal.comparisons import print_comparison
 from published_run import Tables, setting, write_run
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from changeproof.report.figures.lettering import SMALL, labels, undefined_note, widest
 from changeproof.report.figures.marks import Mark
 from changeproof.report.figures.sheet import EDGE, WIDTH, Grid, Sheet, axis_start, for_print
-from changeproof.report.names import in_order, method_name
+from changeproof.tables.names import in_order, method_name
 
 ROW = 0.15
 LONGEST_NAME = 1.1

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import text_to_path
 
-from changeproof.report.names import dataset_name, method_name
-from changeproof.report.print.escaping import plain
+from changeproof.report.formats import plain
+from changeproof.tables.names import dataset_name, method_name
 
 # Comes with matplotlib, so that a figure is the same on every machine.
 FONT = "DejaVu Sans"

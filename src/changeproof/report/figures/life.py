@@ -14,7 +14,7 @@ from changeproof.report.figures.lettering import SMALL, labels, literal, undefin
 from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
 from changeproof.report.figures.tradeoff import FOOT, LEFT, LONGEST_NAME, SHAPE, TICKS
-from changeproof.report.names import family_name, in_order, method_name
+from changeproof.tables.names import family_name, in_order, method_name
 
 HELD = "advice that held so far (%)"
 UPDATE = "update"

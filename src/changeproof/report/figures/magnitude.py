@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from changeproof.report.figures.lettering import SMALL, labels, widest
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Sheet, for_print
-from changeproof.report.names import family_name, in_order
+from changeproof.tables.names import family_name, in_order
 
 ROW = 0.165
 LONGEST_NAME = 1.2

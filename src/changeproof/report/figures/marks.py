@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from changeproof.report.colours import COLOURS
-from changeproof.report.names import mark_places
+from changeproof.tables.names import mark_places
 
 # Ten colours and eleven shapes have no common divisor: 110 pairs before one comes again.
 SHAPES = ("o", "s", "P", "^", "D", "v", "X", "p", "<", ">", "*")

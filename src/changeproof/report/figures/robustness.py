@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 
 from changeproof.report.figures.lettering import SMALL, labels, text_width, widest
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, for_print
-from changeproof.report.names import family_name, in_order, method_name
+from changeproof.tables.names import family_name, in_order, method_name
 
 ROW = 0.148
 WIDEST_CELL = 0.5

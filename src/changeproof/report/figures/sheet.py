@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from changeproof.report.figures.lettering import FONT, LINE, SMALL, TEXT, labels, widest, wrapped
 from changeproof.report.figures.marks import Mark
-from changeproof.report.names import dataset_name
+from changeproof.tables.names import dataset_name
 
 # One column of a two-column paper, and about as much of its height as a figure may take.
 WIDTH = 3.3

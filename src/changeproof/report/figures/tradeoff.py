@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from changeproof.report.figures.lettering import SMALL, labels, undefined_note
 from changeproof.report.figures.marks import Mark, method_marks
 from changeproof.report.figures.sheet import EDGE, GAP, WIDTH, Grid, Sheet, axis_start, for_print
-from changeproof.report.names import in_order, method_name
 from changeproof.report.scores import frontier
 from changeproof.runs.results import ALL_FAMILIES
+from changeproof.tables.names import in_order, method_name
 
 LEFT = 0.42
 FOOT = 0.32

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from changeproof.datasets.breaches import WAYS
-from changeproof.report.names import dataset_name, method_name
-from changeproof.report.numbers import number, percent
 from changeproof.runs.plan import Plan
+from changeproof.tables.display import number, percent
+from changeproof.tables.names import dataset_name, method_name
 
 SHOWN = (
     "features_changed",

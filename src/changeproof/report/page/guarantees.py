@@ -8,61 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from changeproof.methods import make_method
-from changeproof.report.names import dataset_name, family_name, method_name, without_settings
-from changeproof.report.numbers import number, percent
-from changeproof.report.words import listed
+from changeproof.methods import REGISTRY, make_method
+from changeproof.methods.profile import EVERY_FAMILY, PARAMETERS, Promise
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
+from changeproof.tables.display import listed, number, percent
+from changeproof.tables.names import dataset_name, family_name, method_name, without_settings
 
 Tables = Mapping[str, pd.DataFrame]
-PARAMETERS, EVERYTHING = "parameter-perturbation", "all"
-
-
-class Promise(NamedTuple):
-    """What a method promises of a certified counterfactual; `words` are filled with its settings.
-
-    `ground` is the family of change that the promise is about, or all of them. Of moved parameters
-    only those count that are within the method's radius: its setting, or else its diagnostic.
-    `always` means that the method answers with nothing else.
-    """
-
-    words: str
-    ground: str | None = None
-    always: bool = False
-
-
-# The methods whose promise is put into words here, and what is said of all others.
-PROMISES = {
-    "rnce": Promise(
-        "holds for every network whose weights and biases differ by at most {radius:g} from "
-        "today's. This is proven exactly",
-        PARAMETERS,
-    ),
-    "apds": Promise(
-        "holds for at least {level:g} % of the networks in a box around today's parameters, with "
-        "{sure:g} % confidence (by sampling). The box is as wide as an incremental update moves "
-        "the parameters",
-        PARAMETERS,
-    ),
-    "betarce": Promise(
-        "holds for at least {level:g} % of networks like the {ensemble_size} bootstrap networks "
-        "that the method trained, with {sure:g} % confidence. That is the confidence for a point "
-        "chosen in advance. Here the votes that chose the point also give its bound, so the share "
-        "of points below their bound is higher than {unsure:g} %",
-        "bootstrap",
-        always=True,
-    ),
-    "quorum": Promise(
-        "is calibrated to hold in {level:g} % of the models of its second pool, on average over "
-        "people. The people of that calibration are mostly training rows, which today's model has "
-        "fitted, so this is an estimate. Its two pools are made of the same kinds of change, with "
-        "the same shares, radii, layers and optimisers, that it is tested on here, under other "
-        "seeds. No published method has that knowledge",
-        EVERYTHING,
-        always=True,
-    ),
-}
+# What is said of a method that certifies and has not put its promise into words.
 OTHERS = Promise("certifies its counterfactuals by a test of its own")
 
 
@@ -70,16 +24,16 @@ def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> dict[str, 
     """Return every promise with the certified share and what happened on its own ground."""
     shares = tables["certified"].set_index(["dataset", "method"])["certified_share_mean"].to_dict()
     certifying = set(tables["certified"]["method"])
-    made = [m for m in plan.methods if m in certifying or without_settings(m) in PROMISES]
+    promises = {method: _promise(method) for method in plan.methods}
+    made = [method for method in plan.methods if method in certifying or promises[method]]
     if not made:
         return {"nothing": "No method of this run promises anything."}
     if tables["full_results"].empty:
         return {"nothing": "No method with a certificate is finished yet."}
     entries = []
     for method in made:
-        promise, settings = PROMISES.get(without_settings(method), OTHERS), {}
-        if promise is not OTHERS:
-            settings = make_method(method).settings()
+        promise = promises[method] or OTHERS
+        settings = {} if promise is OTHERS else make_method(method).settings()
         share = settings.get("target", settings.get("robustness", 1.0))
         level, confidence = 100.0 * share, settings.get("confidence", 1.0)
         sure, unsure = 100.0 * confidence, round(100.0 * (1.0 - confidence), 9)
@@ -98,6 +52,11 @@ def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> dict[str, 
             }
         )
     return {"methods": entries, "words": _words(tables["family_results"], made)}
+
+
+def _promise(reference: str) -> Promise | None:
+    method = REGISTRY.known(without_settings(reference))
+    return None if method is None else method.promise
 
 
 class Held(NamedTuple):
@@ -119,7 +78,8 @@ def _held(
         if (key.dataset, key.method) != (dataset, method):
             continue
         variants, answers = results.variants(dataset, key.base_seed), results.counterfactuals(*key)
-        inside = (variants["family"] == promise.ground).to_numpy() | (promise.ground == EVERYTHING)
+        inside = (variants["family"] == promise.ground).to_numpy()
+        inside = inside | (promise.ground == EVERY_FAMILY)
         if promise.ground == PARAMETERS:
             told = pd.Series(answers.diagnostics.get("radius"), dtype=float).min()
             levels = pd.to_numeric(variants["level"], errors="coerce").to_numpy()

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.report.names import dataset_name, method_name
-from changeproof.report.numbers import number
 from changeproof.report.recommendation import LEAST_PERCENT
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES
+from changeproof.tables.display import number
+from changeproof.tables.names import dataset_name, method_name
 
 
 def limit(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | None:

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from changeproof.report.names import family_name, method_name
-from changeproof.report.numbers import numbers, percent
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import Answered, StoredResults
+from changeproof.tables.display import numbers, percent
+from changeproof.tables.names import family_name, method_name
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 MEASURES = ("hard_disagreement_percent", "probability_mae")

@@ -9,12 +9,12 @@ import pandas as pd
 
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.evaluation.metrics import METRICS
-from changeproof.report import names, words
+from changeproof.report import words
+from changeproof.report.groups import groups
+from changeproof.report.letters import letters
+from changeproof.report.life import about_sequences, life, over_all
 from changeproof.report.page.advice import advice
-from changeproof.report.page.groups import groups
 from changeproof.report.page.guarantees import guarantees
-from changeproof.report.page.letters import letters
-from changeproof.report.page.life import about_sequences, life, over_all
 from changeproof.report.page.limit import limit, limit_words
 from changeproof.report.page.magnitude import magnitudes, scatter_words, variant_survival
 from changeproof.report.page.people import people, templates
@@ -22,11 +22,13 @@ from changeproof.report.page.provenance import provenance
 from changeproof.report.page.rankings import rankings
 from changeproof.report.page.times import generation, published, stages
 from changeproof.report.scores import Scores, frontier_of, ranked, scores
-from changeproof.report.spreads import covered
 from changeproof.report.verdict import verdict
-from changeproof.runs.people_tables import NAME as PEOPLE
+from changeproof.report.words import covered
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
+from changeproof.tables import names
+from changeproof.tables.display import listed
+from changeproof.tables.people import INTERVALS as PEOPLE
 
 MOST_MISSING = 200
 
@@ -161,7 +163,7 @@ def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[st
     silent = full[full["empirical_robustness_mean"].isna()][["method", "dataset"]].to_numpy()
     if len(silent):
         named = [f"{names.method_name(m)} on {names.dataset_name(d)}" for m, d in silent]
-        notes.append(f"The base models accept no CFE of {words.listed(named)}.")
+        notes.append(f"The base models accept no CFE of {listed(named)}.")
     return {
         "complete": inventory.complete,
         "notes": notes,

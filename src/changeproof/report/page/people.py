@@ -21,8 +21,8 @@ from changeproof.methods.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
-from changeproof.runs.everyone_tables import MOST_LISTED
 from changeproof.runs.results import Answered, StoredResults
+from changeproof.tables.advice import MOST_LISTED
 
 SENTENCES = TEMPLATES | GOALS
 PLACES = {template: place for place, template in enumerate(SENTENCES)}

@@ -15,11 +15,11 @@ from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
-from changeproof.report import names
 from changeproof.runs.manifest import located
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
 from changeproof.spelling import visible
+from changeproof.tables import names
 from changeproof.workers.interpreter import processor_name
 
 

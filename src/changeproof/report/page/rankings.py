@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.report.names import dataset_name, family_name, method_name
-from changeproof.report.numbers import numbers, percent
 from changeproof.runs.plan import Plan
+from changeproof.tables.display import numbers, percent
+from changeproof.tables.names import dataset_name, family_name, method_name
 
 METRIC = "end_to_end_robustness_mean"
 Floats = npt.NDArray[np.float64]

@@ -10,9 +10,9 @@ import pandas as pd
 from changeproof.paper.comparison import compare_tables, reason_against
 from changeproof.paper.lines import Line, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
-from changeproof.report.names import family_name, method_name
-from changeproof.report.numbers import number, numbers
 from changeproof.runs.plan import Plan
+from changeproof.tables.display import number, numbers
+from changeproof.tables.names import family_name, method_name
 
 STATISTICS = ("median_seconds", "mean_seconds", "p90_seconds")
 Tables = Mapping[str, pd.DataFrame]

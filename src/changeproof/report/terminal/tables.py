@@ -13,12 +13,15 @@ from rich.console import Console
 from rich.markup import escape as without_markup
 from rich.table import Table as Grid
 
-from changeproof.report.table import Table
-from changeproof.report.tables import screen_tables
+from changeproof.report.groups import left_out_words
 from changeproof.spelling import visible
+from changeproof.tables.display import Table
+from changeproof.tables.registry import FORMS, screen_tables
 
 # Spaces between two columns.
 GAP = 2
+# Columns of differences between groups that may go on in the next line.
+WRAPPED = ("Method", "Highest", "Lowest")
 
 
 def print_tables(tables: Mapping[str, pd.DataFrame], console: Console | None = None) -> None:
@@ -65,6 +68,28 @@ def _needed(table: Table, column: int) -> int:
     cells += [table.on_screen(row[column]) for _, rows in table.sections for row in rows]
     pieces = [word for cell in cells for word in cell.split()] if heading.left else cells
     return max(map(cell_len, pieces), default=0)
+
+
+def print_groups(tables: Mapping[str, pd.DataFrame], console: Console | None = None) -> None:
+    """Print the largest differences between groups, and how many are not shown."""
+    console = console if console is not None else Console(emoji=False)
+    found = FORMS["group_differences"].table("group_differences", tables)
+    for table in found:
+        for title, rows in table.sections:
+            grid = titled_grid(f"{table.title}: {title}")
+            for heading in table.headings:
+                justify: Literal["left", "right"] = "left" if heading.left else "right"
+                wraps = heading.name in WRAPPED
+                name = escape(heading.on_screen)
+                grid.add_column(name, justify=justify, no_wrap=not wraps, overflow="fold")
+            for row in rows:
+                grid.add_row(*(escape(table.on_screen(cell)) for cell in row))
+            console.print(grid, "")
+    if found:
+        clear = "A difference between groups is clear if its interval excludes 0."
+        say(console, f"Intervals are over people. {clear}")
+    for line in left_out_words(tables):
+        say(console, line)
 
 
 def print_table(title: str, table: pd.DataFrame, console: Console | None = None) -> None:

@@ -1,0 +1,204 @@
+"""The eight families of the paper, in its order; recipes and shares are in `models/recipes.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from changeproof.changes.family import (
+    BaseModel,
+    Label,
+    ReplicatedFamily,
+    Variant,
+    alternatives,
+    other_layers,
+    percent,
+)
+from changeproof.datasets.task import Task
+from changeproof.models.learner import Learner
+from changeproof.models.recipes import (
+    ADDED_SHARES,
+    DELETED_SHARES,
+    FLIPPED_SHARES,
+    HIDDEN_LAYERS,
+    RADII,
+    addition_recipe,
+    bootstrap_recipe,
+    configuration_recipes,
+    deletion_recipe,
+    label_flip_recipe,
+)
+from changeproof.networks.training import TrainingRecipe
+from changeproof.references import PAPER
+
+# There is one way to add the whole pool.
+WHOLE_POOL = (1.00, 0)
+
+
+class NewInitialization(ReplicatedFamily):
+    """Retrain from another initialisation seed."""
+
+    name = "new-initialization"
+    label = Label("New initialization", "init", "New init.")
+    summary = "the same data and training from another initialisation seed"
+    source = PAPER
+    needs = "seeds"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe models with the seeds that follow the base seed."""
+        return [
+            Variant("new seed", r, TrainingRecipe(initialisation_seed=base.seed + 1 + r))
+            for r in range(self.replicates)
+        ]
+
+
+class Bootstrap(ReplicatedFamily):
+    """Retrain on as many training rows drawn with replacement."""
+
+    name = "bootstrap"
+    label = Label("Bootstrap", "boot", "Boot- strap")
+    cost = 0.7
+    summary = "retraining on a bootstrap sample of the training rows"
+    source = PAPER
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe bootstrap samples."""
+        return [
+            Variant("resample", r, bootstrap_recipe(task, base.seed, base.seed + 10_000 + r))
+            for r in range(self.replicates)
+        ]
+
+
+class DataDeletion(ReplicatedFamily):
+    """Retrain after deleting a share of the training rows at random."""
+
+    name = "data-deletion"
+    label = Label("Data deletion", "delete", "Data deletion")
+    summary = "retraining after 1, 5 or 10 % of the training rows were deleted"
+    source = PAPER
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe deletions."""
+        return _with_shares(task, base, self.shared_out(DELETED_SHARES), 20_000, deletion_recipe)
+
+
+class DataAddition(ReplicatedFamily):
+    """Retrain on the training rows and a share of the reserved update pool."""
+
+    name = "data-addition"
+    label = Label("Data addition", "add", "Data addition")
+    summary = "retraining with 25, 50, 75 or 100 % of the update pool added"
+    source = PAPER
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe additions."""
+        shares = [*self.shared_out(ADDED_SHARES, besides=1), WHOLE_POOL]
+        return _with_shares(task, base, shares, 30_000, addition_recipe)
+
+
+class LabelUpdate(ReplicatedFamily):
+    """Retrain after flipping a share of the training labels at random."""
+
+    name = "label-update"
+    label = Label("Label update", "labels", "Label update")
+    summary = "retraining after 1, 5 or 10 % of the training labels were flipped"
+    source = PAPER
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe label updates."""
+        return _with_shares(task, base, self.shared_out(FLIPPED_SHARES), 40_000, label_flip_recipe)
+
+
+def _with_shares(
+    task: Task,
+    base: BaseModel,
+    shares: Iterable[tuple[float, int]],
+    seeds: int,
+    recipe: Callable[[Task, float, int, int], TrainingRecipe],
+) -> list[Variant]:
+    """Return one variant per share and replicate, each with a sampling seed of its own."""
+    variants = []
+    for share, r in shares:
+        sampling = base.seed + seeds + round(1000 * share) + r
+        variants.append(Variant(percent(share), r, recipe(task, share, base.seed, sampling)))
+    return variants
+
+
+class TrainingConfiguration(ReplicatedFamily):
+    """Retrain with another optimiser, learning rate or weight decay."""
+
+    name = "training-configuration"
+    label = Label("Training configuration", "train", "Training config.")
+    summary = "another training configuration on the same data; of our networks, the optimiser's"
+    source = PAPER
+
+    def reason_against(self, learner: Learner) -> str | None:
+        """Say that nothing is known that could be set otherwise."""
+        if "optimiser" in learner.traits.follows or learner.configurations():
+            return None
+        return f"no training configurations of {learner.name} are known; give a parameter grid"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe 19 settings of Adam and 6 of gradient descent, or the learner's own."""
+        if "optimiser" not in learner.traits.follows:
+            return self.cycled(alternatives(base, learner.configurations()), learner)
+        recipes = configuration_recipes(base.seed)
+        return self.cycled([Variant(_level(recipe), 0, recipe) for recipe in recipes], learner)
+
+
+def _level(recipe: TrainingRecipe) -> str:
+    return f"{recipe.optimiser} lr={recipe.learning_rate:g} wd={recipe.weight_decay:g}"
+
+
+class Architecture(ReplicatedFamily):
+    """Retrain a network of another width or depth, or another kind of model.
+
+    Hidden layers that the base network has itself are left out. The first of the others is then
+    trained a second time, with another seed.
+    """
+
+    name = "architecture"
+    label = Label("Architecture", "arch", "Archi- tecture")
+    cost = 1.5
+    summary = "another model on the same data; of our networks, another width or depth"
+    source = PAPER
+
+    def reason_against(self, learner: Learner) -> str | None:
+        """Say that nothing is known that could take a model's place."""
+        if "hidden" in learner.traits.follows or learner.replacements():
+            return None
+        return f"no models that could replace {learner.name} are known; give replacements"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe other hidden layers, then replacements; only these where there are no layers."""
+        replacements = alternatives(base, learner.replacements())
+        if "hidden" not in learner.traits.follows:
+            return self.cycled(replacements, learner)
+        layers = other_layers(base, HIDDEN_LAYERS)
+        return [*self.cycled(layers, learner), *replacements]
+
+
+class ParameterPerturbation(ReplicatedFamily):
+    """Move every parameter a little; the largest move equals the radius."""
+
+    name = "parameter-perturbation"
+    label = Label("Parameter perturbation", "param", "Param. perturb.")
+    summary = "every parameter moved at random, at most by a radius of 0.001 to 0.05"
+    source = PAPER
+    trains = False
+    needs = "parameters"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Return random directions at each of five radii."""
+        return [
+            Variant(
+                f"{radius:g}",
+                r,
+                learner.perturbed(base.model, radius, perturbation_seed(base.seed, radius, r)),
+            )
+            for radius, r in self.shared_out(RADII)
+        ]
+
+
+def perturbation_seed(base_seed: int, radius: float, replicate: int) -> int:
+    """Return the seed of a random direction."""
+    return base_seed + 80_000 + round(1e6 * radius) + replicate

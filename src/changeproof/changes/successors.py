@@ -1,0 +1,214 @@
+"""The real change: the models that came after today's, used as they are.
+
+A successor is a fitted model, or a table of the scores that it gave the letters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from changeproof.adapters.scores import ScoreTable
+from changeproof.changes import MARK, SUCCESSOR
+from changeproof.changes.family import BaseModel, Family, Label, Variant
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError
+from changeproof.fingerprints.things import class_fingerprint
+from changeproof.methods.method import Method
+from changeproof.model import Access, Model
+from changeproof.models.find import SHIPPED_FORMS, as_shipped, find_shipped
+from changeproof.models.learner import Learner
+from changeproof.models.shipped import ShippedLearner, ShippedModel, check_decides
+from changeproof.models.thresholds import Threshold, at_threshold
+
+SCORES = "scores:"
+
+
+@dataclass(frozen=True, eq=False)
+class Successor:
+    """A model that came after today's, or its scores of the letters, and where it decides."""
+
+    source: ShippedModel | ScoreTable
+    threshold: Threshold | None
+
+    @property
+    def record(self) -> str:
+        """What plans say of it: where it is from, its threshold, and the hash of what it is."""
+        at = "" if self.threshold is None else f"@{self.threshold}"
+        return f"{self.source.reference}{at}{MARK}{self.source.digest[:12]}"
+
+    @property
+    def only_letters(self) -> str:
+        """Why nothing but letters can be put to it; "" if anything can."""
+        if not isinstance(self.source, ScoreTable):
+            return ""
+        return f"{self.source.name} is a table of scores, which is known on the letters only"
+
+    def model(self, task: Task) -> Model:
+        """Return it as a model."""
+        return self.source.model(task, self.threshold)
+
+    def learner(self, task: Task) -> Learner:
+        """Return it as a learner, whose clones a method may train."""
+        if isinstance(self.source, ScoreTable):
+            raise InputError(self.only_letters)
+        learner = ShippedLearner(self.source, task, self.source.refits(task))
+        return at_threshold(learner, self.threshold)
+
+    def reason_against(self, method: Method, task: Task) -> str:
+        """Return why a method cannot renew advice under it; "" if it can."""
+        if isinstance(self.source, ScoreTable):
+            return self.only_letters
+        if method.needs > Access.PREDICTIONS:
+            offered = f"a fitted model offers {Access.PREDICTIONS}"
+            return f"{method.name} needs {method.needs} of a model; {offered}"
+        if method.trains and self.source.refits(task) is None:
+            return (
+                f"{method.name} trains models of its own; {self.learner(task).traits.no_training}"
+            )
+        return ""
+
+
+class Successors(Family):
+    """What really came next: finished models, used as they are.
+
+    Parameters
+    ----------
+    records
+        What plans say of the successors, by name.
+    models
+        The successors, where they are at hand: a run can be read without them.
+    """
+
+    name = SUCCESSOR
+    label = Label("Successor", "next", "Succes- sor")
+    summary = "the models that came after today's, as they are"
+    source = "changeproof, docs/successor.md"
+    trains = False
+    real = True
+
+    def __init__(
+        self, *, records: Mapping[str, str], models: Mapping[str, Successor] | None = None
+    ) -> None:
+        self.records, self.models = dict(records), models
+
+    @classmethod
+    def of(cls, models: Mapping[str, Successor]) -> Successors:
+        """Return the family of successors that are at hand."""
+        return cls(records={name: each.record for name, each in models.items()}, models=models)
+
+    def __repr__(self) -> str:
+        return f"Successors({', '.join(self.records)})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the code, and of what the successors are."""
+        digest = hashlib.sha256(repr(self.records).encode()).hexdigest()
+        return f"{class_fingerprint(type(self))} {digest}"
+
+    @property
+    def at_hand(self) -> Mapping[str, Successor]:
+        """The successors themselves."""
+        if self.models is None:
+            names = ", ".join(self.records)
+            raise InputError(f"the successors {names} are from another session; pass them again")
+        return self.models
+
+    @property
+    def only_letters(self) -> str:
+        """Why nothing but the letters can be put to all successors; "" if all can."""
+        reasons = [each.only_letters for each in (self.models or {}).values()]
+        return next(filter(None, reasons), "")
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Return the successors, each a level of its own."""
+        return [Variant(name, 0, each.model(task)) for name, each in self.at_hand.items()]
+
+
+def read_successors(
+    given: Mapping[str, Any],
+    task: Task,
+    letters: Mapping[str, pd.DataFrame],
+    threshold: str | None = None,
+    id_column: str | None = None,
+) -> Successors:
+    """Return the successors that people name or bring, checked on the task.
+
+    Parameters
+    ----------
+    given
+        By name: a reference ("python:module:name", "onnx:FILE", "scores:FILE", with @THRESHOLD
+        behind it where the threshold is another), a fitted estimator, a function of a DataFrame, a
+        DataFrame of scores, or one of these with a threshold.
+    letters
+        The tables of counterfactuals, as `read_counterfactuals` returns them, by name.
+    threshold
+        The threshold of those that have none of their own.
+    id_column
+        The column with the ids, where score tables have one.
+    """
+    models = {}
+    for name, thing in given.items():
+        source, own = _with_threshold(thing)
+        at = own if own is not None else threshold
+        if isinstance(source, str) and source.startswith(SCORES):
+            source = ScoreTable.read(source.removeprefix(SCORES), name, id_column)
+        elif isinstance(source, pd.DataFrame):
+            source = ScoreTable.read(source, name, id_column)
+        if isinstance(source, ScoreTable):
+            source = source.of_letters(task, _the_letters(source, letters))
+        else:
+            source = _shipped(source)
+        successor = Successor(source, None if at is None else Threshold.of(at))
+        model = successor.model(task)
+        if not isinstance(source, ScoreTable):
+            check_decides(name, model, task)
+        models[name] = successor
+    return Successors.of(models)
+
+
+def split_threshold(reference: str) -> tuple[str, str | None]:
+    """Return a reference without the threshold behind it, and the threshold.
+
+    >>> split_threshold("pickle:next.pkl@0.55")
+    ('pickle:next.pkl', '0.55')
+    """
+    before, sign, after = reference.rpartition("@")
+    if not sign:
+        return reference, None
+    try:
+        Threshold.of(after)
+    except InputError:
+        if "." in after or "/" in after:  # a file or a folder with an @ in its name
+            return reference, None
+        raise
+    return before, after
+
+
+def _with_threshold(thing: Any) -> tuple[Any, str | None]:
+    if isinstance(thing, tuple):
+        source, threshold = thing
+        return source, None if threshold is None else str(Threshold.of(threshold))
+    return split_threshold(thing) if isinstance(thing, str) else (thing, None)
+
+
+def _shipped(source: Any) -> ShippedModel:
+    if not isinstance(source, str):
+        return as_shipped(source)
+    if source.partition(":")[0] not in ("pickle", "python", "onnx"):
+        raise InputError(f"unknown successor {source!r}; expected {SHIPPED_FORMS}, or scores:FILE")
+    return find_shipped(source)
+
+
+def _the_letters(scores: ScoreTable, letters: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    if len(letters) != 1:
+        raise InputError(
+            f"{scores.reference} has scores of letters; expected one table of counterfactuals that "
+            f"they are about, and there {'is none' if not letters else f'are {len(letters)}'}"
+        )
+    (table,) = letters.values()
+    return table

@@ -1,0 +1,172 @@
+"""Recipes: the ways in which a model may be retrained, and when two recipes are the same.
+
+Change families use them with the protocol's seeds; methods that train models of their own use them
+with seeds that no changed model has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.datasets.task import Task
+from changeproof.fingerprints.things import thing_fingerprint
+from changeproof.model import Model
+from changeproof.networks.network import Network
+from changeproof.networks.training import TrainingRecipe, bootstrap_weights, usual_weights
+
+DELETED_SHARES = (0.01, 0.05, 0.10)
+FLIPPED_SHARES = (0.01, 0.05, 0.10)
+# Of the update pool; there is one way to add the whole of it.
+ADDED_SHARES = (0.25, 0.50, 0.75)
+# fmt: off
+HIDDEN_LAYERS: tuple[tuple[int, ...], ...] = (
+    (8,), (16,), (32,), (64,), (128,),
+    (8, 8), (8, 16), (8, 32), (16, 8), (16, 16), (16, 32), (32, 8), (32, 16), (32, 64),
+    (64, 16), (64, 32), (64, 64), (128, 32), (128, 64), (128, 128),
+    (8, 8, 8), (16, 16, 8), (16, 16, 16), (32, 16, 8), (32, 32, 16),
+)
+# fmt: on
+ADAM_LEARNING_RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
+ADAM_WEIGHT_DECAYS = (0.0, 1e-5, 1e-4, 1e-3)
+BASE_SETTING = (1e-3, 0.0)
+SGD_LEARNING_RATES = (0.01, 0.03)
+SGD_WEIGHT_DECAYS = (0.0, 1e-4, 1e-3)
+RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
+
+
+def bootstrap_recipe(task: Task, initialisation: int, sampling: int) -> TrainingRecipe:
+    """Train on a bootstrap sample of the training rows."""
+    weights = bootstrap_weights(len(task.split.train), sampling)
+    return weighted_recipe(task, weights, initialisation)
+
+
+def deletion_recipe(task: Task, share: float, initialisation: int, sampling: int) -> TrainingRecipe:
+    """Train without a share of the training rows."""
+    n_train = len(task.split.train)
+    generator = np.random.default_rng(sampling)
+    weights = np.zeros(n_train)
+    weights[generator.choice(n_train, round((1 - share) * n_train), replace=False)] = 1.0
+    return weighted_recipe(task, weights, initialisation)
+
+
+def addition_recipe(task: Task, share: float, initialisation: int, sampling: int) -> TrainingRecipe:
+    """Train on the training rows and a share of the update pool."""
+    n_train, n_pool = len(task.split.train), len(task.split.update)
+    generator = np.random.default_rng(sampling)
+    weights = usual_weights(n_train, n_pool)
+    weights[n_train + generator.choice(n_pool, round(share * n_pool), replace=False)] = 1.0
+    return TrainingRecipe(initialisation_seed=initialisation, row_weights=weights)
+
+
+def label_flip_recipe(
+    task: Task, share: float, initialisation: int, sampling: int
+) -> TrainingRecipe:
+    """Train after flipping a share of the training labels."""
+    n_train = len(task.split.train)
+    labels = own_labels(task)
+    generator = np.random.default_rng(sampling)
+    flipped = generator.choice(n_train, round(share * n_train), replace=False)
+    labels[flipped] = 1 - labels[flipped]
+    return TrainingRecipe(initialisation_seed=initialisation, labels=labels)
+
+
+def weighted_recipe(
+    task: Task, weights: npt.NDArray[Any], initialisation: int, sampling: int | None = None
+) -> TrainingRecipe:
+    """Train with weights of the training rows; the update pool does not count.
+
+    With a sampling seed, train on as many rows that are drawn in proportion to the weights.
+    """
+    if sampling is not None:
+        rows = len(weights)
+        drawn = np.random.default_rng(sampling).choice(rows, rows, p=weights / weights.sum())
+        weights = np.bincount(drawn, minlength=rows)
+    pool = np.zeros(len(task.split.update), np.float32)
+    row_weights = np.concatenate([weights.astype(np.float32), pool])
+    return TrainingRecipe(initialisation_seed=initialisation, row_weights=row_weights)
+
+
+def configuration_recipes(initialisation: int) -> list[TrainingRecipe]:
+    """Train with 19 other settings of Adam, and 6 of gradient descent."""
+    adam = [
+        TrainingRecipe(initialisation_seed=initialisation, learning_rate=rate, weight_decay=decay)
+        for rate in ADAM_LEARNING_RATES
+        for decay in ADAM_WEIGHT_DECAYS
+        if (rate, decay) != BASE_SETTING
+    ]
+    sgd = [
+        TrainingRecipe(
+            initialisation_seed=initialisation,
+            optimiser="sgd",
+            learning_rate=rate,
+            weight_decay=decay,
+        )
+        for rate in SGD_LEARNING_RATES
+        for decay in SGD_WEIGHT_DECAYS
+    ]
+    return adam + sgd
+
+
+def own_labels(task: Task) -> npt.NDArray[np.int8]:
+    """Return the task's labels in the order of a recipe: training rows, then the update pool."""
+    return np.concatenate([task.labels_of("train"), task.labels_of("update")])
+
+
+def normalised(recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+    """Return a recipe that trains the same, with None for the usual weights and labels.
+
+    Labels of rows that do not count are taken as the task's own.
+    """
+    usual = usual_weights(len(task.split.train), len(task.split.update))
+    weights = usual if recipe.row_weights is None else np.asarray(recipe.row_weights)
+    labels = recipe.labels
+    if labels is not None and weights.shape == np.shape(labels) == usual.shape:
+        own = own_labels(task)
+        labels = np.where(weights > 0, labels, own)
+        labels = None if np.array_equal(labels, own) else labels
+    unusual = None if np.array_equal(weights, usual) else recipe.row_weights
+    return replace(recipe, row_weights=unusual, labels=labels)
+
+
+def recipe_identity(recipe: TrainingRecipe, level: str = "", task: Task | None = None) -> str:
+    """Hash everything that makes a trained model what it is.
+
+    `level` names another kind of model; `task` is given where its rows or columns are not those
+    of the base model's task.
+    """
+    digest = hashlib.sha256(level.encode())
+    if task is not None:
+        digest.update(task.fingerprint.encode())
+    for field in fields(recipe):
+        digest.update(field.name.encode() + _content(getattr(recipe, field.name)))
+    return digest.hexdigest()
+
+
+def reserved_identity(recipe: TrainingRecipe, level: str, task: Task) -> str:
+    """Hash what makes a trained model what it is, however long its training may last.
+
+    Mostly that makes no difference: training ends by itself.
+    """
+    usual = TrainingRecipe(initialisation_seed=recipe.initialisation_seed)
+    same = {name: getattr(usual, name) for name in ("max_epochs", "patience", "keep")}
+    return recipe_identity(replace(recipe, **same), level, task)
+
+
+def model_identity(model: Model) -> str:
+    """Hash a finished model: everything that it is."""
+    return hashlib.sha256(_content(model)).hexdigest()
+
+
+def _content(value: Any) -> bytes:
+    if value is None or isinstance(value, int | float | str | tuple):
+        return repr(value).encode()
+    if isinstance(value, Network):
+        return repr(value).encode() + value.parameters.tobytes()
+    if isinstance(value, np.ndarray | list):
+        return np.asarray(value, np.float32).tobytes()
+    return thing_fingerprint(value).encode()

@@ -1,1 +1,0 @@
-"""For papers: figures, and tables as LaTeX, Markdown and CSV."""

@@ -1,0 +1,117 @@
+"""What is said of seeds and weights is true of scikit-learn as it is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from changeproof import InputError, Network, NetworkLearner, Task, TrainingRecipe, find_learner
+from changeproof.model import Model
+from changeproof.models.estimator import EstimatorLearner, seed_matters, seeded
+from changeproof.models.learner import FittedModel
+
+BOOSTED = HistGradientBoostingClassifier(max_iter=5)
+
+
+class Mine(LogisticRegression):  # type: ignore[misc]
+    pass
+
+
+SAME = [
+    LogisticRegression(),
+    LogisticRegression(solver="newton-cholesky"),
+    LogisticRegressionCV(Cs=2, cv=3),
+    BOOSTED,
+    HistGradientBoostingClassifier(max_iter=5, early_stopping=True, validation_fraction=None),
+    GaussianProcessClassifier(),
+    CalibratedClassifierCV(SVC(probability=False), cv=2),
+    make_pipeline(QuantileTransformer(n_quantiles=20), LogisticRegression()),
+    make_pipeline(KBinsDiscretizer(), LogisticRegression()),
+]
+OTHER = [
+    LogisticRegression(solver="saga", max_iter=3),
+    LogisticRegression(solver="sag", max_iter=3),
+    HistGradientBoostingClassifier(max_iter=5, early_stopping=True),
+    HistGradientBoostingClassifier(max_iter=5, max_features=0.5),
+    make_pipeline(QuantileTransformer(n_quantiles=20, subsample=60), LogisticRegression()),
+    RandomForestClassifier(n_estimators=2),
+]
+
+
+def predictions(estimator: Any, task: Task, seed: int) -> Any:
+    fitted = seeded(estimator, seed).fit(task.rows("train"), task.labels_of("train"))
+    return fitted.predict_proba(task.rows("test"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", SAME + OTHER, ids=repr)
+def test_a_seed_matters_where_it_is_said_to(estimator: Any, small_task: Task) -> None:
+    other = any(estimator is each for each in OTHER)
+    assert seed_matters(estimator, few_rows=True) == other
+    first, *more = (predictions(estimator, small_task, seed) for seed in range(4))
+    assert any(not np.array_equal(first, each) for each in more) == other
+
+
+def test_what_is_not_known_may_use_its_seed() -> None:
+    assert seed_matters(Mine(), few_rows=True)
+    assert seed_matters(make_pipeline(QuantileTransformer(), Mine()), few_rows=True)
+
+
+def test_many_rows_are_not_all_used_alike() -> None:
+    assert not EstimatorLearner(BOOSTED, few_rows=True).traits.has_seeds
+    learner = find_learner("sklearn:HistGradientBoostingClassifier")
+    assert learner.traits.has_seeds and learner.sized(10_001).traits.has_seeds
+    few = learner.sized(10_000)
+    assert not few.traits.has_seeds
+    assert not any(other.learner.traits.has_seeds for other in few.configurations())
+    replaced = find_learner("mlp", replacements=["sklearn:HistGradientBoostingClassifier"])
+    assert [each.learner.traits.has_seeds for each in replaced.sized(600).replacements()] == [False]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        LogisticRegressionCV(
+            Cs=2, cv=2, l1_ratios=(0,), use_legacy_attributes=False, scoring="neg_log_loss"
+        ),
+        SGDClassifier(loss="log_loss"),
+        LinearDiscriminantAnalysis(),
+        MLPClassifier((4,), max_iter=20),
+    ],
+    ids=["linear", "pipeline", "chosen", "descent", "discriminant", "perceptron"],
+)
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_weights_of_estimators_can_be_read_and_changed(estimator: object, cancer: Task) -> None:
+    learner, rows = EstimatorLearner(estimator), cancer.rows("test")
+    model: Model = learner.train([TrainingRecipe(initialisation_seed=1)], cancer)[0]
+    before = model.probabilities(rows)
+    weights = learner.weights(model)
+    assert [weight.shape[0] for weight in weights] in ([1], [4, 1])
+    same = learner.with_weights(model, weights)
+    np.testing.assert_array_equal(same.probabilities(rows), before)
+    nothing = learner.with_weights(model, [np.zeros_like(weight) for weight in weights])
+    assert len(set(nothing.probabilities(rows))) == 1
+    np.testing.assert_array_equal(model.probabilities(rows), before)
+
+
+def test_models_without_weights_say_so(small_network: Network) -> None:
+    forest = EstimatorLearner(RandomForestClassifier())
+    assert not forest.traits.has_weights
+    assert EstimatorLearner(LogisticRegression()).traits.has_weights
+    with pytest.raises(InputError, match="expected a scikit-learn model; got Network"):
+        EstimatorLearner(LogisticRegression()).weights(small_network)
+    with pytest.raises(InputError, match="expected a network of ours; got FittedModel"):
+        NetworkLearner().weights(FittedModel(lambda rows: np.zeros(1), "fixed"))
