@@ -234,11 +234,11 @@ def test_what_cannot_be_sent_is_unusable_there_and_nothing_else() -> None:
             return factuals.rows + 1
 
     made = [methods.make_method(name) for name in ("locked", "kdtree")]
-    parcel, other = (packed(method.name, method) for method in made)
-    assert other.opened() is other.opened()
-    assert repr(other.opened()) == repr(made[1])
+    payload, other = (packed(method.name, method) for method in made)
+    assert other.load() is other.load()
+    assert repr(other.load()) == repr(made[1])
     with pytest.raises(InputError, match=r"'locked' cannot be sent to worker processes \(TypeErr"):
-        parcel.opened()
+        payload.load()
 
 
 def test_kinds_of_pieces_are_the_same_for_own_methods() -> None:

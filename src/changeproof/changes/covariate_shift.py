@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
+from pydantic import PositiveFloat, PositiveInt
 from scipy.optimize import brentq
 
 from changeproof.changes.family import (
@@ -13,8 +14,8 @@ from changeproof.changes.family import (
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
     Variant,
-    checked_numbers,
 )
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -59,9 +60,11 @@ class CovariateShift(ReplicatedFamily):
     summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = REPLICATES, shifts: Sequence[float] = SHIFTS) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = REPLICATES, shifts: Several[PositiveFloat] = SHIFTS
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.shifts = checked_numbers("shifts", shifts)
+        self.shifts = tuple(shifts)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe retraining with weights along one direction after the other."""

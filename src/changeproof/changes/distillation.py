@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
     Variant,
     alternatives,
     other_layers,
 )
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
@@ -53,14 +55,13 @@ class Distillation(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: int = REPLICATES, students: Sequence[Sequence[int]] = STUDENTS
+        self,
+        *,
+        replicates: PositiveInt = REPLICATES,
+        students: Several[Annotated[Sequence[PositiveInt], Field(min_length=1)]] = STUDENTS,
     ) -> None:
         super().__init__(replicates=replicates)
         self.students = tuple(tuple(hidden) for hidden in students)
-        if not all(hidden and min(hidden) >= 1 for hidden in self.students):
-            raise InputError(
-                f"students must have hidden layers such as ((16,), (64, 64)); got {students!r}"
-            )
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe students of the same kind, then of other layers, then of other kinds."""

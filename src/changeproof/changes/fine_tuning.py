@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from pydantic import PositiveFloat, PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
     Variant,
-    checked_numbers,
 )
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
@@ -58,13 +58,13 @@ class FineTuning(ReplicatedFamily):
     def __init__(
         self,
         *,
-        replicates: int = REPLICATES,
-        epochs: Sequence[int] = EPOCHS,
-        rates: Sequence[float] = RATES,
+        replicates: PositiveInt = REPLICATES,
+        epochs: Several[PositiveInt] = EPOCHS,
+        rates: Several[PositiveFloat] = RATES,
     ) -> None:
         super().__init__(replicates=replicates)
-        self.epochs = checked_numbers("epochs", epochs, whole=True)
-        self.rates = checked_numbers("rates", rates)
+        self.epochs = tuple(epochs)
+        self.rates = tuple(rates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe which rows training goes on with, how fast and for how long."""

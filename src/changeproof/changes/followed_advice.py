@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import PositiveInt
 from scipy.spatial import cKDTree
 
-from changeproof.changes.family import (
-    BaseModel,
-    Label,
-    ReplicatedFamily,
-    Rounds,
-    Variant,
-    checked_count,
-)
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Rounds, Variant
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -56,9 +50,11 @@ class FollowedAdvice(ReplicatedFamily):
     summary = "retraining with people who followed simple advice as favourable, three times over"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = FUTURES, updates: int = UPDATES) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = FUTURES, updates: PositiveInt = UPDATES
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.updates = checked_count("updates", updates)
+        self.updates = updates
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe the models of the first round."""

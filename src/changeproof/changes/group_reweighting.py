@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import PositiveInt
 
 from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
@@ -44,7 +45,7 @@ class GroupReweighting(ReplicatedFamily):
     summary = "retraining with row weights under which groups are favourable equally often"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = REPLICATES, by: str = "") -> None:
+    def __init__(self, *, replicates: PositiveInt = REPLICATES, by: str = "") -> None:
         super().__init__(replicates=replicates)
         self.by = by
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
+    Share,
     Variant,
-    checked_numbers,
     percent,
 )
 from changeproof.datasets.task import Task
@@ -61,10 +63,10 @@ class InfluentialDeletion(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: int = REPLICATES, shares: Sequence[float] = DELETED_SHARES
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = DELETED_SHARES
     ) -> None:
         super().__init__(replicates=replicates)
-        self.shares = checked_numbers("shares", shares, 0, 1)
+        self.shares = tuple(shares)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe deletions among all, favourable and adverse rows."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from changeproof.changes.family import Label, WeightFamily, checked_numbers, either, percent
+from changeproof.changes.family import Label, Several, Share, WeightFamily, either, percent
 from changeproof.model import Floats
 
 SHARES = (0.10, 0.30, 0.50)
@@ -34,8 +34,8 @@ class MagnitudePruning(WeightFamily):
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, shares: tuple[float, ...] = SHARES) -> None:
-        self.shares = checked_numbers("shares", shares, 0, 1)
+    def __init__(self, *, shares: Several[Share] = SHARES) -> None:
+        self.shares = tuple(shares)
         self.summary = _summary(self.shares)
 
     def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from pydantic import PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
+    Share,
     Variant,
-    checked_numbers,
     either,
     percent,
 )
@@ -54,9 +56,11 @@ class MeasurementError(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
     trains = False
 
-    def __init__(self, *, replicates: int = REPLICATES, shares: tuple[float, ...] = SHARES) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = SHARES
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.shares = checked_numbers("shares", shares, 0, 1)
+        self.shares = tuple(shares)
         self.summary = _summary(self.shares)
 
     def reason_against_task(self, task: Task) -> str | None:

@@ -14,8 +14,7 @@ import numpy as np
 from changeproof.checks.findings import demand
 from changeproof.datasets.task import PARTS, Task
 from changeproof.networks.network import Network
-from changeproof.references import parsed
-from changeproof.registry import NAME
+from changeproof.plugins import NAME, parsed
 from changeproof.workers.payloads import Payload, packed
 from changeproof.workers.processes import map_in_processes
 

@@ -15,7 +15,16 @@ from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.decimals import written
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Model, Stack
+from changeproof.model import (
+    Access,
+    Booleans,
+    DifferentiableModel,
+    Floats,
+    HasParameters,
+    HasWeights,
+    Model,
+    Stack,
+)
 from changeproof.models.learner import Alternative, FittedModel, Learner, stacked
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
@@ -133,9 +142,20 @@ class ThresholdModel:
         """Return whether the score is on the favourable side of the threshold, or at it."""
         return self.threshold.accepts(self.scores(rows))
 
-    def around(self, other: Model) -> Self:
-        """Return another model with the same threshold."""
-        return replace(self, model=other)
+    def perturbed(self, radius: float, seed: int) -> Self:
+        """Return the model moved at random, with the same threshold."""
+        assert isinstance(self.model, HasParameters)
+        return replace(self, model=self.model.perturbed(radius, seed))
+
+    def layer_weights(self) -> list[Floats]:
+        """Return the weights of the model itself, layer by layer."""
+        assert isinstance(self.model, HasWeights)
+        return self.model.layer_weights()
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> Self:
+        """Return the model with other weights, with the same threshold."""
+        assert isinstance(self.model, HasWeights)
+        return replace(self, model=self.model.with_layer_weights(weights))
 
 
 class DifferentiableThresholdModel(ThresholdModel):
@@ -233,22 +253,6 @@ class ThresholdLearner(Learner):
             for level, learner in others
             if learner.traits.gives_scores or plain
         ]
-
-    def perturbed(self, model: Model, radius: float, seed: int) -> Model:
-        """Return the model moved in a random direction whose largest component is the radius."""
-        if isinstance(model, ThresholdModel):
-            return model.around(self.learner.perturbed(model.model, radius, seed))
-        return self.learner.perturbed(model, radius, seed)
-
-    def weights(self, model: Model) -> list[Floats]:
-        """Return the weights of a model, layer by layer."""
-        return self.learner.weights(model.model if isinstance(model, ThresholdModel) else model)
-
-    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
-        """Return the model with other weights."""
-        if isinstance(model, ThresholdModel):
-            return model.around(self.learner.with_weights(model.model, weights))
-        return self.learner.with_weights(model, weights)
 
 
 def _lifted(network: Network, by: float) -> Network:

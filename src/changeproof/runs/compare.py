@@ -18,7 +18,7 @@ from changeproof.evaluation.differences import Verdict, changes
 from changeproof.evaluation.people import People
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
 from changeproof.model import Booleans, Integers
-from changeproof.references import parsed, spelled
+from changeproof.plugins import parsed, spelled
 from changeproof.runs.pieces import Kind
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 

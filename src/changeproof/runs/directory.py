@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from changeproof.errors import BusyError, InputError
 from changeproof.files import TEMPORARY, not_through_links
-from changeproof.references import importing_only, parsed
+from changeproof.plugins import importing_only, parsed
 from changeproof.runs.manifest import (
     DATA,
     KEPT_TABLE,

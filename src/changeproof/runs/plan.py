@@ -24,8 +24,7 @@ from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, safe_name, validated
 from changeproof.methods import builtin_method_names, published_method_names
-from changeproof.references import as_text, parsed
-from changeproof.registry import Registry
+from changeproof.plugins import Registry, as_text, parsed
 
 BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
 TUNING_SEED = 2026

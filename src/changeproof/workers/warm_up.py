@@ -22,7 +22,7 @@ from changeproof.methods.profile import WarmUp
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
-from changeproof.references import parsed
+from changeproof.plugins import parsed
 from changeproof.workers.processes import map_in_processes
 
 NETWORKS, LIMIT = "networks", "limit"

@@ -10,10 +10,11 @@ import pandas as pd
 
 from changeproof.methods import REGISTRY, make_method
 from changeproof.methods.profile import EVERY_FAMILY, PARAMETERS, Promise
+from changeproof.plugins import without_settings
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import listed, number, percent
-from changeproof.tables.names import dataset_name, family_name, method_name, without_settings
+from changeproof.tables.names import dataset_name, family_name, method_name
 
 Tables = Mapping[str, pd.DataFrame]
 # What is said of a method that certifies and has not put its promise into words.

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
-from changeproof.registry import Registry
+from changeproof.plugins import Registry
 from changeproof.report.terminal.tables import print_table, say
 from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.store import Inventory
