@@ -24,8 +24,7 @@ from filelock import FileLock
 
 from changeproof import __version__
 from changeproof.errors import InputError
-from changeproof.fingerprints.modules import PACKAGE, is_installed
-from changeproof.fingerprints.sources import imports_of
+from changeproof.fingerprints.sources import PACKAGE, imports_of, is_installed
 from changeproof.fingerprints.things import LIBRARIES, package_version
 
 HOME = Path(__file__).resolve().parents[1]
