@@ -31,13 +31,10 @@ SEEDS, SEEDS_OF_A_STUDENT = 310_000, 1_000
 class Distillation(ReplicatedFamily):
     """Train students on what the base model says of the training rows and the update pool.
 
-    This happens when a model has to become smaller or faster, moves to another system, or when
-    the outcomes that it was trained on may no longer be used: what is left to learn from is the
-    model itself. A student hears the probabilities if its kind can learn from them, and else the
-    decisions. The epoch that is kept is chosen by the true labels of the validation rows.
-
-    Seeds are 310,000 and more above the base seed. Another seed need not give another student
-    where it is no network of ours: these are trained on bootstrap samples, all but the first.
+    A student learns from the probabilities if its kind can, and else from the decisions. The epoch
+    that is kept is chosen by the true labels of the validation rows. Another seed need not give
+    another student where it is no network of ours: these are trained on bootstrap samples, all but
+    the first.
 
     Parameters
     ----------
@@ -66,8 +63,8 @@ class Distillation(ReplicatedFamily):
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe students of the same kind, then of other layers, then of other kinds."""
         rows = np.concatenate([task.rows("train"), task.rows("update")])
-        said = base.model.probabilities(rows).astype(np.float32)
-        decided = base.model.favourable(rows).astype(np.int8)
+        probabilities = base.model.probabilities(rows).astype(np.float32)
+        decisions = base.model.favourable(rows).astype(np.int8)
         variants = []
         students = list(enumerate(self._students(base, learner)))
         for (place, student), r in self.shared_out(students):
@@ -80,7 +77,7 @@ class Distillation(ReplicatedFamily):
                 student.change,
                 initialisation_seed=base.seed + seed,
                 row_weights=weights,
-                labels=said if kind.traits.soft_labels else decided,
+                labels=probabilities if kind.traits.soft_labels else decisions,
             )
             variants.append(replace(student, replicate=r, change=recipe))
         return variants

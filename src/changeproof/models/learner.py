@@ -149,8 +149,8 @@ class Learner(ABC):
         """Hash of everything that training depends on: kind, settings, code, versions."""
         return thing_fingerprint(self)
 
-    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, spelled plainly: what is usual is left out."""
+    def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, in one spelling: what is usual is left out."""
         return normalised(recipe, task)
 
     def configurations(self) -> Sequence[Alternative]:

@@ -46,8 +46,8 @@ class NetworkLearner(Learner):
         """Return a recipe for this width; one that names other hidden layers keeps them."""
         return replace(recipe, hidden=self.hidden) if recipe.hidden is None else recipe
 
-    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, spelled plainly."""
+    def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, in one spelling."""
         found = self.adapted(normalised(recipe, task))
         # What begins with a network has that one's layers.
         return found if found.start is None else replace(found, hidden=None)

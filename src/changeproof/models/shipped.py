@@ -18,7 +18,7 @@ from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Model
 from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack, Traits
 from changeproof.models.recipes import recipe_identity
-from changeproof.models.thresholds import Threshold, check_threshold, judged, with_threshold
+from changeproof.models.thresholds import Threshold, check_threshold, own_scores, with_threshold
 from changeproof.networks.training import TrainingRecipe
 
 COUNTED = ("0", "1")
@@ -209,7 +209,7 @@ class ShippedLearner(Learner):
         """Return whether a recipe is the base model's, and so are the rows."""
         if task.fingerprint != self._task_fingerprint:
             return False
-        plain, base = self.plain(recipe, task), TrainingRecipe(initialisation_seed=BASE_SEED)
+        plain, base = self.normalised(recipe, task), TrainingRecipe(initialisation_seed=BASE_SEED)
         return recipe_identity(plain) == recipe_identity(base)
 
     def configurations(self) -> Sequence[Alternative]:
@@ -224,7 +224,7 @@ class ShippedLearner(Learner):
 def check_decides(name: str, model: Model, task: Task) -> None:
     """Refuse a fitted model that decides the same of every test row."""
     rows = task.rows("test")
-    scores, threshold = judged(model, rows)
+    scores, threshold = own_scores(model, rows)
     accepted = model.favourable(rows)
     if accepted.all() or not accepted.any():
         raise InputError(

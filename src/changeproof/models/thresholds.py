@@ -99,7 +99,7 @@ class Threshold:
         accepted = self.accepts(scores)
         return np.where(accepted, np.maximum(mapped, HALF), np.minimum(mapped, BELOW_HALF))
 
-    def undone(self, probabilities: Floats) -> Floats:
+    def original(self, probabilities: Floats) -> Floats:
         """Return the probabilities that a model had before the threshold came to be a half."""
         at, share = self.value, probabilities
         return np.asarray(share * at / (share * at + (1.0 - share) * (1.0 - at)))
@@ -223,9 +223,9 @@ class ThresholdLearner(Learner):
             ]
         )
 
-    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, spelled plainly."""
-        return self.learner.plain(recipe, task)
+    def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, in one spelling."""
+        return self.learner.normalised(recipe, task)
 
     def _deciding(self, model: Model, task: Task) -> Model:
         if not isinstance(model, Network):
@@ -270,7 +270,7 @@ def at_threshold(learner: Learner, threshold: Threshold | str | None) -> Learner
     return learner if threshold is None else ThresholdLearner(learner, Threshold.of(threshold))
 
 
-def judged(
+def own_scores(
     model: Model, rows: Floats, threshold: Threshold | None = None
 ) -> tuple[Floats, Threshold]:
     """Return a model's own scores of rows, and the threshold that it decides at.
@@ -282,4 +282,4 @@ def judged(
     probabilities = model.probabilities(rows)
     if threshold is None:
         return probabilities, Threshold(HALF)
-    return threshold.undone(probabilities), threshold
+    return threshold.original(probabilities), threshold

@@ -85,5 +85,5 @@ def test_the_search_is_mostly_as_good_as_the_proof_and_the_proof_as_all_regions(
         assert (found >= low).all() and (found <= high).all()
     assert nowhere >= 5
     # On networks of two neurons a hill is often where no start looks for it.
-    assert 0 < missed < 20
+    assert 0 < missed < 30
     assert np.median(longer) < 1e-6

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from changeproof import Context, Factuals
-from changeproof.methods.rbr import boundary as boundary_module
 from changeproof.methods.rbr.boundary import largest_distance, nearest_boundary
+from changeproof.methods.rbr.method import boundary as boundary_module
 from plain_searches import Judge, plain_boundary
 
 
