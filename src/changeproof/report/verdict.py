@@ -13,6 +13,7 @@ import pandas as pd
 
 from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
+from changeproof.report.constraints import nothing_said
 from changeproof.report.names import dataset_name, method_name
 from changeproof.report.numbers import number, percent
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
@@ -137,6 +138,8 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
     )
     notes = tuple(who_asked(results))
+    if results.plan.methods:
+        notes += tuple(nothing_said([results.task(name) for name in plan.datasets]))
     base = _base_words(results, tables)
     return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
 
