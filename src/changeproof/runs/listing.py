@@ -144,7 +144,7 @@ def _limit(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece:
             plan.realisable,
         ),
     )
-    return _marked(limit, "", "evaluation.limit", "evaluation.factuals")
+    return _marked(limit, "", "evaluation.limit", "evaluation.factuals", "evaluation.counting")
 
 
 def _of_letters(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> Iterator[Piece]:
