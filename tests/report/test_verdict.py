@@ -204,6 +204,9 @@ def test_names_are_text_on_the_page() -> None:
         }
     )
     assert "&lt;b&gt;&amp;" in html and "<b>" not in html
+    noted = {"notes": ["by --most-changes <i>"], "findings": [], "base": "", "simulated": ""}
+    html = verdict_html({**noted, "not_simulated": ""})
+    assert "by <code>--most-changes</code> &lt;i&gt;" in html, "no line ends inside of an option"
 
 
 def test_a_shorter_way_is_named(quick_run: Results) -> None:
