@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import tomllib
@@ -74,6 +75,17 @@ def not_through_links(path: Path, root: Path) -> Path:
 def write_whole(path: Path, content: bytes, root: Path | None = None) -> None:
     """Write a file so that nobody ever sees half of it; say in one line why it cannot be."""
     write_together({path: content}, root)
+
+
+def check_can_write(path: Path) -> None:
+    """Refuse, before long work for it starts, a file that could not be written at its end."""
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a directory")
+    folder = next(each for each in path.absolute().parents if each.exists())
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: {folder} is not a directory")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {path}: no permission to write in {folder}")
 
 
 def write_together(contents: Mapping[Path, bytes], root: Path | None = None) -> None:

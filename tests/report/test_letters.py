@@ -141,3 +141,15 @@ def test_renewals_and_other_letters_are_told() -> None:
 
 def test_without_successors_there_is_nothing_to_say() -> None:
     assert letter_paragraphs({}) == [] and list(letter_lines({})) == [] and letters({}) is None
+
+
+def test_families_that_do_not_count_are_named_where_they_break_more() -> None:
+    made = tables(broken=9, most={"bootstrap": 4})
+    sequence = made["successors"].iloc[[1]].assign(family="updates", broken_most=12)
+    made["successors"] = pd.concat([made["successors"], sequence], ignore_index=True)
+    made["families"] = pd.DataFrame(
+        {"family": ["bootstrap", "updates"], "counted": ["yes", "no"], "apart": ["", "sequence"]}
+    )
+    said = " ".join(letter_paragraphs(made)[0][0])
+    assert "no simulated family that counts breaks more than 4." in said
+    assert said.endswith("breaks up to 12, and does not count.")

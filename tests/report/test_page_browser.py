@@ -235,6 +235,7 @@ def test_person_view_follows_the_choices(show: Open, written: Path, quick_run: R
     expect(card.locator("li")).to_have_count(len(expected))
     said = [re.sub(r" \([^)]*\)$", "", text) for text in card.locator("li").all_inner_texts()]
     assert said == expected
+    assert f"the mean over 8 features; {len(expected)} of them change." in card.inner_text()
     survived = quick_run.survival("diabetes", 2026, "kdtree")[3]
     assert f"{survived.sum()} of 200 changed models" in card.inner_text()
     counts = card.locator("dd").all_inner_texts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
+from changeproof.report.document import document
 from changeproof.report.page.verdict import verdict_html
+from changeproof.report.page.write import page_of
 from changeproof.report.verdict import not_simulated_words, simulated_words, verdict
 from changeproof.tables.registry import read_tables
 from loans import loans
@@ -200,6 +203,9 @@ def test_names_are_text_on_the_page() -> None:
         }
     )
     assert "&lt;b&gt;&amp;" in html and "<b>" not in html
+    noted = {"notes": ["by --most-changes <i>"], "findings": [], "base": "", "simulated": ""}
+    html = verdict_html({**noted, "not_simulated": ""})
+    assert "by <code>--most-changes</code> &lt;i&gt;" in html, "no line ends inside of an option"
 
 
 def test_a_shorter_way_is_named(quick_run: Results) -> None:
@@ -229,3 +235,47 @@ def test_what_really_happened_is_not_called_simulated(quick_run: Results) -> Non
         assert words not in not_simulated_words(plan)
     only = simulated_words(plan, variants[variants["family"] == "successor"], "mlp")
     assert only == "Simulated: nothing; only the real successor was tested."
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({}, True),
+        ({"missing": "impute-and-keep"}, True),
+        ({"actions": {"debts": {"change": "decrease"}}}, False),
+        ({"most_changes": 2}, False),
+    ],
+)
+def test_no_rule_at_all_is_told(tmp_path: Path, rule: dict[str, Any], said: bool) -> None:
+    results = audited(["kdtree"], ["bootstrap(replicates=2)"], tmp_path, factuals=5, **rule)
+    tables = build_tables(results)
+    lines = verdict(results, tables).lines
+    beginning = "Nothing was said about what may change, so advice may ask people for any change."
+    found = [line for line in lines if line.startswith(beginning)]
+    assert len(found) == said
+    for option in ("--immutable", "--only-increase", "--range", "--most-changes"):
+        assert all(option in line for line in found)
+    # Once on every surface that has the verdict.
+    page, whole = page_of(results, tables).decode(), json.dumps(document(results, tables))
+    assert verdict_html(verdict(results, tables).as_dict()).count(beginning) == said
+    assert page.count(f"<p class='note'>{beginning}") == said
+    assert (
+        len([line for line in json.loads(whole)["verdict"]["lines"] if beginning in line]) == said
+    )
+    assert str(results).count(beginning) == said
+
+
+def test_columns_that_nobody_can_change_are_named(tmp_path: Path) -> None:
+    table = loans(300).rename(columns={"debts": "Age"})
+    described = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+    results = evaluate(
+        table, LOGISTIC, ["kdtree"], ["bootstrap(replicates=2)"], factuals=5, out=tmp_path, jobs=1,
+        publish=False, **described,
+    )  # fmt: skip
+    (note,) = [each for each in verdict(results, build_tables(results)).notes if "may ask" in each]
+    assert "may ask people for any change, also of 'Age'. What they cannot change" in note
+
+
+def test_embedded_datasets_are_as_published(quick_run: Results) -> None:
+    notes = verdict(quick_run, read_tables(quick_run.folder)).notes
+    assert not any("what may change" in note for note in notes)

@@ -18,40 +18,11 @@ from changeproof.cli import app
 from changeproof.report import workbook as books
 from changeproof.report.document import document
 from changeproof.report.workbook import workbook
+from workbooks import MAIN, read
 
 pytest.importorskip("xlsxwriter", reason="XlsxWriter is not installed (extra: xlsx)")
 
-MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-PACKAGE = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 EVIL = ["=cmd|'/c calc'!A0", "@SUM(1+1)", "-2", "<r><t>x</t></r>", "a\x01b<&", "x" * 40_000]
-
-
-class Sheet:
-    """The cells of a sheet: kind, text and style by address."""
-
-    def __init__(self, root: ElementTree.Element) -> None:
-        self.root = root
-        self.cells = {
-            cell.get("r", ""): (cell.get("t"), "".join(cell.itertext()), int(cell.get("s", 0)))
-            for cell in root.iter(f"{MAIN}c")
-        }
-        self.formulas = list(root.iter(f"{MAIN}f"))
-
-    def text(self, address: str) -> str:
-        return self.cells[address][1]
-
-
-def read(path: Path) -> dict[str, Sheet]:
-    with ZipFile(path) as file:
-        book = ElementTree.fromstring(file.read("xl/workbook.xml"))
-        related = ElementTree.fromstring(file.read("xl/_rels/workbook.xml.rels"))
-        where = {each.get("Id"): each.get("Target") for each in related}
-        return {
-            sheet.get("name", ""): Sheet(
-                ElementTree.fromstring(file.read(f"xl/{where[sheet.get(f'{PACKAGE}id')]}"))
-            )
-            for sheet in book.iter(f"{MAIN}sheet")
-        }
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+import came_next
 from changeproof import Results, compare_runs, evaluate, explain, gate
 from changeproof.changes.updates import Updates
 from changeproof.evaluation.counting import Apart, apart, counted
@@ -21,6 +22,11 @@ from changeproof.report.page.payload import build_payload
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
+from workbooks import read
+
+utility = pytest.importorskip(
+    "xlsxwriter.utility", reason="XlsxWriter is not installed (extra: xlsx)"
+)
 
 SAME, SINGLE = "new-initialization", "bootstrap(replicates=4)"
 WHAT = "empirical_robustness"
@@ -45,10 +51,25 @@ def audited(out: Path, *families: Any, **more: Any) -> Results:
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """A family that changes nothing, one that does, and a sequence of one's own."""
     out = tmp_path_factory.mktemp("counted") / "run"
-    return audited(out, SAME, SINGLE, MyUpdates(length=3, replicates=2, every=2))
+    return audited(out, SAME, SINGLE, MyUpdates(length=3, replicates=2, every=2), limit=True)
 
 
-def test_every_surface_has_the_same_number_for_all(mixed: Results) -> None:
+def workbook_rows(results: Results, path: Path, name: str) -> list[dict[str, str]]:
+    """Return the rows of a sheet as texts by heading."""
+    sheet = read(results.to_xlsx(path))[name]
+    table = read_tables(results.folder)[name]
+    letters = [utility.xl_col_to_name(place) for place in range(len(table.columns))]
+    headings = [sheet.text(f"{letter}1") for letter in letters]
+    return [
+        {
+            heading: sheet.cells.get(f"{letter}{2 + row}", ("", "", 0))[1]
+            for heading, letter in zip(headings, letters, strict=True)
+        }
+        for row in range(len(table))
+    ]
+
+
+def test_every_surface_has_the_same_number_for_all(mixed: Results, tmp_path: Path) -> None:
     tables = read_tables(mixed.folder)
     by_family = tables["family_results"].set_index("family")[f"{WHAT}_mean"]
     expected = by_family[SINGLE]
@@ -65,6 +86,7 @@ def test_every_surface_has_the_same_number_for_all(mixed: Results) -> None:
     row = whole["tables"]["full_results"][0]
     compared = compare_runs(mixed.folder, mixed.folder).table
     (before,) = compared.query(f"family == 'all' and metric == '{WHAT}'")["before"]
+    book = workbook_rows(mixed, tmp_path / "book.xlsx", "full_results")
     person = mixed.counterfactuals("diabetes", mixed.plan.base_seeds[0], "rbr").row_ids[0]
     found = {
         "full_results": tables["full_results"][f"{WHAT}_mean"][0],
@@ -76,10 +98,63 @@ def test_every_surface_has_the_same_number_for_all(mixed: Results) -> None:
         "verdict": verdict(mixed, mixed.tables()).findings[0].holds,
         "JSON": row[f"{WHAT}_mean"],
         "compare-runs": before,
+        # The limit was found for everybody, so that the same people are compared with it.
+        "price": tables["price"][f"{WHAT}_mean"][0],
+        "workbook": float(book[0][f"{WHAT}_mean"]),
+        "price in the workbook": float(
+            workbook_rows(mixed, tmp_path / "book.xlsx", "price")[0][f"{WHAT}_mean"]
+        ),
     }
     assert found == pytest.approx(dict.fromkeys(found, expected), rel=1e-5)
     assert explain(mixed, person, "rbr").overall.models == 4
     assert payload["averaged"] == [1]
+
+
+def test_the_limit_is_over_the_same_families(mixed: Results, tmp_path: Path) -> None:
+    tables = read_tables(mixed.folder)
+    overall = tables["limit"].query("family == 'all'")
+    # Of four models that change something none may reject, at whatever share. Of 29 one may.
+    assert overall["distance_mean"].nunique() == 1
+    (single,) = set(tables["limit"].query(f"family == '{SINGLE}'")["distance_mean"])
+    assert single == pytest.approx(overall["distance_mean"].iloc[0], rel=0.05)
+    limit, task = mixed.limit("diabetes", 2026), mixed.task("diabetes")
+    changing = limit.changing_distances(task)
+    assert changing is not None and (limit.distances(task)[0, 2] < changing[2] - 1e-6).any()
+    assert overall["distance_mean"].iloc[0] == pytest.approx(changing[0].mean(), rel=1e-5)
+    (price,) = tables["price"]["limit_mean"]
+    assert price == pytest.approx(changing[0].mean(), rel=1e-5)
+    whole = json.loads(json.dumps(document(mixed, tables), default=str))["tables"]
+    sheet = workbook_rows(mixed, tmp_path / "book.xlsx", "limit")
+    curve = build_payload(mixed, mixed.tables())["limit"]["curves"][0]
+    for place, row in enumerate(overall.to_dict("records")):
+        assert whole["limit"][place]["distance_mean"] == row["distance_mean"]
+        assert float(sheet[place]["distance_mean"]) == row["distance_mean"]
+        assert [row["distance_mean"], row["share"]] in curve
+
+
+def test_a_run_where_all_count_has_one_limit(quick_run: Results) -> None:
+    assert quick_run.limit("diabetes", 2026).changing is None
+
+
+def test_letters_are_held_against_the_same_families() -> None:
+    frame = came_next.table()
+    today, later = came_next.todays(frame), came_next.stricter(frame)
+    results = evaluate(
+        frame,
+        today,
+        families=[SINGLE, MyUpdates(length=3, replicates=2, every=2)],
+        counterfactuals={"letters": came_next.letters(frame, today)},
+        successors={"next": later},
+        jobs=1,
+        **came_next.DATA,
+    )
+    assert results.averaged == (SINGLE,)
+    table = results.table("successors").set_index("family")
+    columns = [name for name in table.columns if name.startswith(("models", "broken"))]
+    assert table.loc["all", columns].tolist() == table.loc[SINGLE, columns].tolist()
+    assert table["models"].tolist() == [4, 4, 6]
+    assert set(results.table("letters")["simulated_models"]) == {4}
+    assert results.table("letters")["simulated_hold"].max() <= 4
 
 
 def test_the_record_says_which_count(mixed: Results) -> None:

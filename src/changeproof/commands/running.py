@@ -234,10 +234,12 @@ def diagnose_apds_radius(
     a radius that covers such differences, AP-Delta-S finds no counterfactual. The
     table shows this radius beside the calibrated one.
     """
-    from changeproof.files import write_whole
+    from changeproof.files import check_can_write, write_whole
     from changeproof.paper.diagnosis import diagnose_apds_radius
     from changeproof.report.terminal import print_table
 
+    if out is not None:
+        check_can_write(out)
     table = diagnose_apds_radius(
         split(datasets) or ("breast-cancer", "diabetes"),
         whole_numbers("base seed", split(base_seeds)) or (2026, 2027, 2028),

@@ -278,10 +278,15 @@ def alike_notes(columns: Iterable[Column]) -> Iterator[str]:
             )
 
 
+def hard_to_change(names: Iterable[str]) -> list[str]:
+    """Return the names of columns that people can hardly change, as far as names say it."""
+    return [name for name in names if _matches(NOT_BY_CHOICE, name)]
+
+
 def rule_notes(names: Iterable[str], declared: Iterable[str]) -> list[str]:
     """Return a note where no rule is about columns that people can hardly change."""
     known = set(declared)
-    fixed = [name for name in names if name not in known and _matches(NOT_BY_CHOICE, name)]
+    fixed = hard_to_change(name for name in names if name not in known)
     if not fixed:
         return []
     rules = {name: {"change": "increase" if _matches(ONLY_UP, name) else "none"} for name in fixed}

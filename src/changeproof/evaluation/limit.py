@@ -53,17 +53,28 @@ class Limit(NamedTuple):
         How they would have to be [1 + families, shares, people, columns], first over all families
         and then family by family, at 100, 99 and 95 % of the changed models; NaN where nothing was
         found.
+    changing
+        The same [shares, people, columns] over the families that change something about this base
+        model; None where all do, or none does.
     """
 
     row_ids: Integers
     rows: Floats
+    changing: Floats | None = None
 
     def distances(self, task: Task) -> Floats:
         """Return how far it is [1 + families, shares, people]."""
+        return self._far(task, self.rows)
+
+    def changing_distances(self, task: Task) -> Floats | None:
+        """Return how far it is [shares, people] over the families that change something."""
+        return None if self.changing is None else self._far(task, self.changing)
+
+    def _far(self, task: Task, rows: Floats) -> Floats:
         people = named_factuals(task, self.row_ids.tolist()).rows
-        flat = self.rows.reshape(-1, self.rows.shape[-1])
+        flat = rows.reshape(-1, rows.shape[-1])
         several = np.tile(people, (len(flat) // max(1, len(people)), 1))
-        return task.distances(several, flat).reshape(self.rows.shape[:-1])
+        return task.distances(several, flat).reshape(rows.shape[:-1])
 
 
 class Search(Protocol):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
 
+from changeproof.arithmetic.votes import share_bound
 from changeproof.datasets.task import Task
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
 from changeproof.methods.profile import Cost, Promise, WarmUp
@@ -99,8 +99,8 @@ class BetaRCE(Method):
     @staticmethod
     def votes_bounds(ensemble_size: int, confidence: float) -> Floats:
         """Return the lower bound for every number of favourable votes, from none to all."""
-        votes = np.arange(ensemble_size + 1)
-        return np.asarray(beta.ppf(1.0 - confidence, 0.5 + votes, 0.5 + ensemble_size - votes))
+        votes = range(ensemble_size + 1)
+        return np.array([share_bound(confidence, each, ensemble_size) for each in votes])
 
     def bounds(self, points: Floats) -> Floats:
         """Return the lower bound on the share of admissible models that accept each point."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.recourse import Wording
+from changeproof.datasets.relations import hard_to_change
 from changeproof.datasets.task import Floats, Task
 from changeproof.feasible.actions import CATEGORY, WAYS, Actions
 from changeproof.tables.display import listed
@@ -63,6 +65,29 @@ def rules(task: Task) -> str:
     if most is not None:
         parts.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}")
     return "; ".join(parts)
+
+
+def nothing_said(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield a sentence where nothing at all was said about what may change on tables of one's own.
+
+    The embedded datasets are as published.
+    """
+    free = [
+        task
+        for task in tasks
+        if task.name not in dataset_names() and not task.declared and task.most_changes is None
+    ]
+    if not free:
+        return
+    where = f" on {listed([task.name for task in free])}" if len(tasks) > 1 else ""
+    names = dict.fromkeys(feature.name for task in free for feature in task.features)
+    fixed = hard_to_change(names)
+    such = f", also of {listed([repr(name) for name in fixed])}" if fixed else ""
+    yield (
+        f"Nothing was said about what may change{where}, so advice may ask people for any "
+        f"change{such}. What they cannot change is said by --immutable, --only-increase, --range "
+        "and --most-changes (in Python by actions and most_changes)."
+    )
 
 
 def reasons(task: Task) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,6 +11,7 @@ from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import listed, number, percent
 from changeproof.tables.letters import BREAKS, HOLDS, NO_LETTER, NOT_TODAY
 from changeproof.tables.names import dataset_name, family_name, method_name
+from changeproof.tables.scores import counted_in
 
 WHOSE = ["dataset", "base_seed", "method", "successor"]
 ORDER = {BREAKS: 0, HOLDS: 1}
@@ -32,7 +33,7 @@ def letter_paragraphs(tables: Mapping[str, pd.DataFrame]) -> list[list[list[str]
     said = []
     for key, rows in compared.groupby(WHOSE, sort=False):
         letters = letter_part(tables["letters"], key)
-        parts = (_verdict(rows), _who(letters), _renewed(tables, key))
+        parts = (_verdict(rows, counted_in(tables)), _who(letters), _renewed(tables, key))
         said.append([sentences for part in parts if (sentences := list(part))])
     return said
 
@@ -60,8 +61,11 @@ def letter_part(table: pd.DataFrame, key: Any) -> pd.DataFrame:
     return table[chosen]
 
 
-def _verdict(rows: pd.DataFrame) -> Iterator[str]:
-    """Say what a successor changes and breaks, and whether simulated models do as much."""
+def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
+    """Say what a successor changes and breaks, and whether simulated models do as much.
+
+    Those of families that do not count are named where they break more.
+    """
     by_family = rows.set_index("family")
     whole = by_family.loc[ALL_FAMILIES].to_dict()
     models = int(whole["models"])
@@ -80,17 +84,24 @@ def _verdict(rows: pd.DataFrame) -> Iterator[str]:
         return
     most = int(whole["broken_most"])
     each = by_family.drop(index=ALL_FAMILIES)["broken_most"]
+    beside = each[[bool(counted) and family not in counted for family in each.index]]
+    each = each.drop(index=beside.index)
+    more = list(beside.index[beside > most])
+    counts = " that counts" if more else ""
     worst = listed([family_name(str(family)) for family in each.index[each == most]])
     if broken > most == 0:
-        yield f"{text}; no simulated model breaks any."
+        yield f"{text}; no simulated model{counts} breaks any."
     elif broken > most:
-        yield f"{text}; no simulated family breaks more than {most}."
+        yield f"{text}; no simulated family{counts} breaks more than {most}."
     elif broken:
-        beside = f"{_models(as_many, models, 'break')} as many, and the most is {most} ({worst})"
-        yield f"{text}; {beside}."
+        others = f"{_models(as_many, models, 'break')} as many, and the most is {most} ({worst})"
+        yield f"{text}; {others}."
     else:
         yield f"{text}."
     yield _within(changing > 0 if known else None, broken <= most)
+    if more:
+        names = listed([family_name(str(family)) for family in more])
+        yield f"Apart from that, {names} breaks up to {int(beside.max())}, and does not count."
 
 
 def _within(decisions: bool | None, letters: bool) -> str:

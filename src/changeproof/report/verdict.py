@@ -16,6 +16,7 @@ from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.methods.method import Counterfactuals
 from changeproof.plugins import without_settings
+from changeproof.report.constraints import nothing_said
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import Score, ranked, scores
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
@@ -143,6 +144,8 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         plan, tables["variants"], results.manifest.model, results.averaged, results.unchanged
     )
     notes = tuple(who_asked(results))
+    if results.plan.methods:
+        notes += tuple(nothing_said([results.task(name) for name in plan.datasets]))
     base = _base_words(results, tables)
     return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from changeproof import changes, methods
-from changeproof.changes import beyond_family_names, published_family_names
+from changeproof.changes import MARK, beyond_family_names, published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.find import FILE_ENDINGS
 from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
@@ -37,6 +37,8 @@ RECORD = {"record": True}
 # How references to models begin that bring code or are files.
 MODELS_ELSEWHERE = ("python:", "pickle:", "onnx:", "scores:")
 
+# How references to models begin that are files.
+MODEL_FILES = ("onnx", "pickle", "scores")
 # The keys that say what to run.
 NAMING = ("datasets", "methods", "families", "counterfactuals", "successors", "model")
 
@@ -262,11 +264,16 @@ class Plan(BaseModel):
 
     @classmethod
     def from_toml(cls, path: Path, **changes: Any) -> Self:
-        """Read a plan file, with some values changed."""
+        """Read a plan file, with some values changed.
+
+        Files that it names are looked for from its own folder on, wherever it is read.
+        """
         values = read_toml(path, "plan file")
-        cls.checked(values, where=f"plan file {path}")
+        plan = cls.checked(values, where=f"plan file {path}")
         check_names_something(f"plan file {path}", values, changes)
-        return cls.checked({**values, **changes}, where=f"plan file {path}")
+        own = {key: find(getattr(plan, key), path.parent) for key, find in FILES.items()}
+        found = {key: value for key, value in own.items() if key in values}
+        return cls.checked({**values, **found, **changes}, where=f"plan file {path}")
 
 
 def check_names_something(where: str, *values: Mapping[str, Any]) -> None:
@@ -277,6 +284,41 @@ def check_names_something(where: str, *values: Mapping[str, Any]) -> None:
             "For the whole paper there is a preset"
         )
 
+
+def _file(name: str, folder: Path) -> str:
+    return str(folder / name)
+
+
+def _dataset(name: str, folder: Path) -> str:
+    return _file(name, folder) if name.endswith(FILE_ENDINGS) else name
+
+
+def _model(reference: str, folder: Path) -> str:
+    """Return a model whose file, if it is one, is in a folder; a record of one stays as it is."""
+    kind, sign, file = reference.partition(":")
+    known = kind not in MODEL_FILES or MARK in reference
+    return reference if known else kind + sign + _file(file, folder)
+
+
+def _each(find: Callable[[str, Path], str]) -> Callable[[Any, Path], Any]:
+    """Return what finds the files of several references, or of none."""
+
+    def found(given: Any, folder: Path) -> Any:
+        if isinstance(given, Mapping):
+            return {name: find(each, folder) for name, each in given.items()}
+        return None if given is None else tuple(find(each, folder) for each in given)
+
+    return found
+
+
+# The keys of a plan file that name files, and how these are found from its folder on.
+FILES: dict[str, Callable[[Any, Path], Any]] = {
+    "datasets": _each(_dataset),
+    "counterfactuals": _each(_file),
+    "model": _model,
+    "replacements": _each(_model),
+    "successors": _each(_model),
+}
 
 PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "quick": lambda: {

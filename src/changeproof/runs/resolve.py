@@ -92,7 +92,7 @@ class ResolvedRun:
     def averaged(self) -> tuple[str, ...]:
         """The families that averages are about, as far as is known before anything is trained.
 
-        The limit is searched over these.
+        The limit is searched over these and, where some change nothing, over the others.
         """
         return counted(self.families)
 

@@ -287,7 +287,7 @@ class StoredResults:
     def limit(self, dataset: str, base_seed: int) -> Limit:
         """Return how far the people of a base model would have to go at least, as was found."""
         arrays = self._store.read(self._piece(Kind.LIMIT, dataset, base_seed), arrays_from_bytes)
-        return Limit(arrays["row_id"], arrays["rows"])
+        return Limit(arrays["row_id"], arrays["rows"], arrays.get("changing"))
 
     @cached_property
     def lettered(self) -> list[Answered]:

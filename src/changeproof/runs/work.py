@@ -19,6 +19,7 @@ from changeproof.changes.magnitude import change_magnitudes
 from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
+from changeproof.evaluation.counting import changes_nothing
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
 from changeproof.evaluation.letters import letter_scores
 from changeproof.evaluation.limit import PERCENTS, find_limit, to_be_asked
@@ -28,7 +29,7 @@ from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
-from changeproof.model import Model, Stack
+from changeproof.model import Floats, Model, Stack
 from changeproof.models.cache import model_cache
 from changeproof.models.learner import Learner, stacked
 from changeproof.models.private import PrivateLearner
@@ -183,7 +184,9 @@ def _limit_piece(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece
             plan.realisable,
         ),
     )
-    return _fingerprinted(limit, "", "evaluation.limit", "evaluation.factuals")
+    return _fingerprinted(
+        limit, "", "evaluation.limit", "evaluation.factuals", "evaluation.counting"
+    )
 
 
 def _letter_pieces(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> Iterator[Piece]:
@@ -402,29 +405,44 @@ def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]
 
 @makes(Kind.LIMIT)
 def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
-    """Look for the limit of the people of a base model, with all changed models at hand."""
+    """Look for the limit of the people of a base model, with all changed models at hand.
+
+    Where families change nothing about it, also for that over the others: whether they count is
+    known when all base models are finished.
+    """
     base_piece, *banks = piece.inputs
     base = _base(base_piece, using, inputs)
     context = _context(piece, base, using)
     families = {family.name: family for family in using.families}
-    stacks = []
+    stacks, tables = [], []
     for bank in banks:
-        stack = models_from_bytes(inputs[bank.fingerprint]).stack
-        stacks.append(_bank(base, families[bank.family]).stack if stack is None else stack)
-    models = [stack[place] for stack in stacks for place in range(len(stack))]
+        kept = models_from_bytes(inputs[bank.fingerprint])
+        stacks.append(
+            _bank(base, families[bank.family]).stack if kept.stack is None else kept.stack
+        )
+        tables.append(pd.DataFrame(kept.record["table"]))
     people = _factuals(piece, context)
     asked = to_be_asked(context.model, people.rows)
-    sizes = [len(stack) for stack in stacks]
-    rows, row_ids, changed = people.rows[asked], people.row_ids[asked], stacked(models)
-    kept = using.task.kept_of(row_ids, rows)
-    if context.actions is None or kept is None:
-        found = find_limit(using.task, context.model, changed, sizes, rows, context.actions)
-    else:
-        found = np.full((1 + len(sizes), len(PERCENTS), *rows.shape), np.nan)
-        for actions, who in context.actions.by_kept(kept):
-            some = find_limit(using.task, context.model, changed, sizes, rows[who], actions)
-            found[:, :, who] = some
-    return arrays_to_bytes({"row_id": row_ids, "rows": found})
+    rows, row_ids = people.rows[asked], people.row_ids[asked]
+    kept_values = using.task.kept_of(row_ids, rows)
+
+    def found(stacks: Sequence[Stack], sizes: Sequence[int]) -> Floats:
+        changed = stacked([stack[place] for stack in stacks for place in range(len(stack))])
+        if context.actions is None or kept_values is None:
+            return find_limit(using.task, context.model, changed, sizes, rows, context.actions)
+        result = np.full((1 + len(sizes), len(PERCENTS), *rows.shape), np.nan)
+        for actions, who in context.actions.by_kept(kept_values):
+            result[:, :, who] = find_limit(
+                using.task, context.model, changed, sizes, rows[who], actions
+            )
+        return result
+
+    arrays = {"row_id": row_ids, "rows": found(stacks, [len(stack) for stack in stacks])}
+    idle = changes_nothing(tables)
+    changing = [stack for stack, bank in zip(stacks, banks, strict=True) if bank.family not in idle]
+    if 0 < len(changing) < len(stacks):
+        arrays["changing"] = found(changing, [])[0]
+    return arrays_to_bytes(arrays)
 
 
 @makes(Kind.LETTERS)

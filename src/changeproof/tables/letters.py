@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -99,16 +99,24 @@ def _exact(values: pd.Series[Any]) -> Any:
     return np.array(texts, dtype=object)
 
 
-def _simulated(results: StoredResults, key: Answered) -> Booleans:
-    """Return which changed models were simulated."""
-    family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
-    return np.asarray(family_of != SUCCESSOR)
+class _Models(NamedTuple):
+    """The changed models of a base model: their families, which count in "all", which are real."""
+
+    family_of: Any
+    counted: Booleans
+    real: Booleans
+
+
+def _models(results: StoredResults, key: Answered) -> _Models:
+    families = results.variants(key.dataset, key.base_seed)["family"]
+    real = (families == SUCCESSOR).to_numpy()
+    return _Models(families.to_numpy(), families.isin(results.averaged).to_numpy() & ~real, real)
 
 
 def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
     """Return one row per letter and successor."""
     task, answers, scores = _about(results, key)
-    survived, simulated = results.survived(*key), _simulated(results, key)
+    survived, models = results.survived(*key), _models(results, key)
     found, who = answers.found, task.ids.loc[answers.row_ids.tolist()].to_numpy()
     words = np.full(len(answers), "", dtype=object)
     words[found] = changes_in_words(
@@ -125,7 +133,7 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
         rows |= {f"{prefix}:{name}": _exact(frame[name]) for name in frame.columns}
     parts = []
     for place, name in enumerate(results.plan.successors, start=1):
-        holds = survived[:, ~simulated][:, place - 1]
+        holds = survived[:, models.real][:, place - 1]
         parts.append(
             pd.DataFrame(
                 {
@@ -136,8 +144,8 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
                     "reason": np.where(found, "", answers.outcomes),
                     **_judgements("today", scores, 0),
                     **_judgements("successor", scores, place),
-                    "simulated_models": int(simulated.sum()),
-                    "simulated_hold": survived[:, simulated].sum(axis=1),
+                    "simulated_models": int(models.counted.sum()),
+                    "simulated_hold": survived[:, models.counted].sum(axis=1),
                     "distance": task.distances(answers.factuals, answers.rows),
                     "advice": words,
                     "filled_in": ["; ".join(mine) for mine in unknown],
@@ -166,17 +174,19 @@ def _judgements(whose: str, scores: LetterScores, place: int) -> dict[str, Any]:
 
 
 def _compared(results: StoredResults, key: Answered) -> Iterator[dict[str, Any]]:
-    """Yield how a successor compares with the simulated models, all and by family."""
+    """Yield how a successor compares with the simulated models, all and by family.
+
+    All are those that count in numbers over all families everywhere.
+    """
     answers, survived = results.counterfactuals(*key), results.survived(*key)
-    variants, simulated = results.variants(key.dataset, key.base_seed), _simulated(results, key)
+    variants, models = results.variants(key.dataset, key.base_seed), _models(results, key)
     broken = (~survived[answers.base_valid]).sum(axis=0)
     differs = 100.0 * variants["hard_disagreement"].to_numpy(np.float64)
-    family_of = variants["family"].to_numpy()
     families = [name for name in results.families if name != SUCCESSOR]
-    places = np.flatnonzero(~simulated)
+    places = np.flatnonzero(models.real)
     for name, place in zip(results.plan.successors, places.tolist(), strict=True):
         for family in (ALL_FAMILIES, *families):
-            among = simulated & ((family_of == family) | (family == ALL_FAMILIES))
+            among = models.counted if family == ALL_FAMILIES else models.family_of == family
             yield {
                 **key._asdict(),
                 "successor": name,

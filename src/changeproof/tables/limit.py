@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from changeproof.evaluation.counting import changes_nothing
 from changeproof.evaluation.limit import PERCENTS
+from changeproof.model import Floats
 from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults
 from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread_of
 
@@ -28,7 +30,7 @@ def _seeds(results: StoredResults) -> pd.DataFrame:
     """
     rows = []
     for dataset, seed in results.limits:
-        distances = results.limit(dataset, seed).distances(results.task(dataset))
+        distances = _distances(results, dataset, seed)
         for family, found in zip((ALL_FAMILIES, *results.limit_families), distances, strict=True):
             everywhere = np.isfinite(found).all(axis=0)
             for percent, each in zip(PERCENTS, found, strict=True):
@@ -38,6 +40,23 @@ def _seeds(results: StoredResults) -> pd.DataFrame:
     return pd.DataFrame(
         rows, columns=["dataset", "base_seed", "family", "share", "people", "found", "distance"]
     )
+
+
+def _distances(results: StoredResults, dataset: str, seed: int) -> Floats:
+    """Return how far it is [1 + families, shares, people], first over the families that count.
+
+    Those that change nothing about any base model do not. NaN if that is neither the limit over
+    all families nor the one over those that change something about this base model.
+    """
+    limit, task = results.limit(dataset, seed), results.task(dataset)
+    distances, families = limit.distances(task), results.limit_families
+    if set(results.averaged) == set(families):
+        return distances
+    idle = changes_nothing([results.variants(dataset, seed)])
+    changing = limit.changing_distances(task)
+    same = changing is not None and set(results.averaged) == set(families) - idle
+    distances[0] = changing if same else np.nan
+    return distances
 
 
 def _limit(seeds: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +90,7 @@ def _compared(results: StoredResults, key: Answered) -> dict[str, object]:
     """
     task, answers = results.task(key.dataset), results.counterfactuals(*key)
     limit = results.limit(key.dataset, key.base_seed)
-    distances = limit.distances(task)[0]
+    distances = _distances(results, key.dataset, key.base_seed)[0]
     places = pd.Index(limit.row_ids).get_indexer(pd.Index(answers.row_ids))
     both = answers.base_valid & (places >= 0)
     both[both] = np.isfinite(distances[:, places[both]]).all(axis=0)
@@ -79,7 +98,7 @@ def _compared(results: StoredResults, key: Answered) -> dict[str, object]:
     if not both.any():
         return found
     family_of = results.variants(key.dataset, key.base_seed)["family"]
-    judged = family_of.isin(results.limit_families).to_numpy()
+    judged = family_of.isin(results.averaged).to_numpy()
     robustness = 100.0 * results.survived(*key)[both][:, judged].mean()
     distance = task.distances(answers.factuals[both], answers.rows[both]).mean()
     at_shares = distances[:, places[both]].mean(axis=1)

@@ -6,7 +6,6 @@ import hashlib
 import os
 import platform
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -15,7 +14,6 @@ from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
-from changeproof.runs.manifest import located
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
 from changeproof.spelling import visible
@@ -30,8 +28,9 @@ def provenance(results: StoredResults) -> dict[str, Any]:
     pieces = results.manifest.pieces
     marks = sorted(piece.fingerprint for piece in pieces)
     return {
-        "plan": plan_toml(plan, results.folder),
+        "plan": plan_toml(plan),
         "command": command(plan),
+        "beside": bool(kept_files(plan)),
         "versions": {"changeproof": __version__, "python": platform.python_version()}
         | library_versions()
         | ({"torch": package_version("torch")} if package_version("torch") else {}),
@@ -54,17 +53,12 @@ def sources(results: StoredResults) -> list[tuple[str, str, str]]:
     return [(name, each.summary, each.source) for name, each in found]
 
 
-def plan_toml(plan: Plan, folder: Path) -> str:
-    """Return the plan as a file that `changeproof run --plan` reads, from wherever that is called.
+def plan_toml(plan: Plan) -> str:
+    """Return the plan as a file that `changeproof run --plan` reads.
 
-    Files that the run keeps are named by where they are.
+    Files that the run keeps are named as its directory has them, and are looked for beside the
+    plan file: nothing says where somebody keeps the run.
     """
-    here = folder.resolve()
-    kept = {
-        "datasets": tuple(located(each, here) for each in plan.datasets),
-        "counterfactuals": {n: located(each, here) for n, each in plan.counterfactuals.items()},
-    }
-    plan = plan.model_copy(update=kept)
     unasked = set() if plan.by else {"by", "smallest_group"}
     values = plan.model_dump(mode="json", exclude_none=True, exclude={"left_out", *unasked})
     return tomli_w.dumps({key: value for key, value in values.items() if value != {}})
@@ -74,6 +68,12 @@ def command(plan: Plan) -> str:
     """Return what to type to get the same run."""
     same = (f"--preset {preset}" for preset in PRESETS if plan == Plan.preset(preset))
     return f"changeproof run {next(same, '--plan plan.toml')}"
+
+
+def kept_files(plan: Plan) -> list[str]:
+    """Return the files of the run directory that a plan names."""
+    datasets = [name for name in plan.datasets if name not in dataset_records()]
+    return [*datasets, *plan.counterfactuals.values()]
 
 
 def machine() -> dict[str, str]:

@@ -142,7 +142,8 @@ page.answerCard = (method, answer, people, factual, models, recommended) => {
     ...page.advice(changes, features, factual, parts ?? []),
     breach ? page.make("p", {}, `Not respected: ${breach}.`) : null,
     page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}, ` +
-      `the mean over ${counted} features` + (changes.length ? `; ${changes.length} change.` : ".")),
+      `the mean over ${counted} features` + (changes.length
+        ? `; ${changes.length} of them ${changes.length === 1 ? "changes" : "change"}.` : ".")),
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },

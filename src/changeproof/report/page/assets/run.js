@@ -106,6 +106,8 @@ page.section("run", (body) => {
   body.append(
     page.make("h3", {}, "The plan"), page.make("pre", { tabindex: 0 }, run.plan),
     page.make("p", {}, "Repeat it with ", page.make("code", {}, run.command), ". ",
+      run.beside ? "It names files of the run directory: keep plan.toml there, beside plan.json. " +
+        "The command can be given anywhere, with the path of plan.toml. " : "",
       page.button("plan.toml", () => page.download("plan.toml", run.plan, "application/toml"))),
     page.make("h3", {}, "Data"),
     page.dataTable(run.datasets),
