@@ -11,6 +11,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+import came_next
 from advised import advised
 from changeproof import (
     Context,
@@ -83,6 +84,18 @@ def cancer() -> Task:
 @pytest.fixture(scope="session")
 def cancer_network(cancer: Task) -> Network:
     return train([TrainingRecipe(initialisation_seed=2026)], TrainingData.of(cancer)).stack[0]
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Loans that no line tells apart; of each file its own, as some change what they are given."""
+    return came_next.table()
+
+
+@pytest.fixture(scope="module")
+def task(frame: pd.DataFrame) -> Task:
+    """The same as a task; files whose `frame` or `task` is another have their own."""
+    return came_next.task(frame)
 
 
 @pytest.fixture

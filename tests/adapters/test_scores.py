@@ -13,16 +13,6 @@ from changeproof.models.thresholds import Threshold
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return came_next.table()
-
-
-@pytest.fixture(scope="module")
-def task(frame: pd.DataFrame) -> Task:
-    return came_next.task(frame)
-
-
-@pytest.fixture(scope="module")
 def told(frame: pd.DataFrame) -> pd.DataFrame:
     return came_next.letters(frame, came_next.todays(frame), people=6)
 

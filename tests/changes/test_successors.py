@@ -15,16 +15,6 @@ from changeproof.models.find import shipped_learner
 from changeproof.networks.training import TrainingRecipe
 
 
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return came_next.table()
-
-
-@pytest.fixture(scope="module")
-def task(frame: pd.DataFrame) -> Task:
-    return came_next.task(frame)
-
-
 def test_successors_are_changed_models_as_they_are(frame: pd.DataFrame, task: Task) -> None:
     today, later = came_next.todays(frame), came_next.stricter(frame)
     told = came_next.letters(frame, today)

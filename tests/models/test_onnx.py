@@ -21,16 +21,6 @@ skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (ex
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return came_next.table()
-
-
-@pytest.fixture(scope="module")
-def task(frame: pd.DataFrame) -> Task:
-    return came_next.task(frame)
-
-
-@pytest.fixture(scope="module")
 def numbers(frame: pd.DataFrame) -> Task:
     return own_task(frame.drop(columns=["purpose", "owner"]), **came_next.DATA)
 

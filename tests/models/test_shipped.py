@@ -22,16 +22,6 @@ BASE = TrainingRecipe(initialisation_seed=BASE_SEED)
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return came_next.table()
-
-
-@pytest.fixture(scope="module")
-def task(frame: pd.DataFrame) -> Task:
-    return came_next.task(frame)
-
-
-@pytest.fixture(scope="module")
 def today(frame: pd.DataFrame) -> Pipeline:
     return came_next.todays(frame)
 

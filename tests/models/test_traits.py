@@ -34,16 +34,6 @@ BASE = TrainingRecipe(initialisation_seed=BASE_SEED)
 NUMBERS = ["income", "debts"]
 
 
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return came_next.table()
-
-
-@pytest.fixture(scope="module")
-def task(frame: pd.DataFrame) -> Task:
-    return came_next.task(frame)
-
-
 def mixed(frame: pd.DataFrame) -> Any:
     return came_next.pipeline().fit(frame[came_next.FEATURES][:150], frame["approved"][:150])
 

@@ -42,6 +42,7 @@ pytestmark = pytest.mark.skipif(
     reason="no chromium here: apt-get install chromium "
     "(CHANGEPROOF_REQUIRE_BROWSER=1 makes this an error)",
 )
+PATIENCE = 5_000.0
 CONTROLS = "a[href], button, select, summary, [tabindex='0']"
 Open = Callable[..., Page]
 
@@ -59,6 +60,9 @@ def browser() -> Iterator[Browser]:
 def tab(browser: Browser) -> Iterator[Page]:
     """One tab for all tests: what its process has compiled of the page's scripts is kept."""
     context = browser.new_context(offline=True)
+    # What is not there by then does not come; to open a page may take longer on a busy machine.
+    context.set_default_timeout(PATIENCE)
+    context.set_default_navigation_timeout(6 * PATIENCE)
     yield context.new_page()
     context.close()
 

@@ -49,6 +49,9 @@ def written(quick_run: Results) -> Path:
 def tab(browser: Browser) -> Iterator[Page]:
     """One tab for all tests: what its process has compiled of the page's scripts is kept."""
     page = browser.new_page()
+    # What is not there by then does not come; to open a page may take longer on a busy machine.
+    page.set_default_timeout(5_000.0)
+    page.set_default_navigation_timeout(30_000.0)
     yield page
     page.close()
 

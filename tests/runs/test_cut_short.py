@@ -50,7 +50,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
+def copy(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same run to meddle with; a report of it gets the figures that are there, undrawn."""
+    folder = finished / "report"
+    drawn = {name: folder / name for name in published(folder) if name != "index.html"}
+    assert "figures" in {Path(name).parts[0] for name in drawn}
+
+    def as_drawn(tables: object) -> dict[str, bytes]:
+        return {name: path.read_bytes() for name, path in drawn.items()}
+
+    monkeypatch.setattr("changeproof.report.print.write.print_files", as_drawn)
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
@@ -115,9 +124,7 @@ def test_times_are_not_worth_a_failed_run(copy: Path) -> None:
     assert run(SMALL, copy, jobs=1, publish=False).inventory.complete
 
 
-def test_tables_stay_until_the_new_ones_are_whole(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_stay_until_the_new_ones_are_whole(copy: Path) -> None:
     before = {path: path.read_bytes() for path in (copy / "tables").glob("*.csv")}
     page = (copy / "report" / "index.html").read_bytes()
     more = Plan.checked({**SMALL.model_dump(), "methods": ("kdtree", "wachter")})
@@ -125,14 +132,14 @@ def test_tables_stay_until_the_new_ones_are_whole(
     def fail(results: object) -> None:
         raise MemoryError("in the middle of it")
 
-    monkeypatch.setattr("changeproof.tables.registry.build_tables", fail)
-    with pytest.raises(MemoryError):
-        run(more, copy, jobs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("changeproof.tables.registry.build_tables", fail)
+        with pytest.raises(MemoryError):
+            run(more, copy, jobs=1)
     assert {path: path.read_bytes() for path in (copy / "tables").glob("*.csv")} == before
     assert (copy / "report" / "index.html").read_bytes() == page
     # But nobody takes them for those of the new plan.
     assert not read_tables(copy)
-    monkeypatch.undo()
     made_again = read_finished(copy)[1]
     assert set(made_again["full_results"]["method"]) == {"kdtree", "wachter"}
     run(more, copy, jobs=1)

@@ -92,10 +92,14 @@ class Pace:
         return self._expected(piece, self._late_ones())
 
     def _expected(self, piece: Piece, late: _Seen) -> float:
+        return piece.cost * self._times_guess(piece, late)
+
+    def _times_guess(self, piece: Piece, late: _Seen) -> float:
+        """Return how many times its guess a piece is expected to take."""
         for key, doubt in _keys(piece).items():
             if seen := [*self._seen.get(key, ()), *late.get(key, ())]:
-                return piece.cost * _ratio(seen, doubt)
-        return piece.cost
+                return _ratio(seen, doubt)
+        return 1.0
 
     def _late_ones(self) -> _Seen:
         """Return of what runs longer than guessed how long it has by now, and the guess."""
@@ -156,9 +160,12 @@ class Pace:
     def _waits(self) -> float:
         """Return what is expected of all that does not run yet."""
         running = {piece.fingerprint for _, pieces in self._running.values() for piece in pieces}
-        waiting = (piece for mark, piece in self._waiting.items() if mark not in running)
+        waiting = [piece for mark, piece in self._waiting.items() if mark not in running]
         late = self._late_ones()
-        return sum(self._expected(piece, late) for piece in waiting)
+        # Once for all pieces that are alike: there may be thousands.
+        alike = {(piece.kind, piece.whose): piece for piece in waiting}
+        times = {key: self._times_guess(piece, late) for key, piece in alike.items()}
+        return sum(piece.cost * times[piece.kind, piece.whose] for piece in waiting)
 
 
 def _keys(piece: Piece) -> dict[tuple[Kind | None, str], float]:
