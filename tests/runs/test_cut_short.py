@@ -59,7 +59,7 @@ def copy(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     def as_drawn(tables: object) -> dict[str, bytes]:
         return {name: path.read_bytes() for name, path in drawn.items()}
 
-    monkeypatch.setattr("changeproof.report.print.write.print_files", as_drawn)
+    monkeypatch.setattr("changeproof.report.printing.print_files", as_drawn)
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 

@@ -163,9 +163,9 @@ class Pace:
         waiting = [piece for mark, piece in self._waiting.items() if mark not in running]
         late = self._late_ones()
         # Once for all pieces that are alike: there may be thousands.
-        alike = {(piece.kind, piece.whose): piece for piece in waiting}
+        alike = {(piece.kind, piece.subject): piece for piece in waiting}
         times = {key: self._times_guess(piece, late) for key, piece in alike.items()}
-        return sum(piece.cost * times[piece.kind, piece.whose] for piece in waiting)
+        return sum(piece.cost * times[piece.kind, piece.subject] for piece in waiting)
 
 
 def _keys(piece: Piece) -> dict[tuple[Kind | None, str], float]:

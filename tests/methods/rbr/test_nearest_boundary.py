@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+import changeproof.methods.rbr.boundary as boundary_module
 from changeproof import Context, Factuals
 from changeproof.methods.rbr.boundary import largest_distance, nearest_boundary
-from changeproof.methods.rbr.method import boundary as boundary_module
 from plain_searches import Judge, plain_boundary
 
 
