@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import changeproof as cp
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 ROOT = Path(__file__).resolve().parent.parent
 ASKED = ("diabetes", "sklearn:LogisticRegression", ["kdtree"], ["bootstrap(replicates=3)"])

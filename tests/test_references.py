@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import changeproof as cp
 from changeproof import InputError, Plan
 from changeproof.methods.tuning import candidates
-from changeproof.references import as_text, parsed, spelled
+from changeproof.plugins import as_text, parsed, spelled
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -55,10 +55,10 @@ def test_settings_reach_methods_and_families() -> None:
         ("methods", "kdtree(k=3)", "'kdtree(k=3)' has no setting 'k'; it has none"),
         ("methods", "wachter(speed=1)", "has no setting 'speed'; expected one of: "),
         ("methods", "wachter(", "expected a name, or name(setting=value)"),
-        ("families", "bootstrap(replicates=0)", "replicates must be a whole number of 1 or more"),
-        ("families", "bootstrap(replicates='x')", "replicates has to be like 25; got 'x'"),
-        ("families", "bootstrap(replicates=2.5)", "replicates has to be like 25; got 2.5"),
-        ("methods", "wachter(penalty=True)", "penalty has to be like 1.0; got True"),
+        ("families", "bootstrap(replicates=0)", "replicates should be greater than 0; got 0"),
+        ("families", "bootstrap(replicates='x')", "replicates should be a valid integer; got 'x'"),
+        ("families", "bootstrap(replicates=2.5)", "replicates should be a valid integer; got 2.5"),
+        ("methods", "wachter(penalty=True)", "penalty should be a valid number; got True"),
         ("methods", {"quantile": 0.7}, "{'quantile': 0.7} has no 'name'"),
     ],
 )

@@ -20,8 +20,7 @@ ROOMS = [
     "files",
     "randomness",
     "fingerprints",
-    "references",
-    "registry",
+    "plugins",
     "model",
 ]
 ROOMS += ["arithmetic", "datasets", "networks", "models"]

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import worst_cases
 from changeproof import InputError, Network
 from changeproof.certificates.bounds import HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
 
 
 def interval_bounds(box: ParameterBox, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    bounds = neuron_bounds(box, rows, tight=False)
+    bounds = worst_cases.interval_bounds(box, rows)
     return bounds[:, LOW_MIN, -1], bounds[:, HIGH_MAX, -1]
 
 

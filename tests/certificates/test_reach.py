@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.planted_attack import true_logit
 from changeproof import Network
-from changeproof.certificates.reach import adverse_radii, largest_logits
+from changeproof.certificates.reach import adverse_radii
+from worst_cases import largest_logits
 
 
 def points_in_balls(

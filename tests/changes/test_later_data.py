@@ -118,9 +118,9 @@ def test_it_says_why_it_cannot_happen() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("updates=0", "updates must be a whole number of 1 or more; got 0"),
-        ("replicates=0", "replicates must be"),
-        ("window='sliding'", "unknown window 'sliding'; expected one of: growing, rolling"),
+        ("updates=0", "updates should be greater than 0; got 0"),
+        ("replicates=0", "replicates should be greater than 0"),
+        ("window='sliding'", "window should be 'growing' or 'rolling'; got 'sliding'"),
     ],
 )
 def test_wrong_settings_are_refused(settings: str, message: str) -> None:

@@ -277,14 +277,14 @@ def test_other_base_models_are_measured_otherwise(small_task: Task, trained: Tra
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("decision-threshold(points=2)", "points must be a list of different numbers .*; got 2"),
-        ("decision-threshold(points=(60,))", "above 0 and below 50; got"),
-        ("decision-threshold(points=())", "points must be a list"),
-        ("weight-rounding(bits=(4.5,))", "different whole numbers above 1 and below 32"),
-        ("magnitude-pruning(shares=(0.1, 0.1))", "shares must be a list of different numbers"),
-        ("measurement-error(shares='10%')", "shares must be a list"),
-        ("measurement-error(shares=(True,))", "shares must be a list"),
-        ("recalibration(replicates=0)", "replicates must be a whole number of 1 or more"),
+        ("decision-threshold(points=2)", "points should be an instance of Sequence; got 2"),
+        ("decision-threshold(points=(60,))", "should be less than 50; got"),
+        ("decision-threshold(points=())", "points: value should have at least 1 item"),
+        ("weight-rounding(bits=(4.5,))", "bits\\[0\\] should be a valid integer"),
+        ("magnitude-pruning(shares=(0.1, 0.1))", "shares should have no value twice"),
+        ("measurement-error(shares='10%')", "shares: 'str' instances are not allowed"),
+        ("measurement-error(shares=(True,))", "shares\\[0\\] should be a valid number"),
+        ("recalibration(replicates=0)", "replicates should be greater than 0"),
     ],
 )
 def test_settings_that_make_no_sense(reference: str, message: str) -> None:

@@ -203,10 +203,10 @@ def test_other_models_get_what_they_can_follow(small_task: Task) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("length=0", "length must be a whole number of 1 or more; got 0"),
-        ("length=1001", "length must be at most 1000; got 1001"),
-        ("leaving=1.0", "leaving must be a share from 0 to below 1; got 1.0"),
-        ("arriving=-0.1", "arriving must be"),
+        ("length=0", "length should be greater than or equal to 1; got 0"),
+        ("length=1001", "length should be less than or equal to 1000; got 1001"),
+        ("leaving=1.0", "leaving should be less than 1; got 1.0"),
+        ("arriving=-0.1", "arriving should be greater than or equal to 0"),
         ("steps='magic'", "unknown step of an update 'magic'; expected one of: data-addition"),
     ],
 )

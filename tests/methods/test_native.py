@@ -10,7 +10,6 @@ import pytest
 
 from changeproof import Context, Factuals, Network
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import worst_logits
 from changeproof.methods.betarce import BetaRCE
 from changeproof.methods.kdtree import NONE_LEFT, KDTree
 from changeproof.methods.method import Counterfactuals, Method
@@ -19,6 +18,7 @@ from changeproof.methods.robx import RobXBalanced, RobXRobust
 from changeproof.methods.search.straight_through import PATIENCE
 from changeproof.methods.wachter import Wachter
 from realisable import asked, loans_task, projecting
+from worst_cases import worst_logits
 
 METHODS: dict[str, Method] = {
     "kdtree": KDTree(),

@@ -17,8 +17,8 @@ from changeproof import (
     train,
 )
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import worst_logits
 from changeproof.methods.rnce import RNCE
+from worst_cases import worst_logits
 
 
 @pytest.mark.parametrize(("name", "candidates"), [("breast-cancer", 176), ("diabetes", 244)])

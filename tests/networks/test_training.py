@@ -5,12 +5,31 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from benchmarks.plain.training import largest_difference, plain_training
-from changeproof import InputError, Task, TrainingData, TrainingRecipe, load_task, train
-from changeproof.networks.training import bootstrap_weights
+from benchmarks.plain.training import largest_difference, plain_network, plain_training
+from changeproof import (
+    InputError,
+    Network,
+    NetworkLearner,
+    Task,
+    TrainingData,
+    TrainingRecipe,
+    load_task,
+    train,
+)
+from changeproof.networks import training
+from changeproof.networks.training import (
+    HIDDEN,
+    LARGEST_BATCH,
+    bootstrap_weights,
+    steps_of,
+    update,
+)
 
 NAMES = ("breast-cancer", "diabetes", "wine-quality", "heloc")
+# Of tests on long tables.
+BATCH = 100
 
 
 def plain(task: Task, rows: np.ndarray, labels: np.ndarray, **settings: Any) -> Any:
@@ -126,10 +145,12 @@ def test_bad_recipes_are_refused(cancer: Task) -> None:
     data = TrainingData.of(cancer)
     rows = len(data.rows)
     bad: dict[str, dict[str, Any]] = {
-        r"row_weights .* must have shape \(341,\); got \(3,\)": {"row_weights": np.ones(3)},
-        r"labels of a recipe must have shape": {"labels": np.ones(284)},
-        "not all zero": {"row_weights": np.zeros(rows)},
-        "not negative": {"row_weights": np.full(rows, -1.0)},
+        r"row_weights of shape \(3,\); expected \(341,\)": {"row_weights": np.ones(3)},
+        r"a recipe has labels of shape": {"labels": np.ones(284)},
+        "a recipe has row_weights that are not finite, negative or all zero": {
+            "row_weights": np.zeros(rows)
+        },
+        "negative": {"row_weights": np.full(rows, -1.0)},
         "at least one unit": {"hidden": (32, 0)},
         "'adam' or 'sgd'; got 'lion'": {"optimiser": "lion"},
         "max_epochs and patience": {"patience": 0},
@@ -172,3 +193,136 @@ def test_the_last_epoch_is_kept_on_request(cancer: Task) -> None:
     assert (trained.epochs[0], trained.best_epochs[0]) == (300, 300)
     with pytest.raises(InputError, match="keep must be 'best' or 'last'; got 'first'"):
         train([replace(recipe, keep="first")], data)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "LARGEST_BATCH", BATCH)
+
+
+def plain_batches(recipe: TrainingRecipe, data: TrainingData, order: np.ndarray) -> Any:
+    """Go through the rows in an order, in batches, as an ordinary PyTorch loop."""
+    network = plain_network(data.rows.shape[1], HIDDEN, recipe.initialisation_seed)
+    step = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate)
+    weights = np.ones(len(data.rows)) if recipe.row_weights is None else recipe.row_weights
+    rows, labels, counts = (
+        torch.as_tensor(np.asarray(each), dtype=torch.float32)
+        for each in (data.rows, data.labels, weights)
+    )
+    for number in range(int(np.ceil(recipe.max_epochs * len(order) / BATCH))):
+        places = torch.as_tensor(np.arange(number * BATCH, (number + 1) * BATCH) % len(order))
+        batch = torch.as_tensor(order)[places]
+        step.zero_grad()
+        loss = torch.nn.BCELoss(weight=counts[batch], reduction="sum")
+        (loss(network(rows[batch])[:, 0], labels[batch]) / counts[batch].sum()).backward()
+        step.step()
+    return network
+
+
+@pytest.mark.usefixtures("short_batches")
+@pytest.mark.parametrize("bootstrapped", [False, True])
+def test_batches_are_those_of_a_plain_loop(cancer: Task, bootstrapped: bool) -> None:
+    data = TrainingData.of(cancer)
+    weights = np.r_[np.ones(data.n_train), np.zeros(len(data.rows) - data.n_train)]
+    if bootstrapped:
+        weights[: data.n_train] = bootstrap_weights(data.n_train, 5)
+    recipe = TrainingRecipe(
+        initialisation_seed=3,
+        max_epochs=20,
+        row_weights=weights if bootstrapped else None,
+        keep="last",
+    )
+    trained = train([recipe], data)
+    counted = np.array([row for row in data.order if weights[row] > 0])
+    assert trained.epochs[0] == np.ceil(20 * len(counted) / BATCH)
+    assert largest_difference(trained.stack[0], plain_batches(recipe, data, counted)) < 1e-4
+
+
+@pytest.mark.usefixtures("short_batches")
+def test_the_best_step_is_kept_and_company_does_not_matter(cancer: Task) -> None:
+    data = TrainingData.of(cancer)
+    recipes = [
+        TrainingRecipe(initialisation_seed=s, patience=3, learning_rate=0.02) for s in (1, 2)
+    ]
+    trained = train(recipes, data)
+    assert (trained.epochs == trained.best_epochs + 3).all()
+    again = train(recipes[::-1], data)
+    assert [n.parameters.tobytes() for n in again.stack][::-1] == [
+        n.parameters.tobytes() for n in trained.stack
+    ]
+
+
+def test_few_rows_are_one_batch_however_large_it_may_be(
+    cancer: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = TrainingRecipe(initialisation_seed=3)
+    whole = train([recipe], TrainingData.of(cancer))
+    monkeypatch.setattr(training, "LARGEST_BATCH", len(cancer.split.train))
+    same = train([recipe], TrainingData.of(cancer))
+    assert same.stack[0].parameters.tobytes() == whole.stack[0].parameters.tobytes()
+    monkeypatch.setattr(training, "LARGEST_BATCH", len(cancer.split.train) - 1)
+    other = train([recipe], TrainingData.of(cancer))
+    assert other.stack[0].parameters.tobytes() != whole.stack[0].parameters.tobytes()
+    # One row less in a step is next to nothing.
+    np.testing.assert_allclose(
+        other.stack[0].probabilities(cancer.rows("test")),
+        whole.stack[0].probabilities(cancer.rows("test")),
+        atol=0.02,
+    )
+
+
+def test_epochs_are_passes_over_the_rows() -> None:
+    recipe = TrainingRecipe(initialisation_seed=0)
+    assert [steps_of(recipe, n) for n in (0, 100, LARGEST_BATCH)] == [300, 300, 300]
+    assert steps_of(recipe, LARGEST_BATCH + 1) == 301
+    assert steps_of(recipe, 25 * LARGEST_BATCH) == 25 * 300
+
+
+def test_validation_is_on_so_many_rows_at_most(
+    cancer: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = TrainingData.of(cancer)
+    assert data.validation_tiles.weights.sum() == len(data.validation_rows)
+    monkeypatch.setattr(training, "LARGEST_BATCH", 20)
+    some = TrainingData.of(cancer).validation_tiles
+    assert some.weights.sum() == 20
+    shown = {tuple(row) for row in data.validation_rows}
+    rows = some.rows.transpose(0, 2, 1).reshape(-1, some.rows.shape[1])[:20, : cancer.n_features]
+    assert len({tuple(row) for row in rows} & shown) == 20
+
+
+@pytest.mark.usefixtures("short_batches")
+def test_a_learner_trains_in_batches_as_well(cancer: Task) -> None:
+    network = NetworkLearner().train([TrainingRecipe(initialisation_seed=1)], cancer)[0]
+    predicted = network.favourable(cancer.rows("test"))
+    assert (predicted == cancer.labels_of("test")).mean() > 0.93
+
+
+def by_pytorch(network: Network, rows: np.ndarray, labels: np.ndarray, batch: int) -> list:
+    """The same pass, written with autograd."""
+    module = network.to_torch()
+    optimiser = torch.optim.Adam(module.parameters(), lr=1e-3)
+    inputs = torch.tensor(rows, dtype=torch.float32)
+    targets = torch.tensor(labels, dtype=torch.float32)
+    for first in range(0, len(rows), batch):
+        part = slice(first, first + batch)
+        optimiser.zero_grad()
+        torch.nn.BCELoss()(module(inputs[part])[:, 0], targets[part]).backward()
+        optimiser.step()
+    return [parameter.detach().numpy() for parameter in module.parameters()]
+
+
+@pytest.mark.parametrize(("batch", "n_rows"), [(8, 64), (8, 61), (1, 5), (100, 30)])
+def test_a_pass_is_that_of_pytorch(
+    small_task: Task, small_network: Network, batch: int, n_rows: int
+) -> None:
+    rows, labels = small_task.rows("update")[:n_rows], small_task.labels_of("update")[:n_rows]
+    before = [array.copy() for array in (*small_network.weights, *small_network.biases)]
+    updated = update(small_network, rows, labels, learning_rate=1e-3, batch=batch)
+    pairs = zip(updated.weights, updated.biases, strict=True)
+    ours = [array for pair in pairs for array in pair]
+    for mine, theirs in zip(ours, by_pytorch(small_network, rows, labels, batch), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=2e-6)
+    assert any(not np.array_equal(a, b) for a, b in zip(ours[0::2], before, strict=False))
+    after = (*small_network.weights, *small_network.biases)
+    assert all(np.array_equal(a, b) for a, b in zip(after, before, strict=True))

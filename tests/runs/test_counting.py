@@ -19,7 +19,7 @@ from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
 from changeproof.report.page.payload import build_payload
 from changeproof.report.verdict import verdict
-from changeproof.runs.brought import Recorded
+from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
 from paged import answer
 
@@ -122,13 +122,13 @@ def test_the_gate_reads_the_record(mixed: Results, tmp_path: Path) -> None:
 
 KINDS = st.dictionaries(
     st.sampled_from("abcdef"),
-    st.builds(Recorded, fingerprint=st.just(""), sequence=st.booleans(), real=st.booleans()),
+    st.builds(Described, sequence=st.booleans(), real=st.booleans()),
     min_size=1,
 )
 
 
 @given(KINDS, st.sets(st.sampled_from("abcdef")))
-def test_something_always_counts(families: dict[str, Recorded], unchanged: set[str]) -> None:
+def test_something_always_counts(families: dict[str, Described], unchanged: set[str]) -> None:
     found, why = counted(families, unchanged), apart(families, unchanged)
     assert found and set(found) <= set(families)
     single = [name for name, each in families.items() if not (each.sequence or each.real)]

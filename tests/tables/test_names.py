@@ -11,6 +11,7 @@ from changeproof import (
     published_method_names,
 )
 from changeproof.methods import REGISTRY as METHODS
+from changeproof.plugins import without_settings
 from changeproof.tables.names import (
     DATASETS,
     dataset_name,
@@ -20,7 +21,6 @@ from changeproof.tables.names import (
     mark_places,
     method_name,
     short_family,
-    without_settings,
 )
 
 

@@ -13,10 +13,19 @@ low(h), and at least zero. What multiplies it by a negative factor wants it larg
 high(h) if that is positive for all h, else it lies below the line from (least high, 0) to
 (largest high, largest high).
 
+Rounding. A sum in double precision, in any order, with fused products or without, misses its true
+value by at most a multiple of the sum of the sizes of its terms: the number of roundings that a
+term goes through, times half the distance from 1 to the next number. `unit` is such a multiple for
+any sum over the inputs or neurons of a network: large enough for the network's own evaluation, for
+the bound that is compared with it, and for the error term itself, together. So what is proven holds
+for the logit as it is computed, whatever the order, and for the true one. A row whose errors are
+not finite, or beyond `LARGEST`, is unknown. Below that, underflow stays far below `TINY`, which is
+part of every error.
+
 All of this is floating point, and so is the network. Its own sum of a neuron lies between low(h)
 and high(h) of the activations h that it computed, up to an error; the error is at most `unit`
-times the neuron's size, the sum of (|w| + radius) h + |b| + radius with the largest h (see
-`rounding.py`). All four bounds are wider by that error, which also covers how they were computed.
+times the neuron's size, the sum of (|w| + radius) h + |b| + radius with the largest h. All four
+bounds are wider by that error, which also covers how they were computed.
 A bound that is carried backwards loses the error of every neuron on its way, times the factor
 that it had there: the terms of that neuron are in turn no larger than factor times size.
 """
@@ -29,29 +38,47 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.rounding import LARGEST, TINY, unit
 from changeproof.model import Floats
 from changeproof.networks.flat import layer_at, layer_sums
 
+HALF_STEP = 2.0**-53
+TINY = 1e-150
+LARGEST = 1e140
 # The smallest and the largest value of low(h), then of high(h); the error that they carry; and how
 # far two evaluations of one network of the box can drift apart.
 LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX, ERROR, DRIFT = range(6)
 
 
-def neuron_bounds(box: ParameterBox, rows: Floats, *, tight: bool = True) -> Floats:
+@compiled
+def roundings(terms: int) -> float:
+    """Return what a sum of so many terms can miss, per sum of the sizes of its terms.
+
+    A term goes through at most two products and `terms` additions, in the sum and in the one
+    that it is compared with. Twice that leaves room for errors of error terms.
+    """
+    return HALF_STEP * (4.0 * terms + 64.0)
+
+
+@compiled
+def unit(layers: Any) -> float:
+    """Return what any sum over the inputs or neurons of a network can miss, per size."""
+    return roundings(layers[0, 0] + layers[-1, 3] + 1)
+
+
+def neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
     """Return four bounds, error and drift per row and neuron [rows, 6, neurons].
 
-    Bounds are those of interval arithmetic alone if they need not be tight, else the better of
-    both ways. The last neuron is the logit. What is too large to be bounded has infinite bounds.
+    Bounds are the better of both ways. The last neuron is the logit. What is too large to be
+    bounded has infinite bounds.
     """
     rows = box.checked(rows)
     bounds = np.empty((len(rows), 6, box.flat.n_neurons))
-    _neuron_bounds(box.flat, box.radius, rows, tight, bounds)
+    _neuron_bounds(box.flat, box.radius, rows, bounds)
     return bounds
 
 
 @compiled
-def _neuron_bounds(network: Any, radius: float, rows: Any, tight: bool, bounds: Any) -> None:
+def _neuron_bounds(network: Any, radius: float, rows: Any, bounds: Any) -> None:
     centre, turned, layers = network
     scratch = np.empty((2, layers[:, :2].max()))
     for r in range(len(rows)):
@@ -59,7 +86,7 @@ def _neuron_bounds(network: Any, radius: float, rows: Any, tight: bool, bounds: 
         for layer in range(1, len(layers)):
             layer_bounds(turned, layers, radius, layer, bounds[r])
             # What reads the first layer is linear in a box: intervals are exact there.
-            if tight and layer > 1:
+            if layer > 1:
                 tighten_layer(centre, layers, radius, layer, bounds[r], scratch)
         # No bound is larger than the size of its neuron, and errors tell that.
         bounded = True

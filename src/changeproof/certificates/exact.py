@@ -5,7 +5,7 @@ linear bound carried backwards most of the rest; the network itself or an attack
 the others; a mixed-integer programme decides what is left. Every row is judged on its own.
 
 Networks compute, and so do we: all bounds carry what rounding can do to them and to the network's
-own sums (see `rounding.py`), and no answer of the solver is taken for true (see `duality.py`).
+own sums (see `bounds.py`), and no answer of the solver is taken for true (see `programme.py`).
 What is then still open is unknown.
 """
 
@@ -18,13 +18,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.certificates.attack import attack
 from changeproof.certificates.bounds import DRIFT, HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.worst_case import WorstCase
-from changeproof.errors import InputError
+from changeproof.certificates.worst_case import WorstCase, attack
 from changeproof.model import Booleans, Floats
-from changeproof.networks.network import Network
 
 MAX_NODES = 10_000
 # Rows whose bounds are held at once, where only the verdict counts.
@@ -75,12 +72,6 @@ class Certificates:
         """Which rows are proven favourable."""
         return np.asarray(self.verdicts == Verdict.CERTIFIED)
 
-    def refuting_network(self, row: int) -> Network:
-        """Return a network of the box that calls a refuted row adverse."""
-        if self.verdicts[row] != Verdict.REFUTED:
-            raise InputError(f"row {row} is {self.verdicts[row]}; only refuted rows have a network")
-        return self.box.network_at(self.rows[row], self.directions[row])
-
 
 def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
     """Decide for every row whether all networks of a box call it favourable.
@@ -98,10 +89,10 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     -------
     One verdict per row; one that would need more nodes is unknown, which is not certified.
     """
-    known = _Enclosure.of(box, rows)
+    known = Enclosure.of(box, rows)
     undecided = known.undecided
     known.attack(undecided, -SINGLE_PRECISION * known.scale[undecided])
-    known.solve(undecided & known.undecided, max_nodes, decide=True)
+    known.solve(undecided & known.undecided, max_nodes)
     return known.judged()
 
 
@@ -113,21 +104,8 @@ def proven_rows(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) 
     return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
 
 
-def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
-    """Close in on the smallest logit of every row, decided or not.
-
-    `lower` and `upper` of what is returned enclose the exact minimum over the box, and meet up
-    to a small gap and single precision unless the nodes did not suffice or the solver failed.
-    """
-    known = _Enclosure.of(box, rows)
-    everything = np.ones(len(known.rows), np.bool_)
-    known.attack(everything, np.full(len(known.rows), -np.inf))
-    known.solve(everything, max_nodes, decide=False)
-    return known.judged()
-
-
 @dataclass
-class _Enclosure:
+class Enclosure:
     """What is known of the smallest logit of every row so far: see `Certificates`.
 
     `bounds` are those of all neurons; `scale` is the largest logit that they allow, at least one.
@@ -177,20 +155,16 @@ class _Enclosure:
         found = attack(self.box, self.rows[chosen], target=target)
         self.upper[chosen], self.directions[chosen] = found
 
-    def solve(self, chosen: Booleans, max_nodes: int, *, decide: bool) -> None:
-        """Ask the solver about the chosen rows, until they are decided or else the bounds meet."""
+    def solve(self, chosen: Booleans, max_nodes: int) -> None:
+        """Ask the solver about the chosen rows, until they are decided."""
         # With one hidden layer or none, intervals are exact.
         if max_nodes < 1 or len(self.box.flat.layers) < 3:
             return
         for i in np.flatnonzero(chosen & np.isfinite(self.lower)).tolist():
             known = float(self.lower[i]), float(self.upper[i]), self.directions[i]
             worst = WorstCase(self.box, self.rows[i], self.bounds[i], *known)
-            worst.solve(
-                max_nodes,
-                above=0.0 if decide else np.inf,
-                below=-float(self.doubt[i]) if decide else -np.inf,
-                gap=GAP * float(self.scale[i]),
-            )
+            gap = GAP * float(self.scale[i])
+            worst.solve(max_nodes, above=0.0, below=-float(self.doubt[i]), gap=gap)
             self.lower[i], self.upper[i] = worst.lower, worst.upper
             self.directions[i] = worst.directions
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.certificates.rounding import LARGEST, TINY, unit
+from changeproof.certificates.bounds import LARGEST, TINY, unit
 from changeproof.model import Floats
 from changeproof.networks.flat import layer_at
 from changeproof.networks.network import Network, checked_rows
@@ -45,13 +45,6 @@ def adverse_radii(network: Network, centres: Floats, norm: Norm, most: float) ->
     return radii
 
 
-def largest_logits(network: Network, centres: Floats, radii: Floats, norm: Norm) -> Floats:
-    """Return upper bounds on the logits in balls around the centres, one radius each."""
-    centres, bounds = checked_rows(centres, network.n_features), np.empty(len(centres))
-    _largest_logits(network.flat, centres, radii, norm, bounds)
-    return bounds
-
-
 @compiled
 def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: Any) -> None:
     layers = network.layers
@@ -68,14 +61,6 @@ def _adverse_radii(network: Any, centres: Any, norm: int, most: float, radii: An
             else:
                 high = middle
         radii[i] = low
-
-
-@compiled
-def _largest_logits(network: Any, centres: Any, radii: Any, norm: int, bounds: Any) -> None:
-    layers = network.layers
-    lines, forms = np.empty((5, layers[-1, 3] + 1)), np.empty((2, layers[:, :2].max()))
-    for i in range(len(centres)):
-        bounds[i] = largest_logit(network, centres[i], radii[i], norm, lines, forms)
 
 
 @compiled

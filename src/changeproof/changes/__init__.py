@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from changeproof.registry import Registry
+from changeproof.plugins import Registry
 
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
+# The name of what really came next; in records, what precedes the hash of such a model.
+SUCCESSOR, MARK = "successor", "#"
 # The paper's families, in its order; they are in `published.py`.
 _PUBLISHED = (
     "new-initialization",
@@ -40,16 +42,16 @@ _BEYOND = (
 _SEQUENCES = ("later-data", "updates")
 
 
-def _place(name: str) -> tuple[str, str]:
+def _place(name: str) -> str:
     """Return the module and the class of a family, which is imported when it is first used."""
     module = "published" if name in _PUBLISHED else name.replace("-", "_")
-    return f"{__name__}.{module}", name.title().replace("-", "")
+    return f"{__name__}.{module}:{name.title().replace('-', '')}"
 
 
 def _accept(found: Any, reference: str) -> type[Family]:
-    from changeproof.changes.extension import as_family
+    from changeproof.changes.extension import OWN
 
-    return as_family(found, reference)
+    return OWN.accept(found, reference)
 
 
 _BUILTIN = {name: _place(name) for name in (*_PUBLISHED, *_BEYOND, *_SEQUENCES)}

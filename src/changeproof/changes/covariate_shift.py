@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
+from pydantic import PositiveFloat, PositiveInt
 from scipy.optimize import brentq
 
 from changeproof.changes.family import (
@@ -13,8 +14,8 @@ from changeproof.changes.family import (
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
     Variant,
-    checked_numbers,
 )
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -33,18 +34,13 @@ SEEDS, SEEDS_OF_A_LEVEL = 360_000, 1_000
 
 
 class CovariateShift(ReplicatedFamily):
-    """Retrain with weights under which people are older, richer or otherwise others on average.
+    """Retrain with weights that move the mean of a feature, or of a random direction.
 
-    This happens when a model is sold elsewhere, when a campaign brings other customers, or when
-    times change: who asks is no longer who asked, though like people still have like outcomes. A
-    row counts exp(t x) where x is a feature, or a random direction over all features, and t is
-    such that the weighted mean of x moves by the stated number of standard deviations. Features
-    and random directions take turns, up or down at random. No row counts more than 20 times as
-    much as the average row; t is found with that in place.
-
-    What moves is drawn with seeds of 360,000 and more above the base seed. All keep the base
-    model's initialisation. Models that cannot weigh rows are trained on rows drawn in proportion to
-    the weights.
+    A row counts exp(t x) where x is its value, and t is such that the weighted mean of x moves by
+    the stated number of standard deviations. Features and random directions take turns, up or down
+    at random. No row counts more than 20 times as much as the average row; t is found with that in
+    place. Models that cannot weigh rows are trained on rows drawn in proportion to the weights. All
+    keep the base model's initialisation.
 
     Parameters
     ----------
@@ -59,9 +55,11 @@ class CovariateShift(ReplicatedFamily):
     summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = REPLICATES, shifts: Sequence[float] = SHIFTS) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = REPLICATES, shifts: Several[PositiveFloat] = SHIFTS
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.shifts = checked_numbers("shifts", shifts)
+        self.shifts = tuple(shifts)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe retraining with weights along one direction after the other."""

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from changeproof.changes.family import (
-    BaseModel,
-    Family,
-    Label,
-    Variant,
-    checked_numbers,
-    either,
-)
+from pydantic import Field
+
+from changeproof.changes.family import BaseModel, Family, Label, Several, Variant, either
 from changeproof.datasets.task import Task
 from changeproof.models.altered import MovedThreshold, adjusted
 from changeproof.models.learner import Learner
@@ -28,11 +24,7 @@ def _summary(points: Sequence[float]) -> str:
 
 
 class DecisionThreshold(Family):
-    """The favourable side begins at another probability than 0.5.
-
-    Lenders move the cut-off when budgets, losses or targets of acceptance change. Nothing is
-    trained, and the model says of everybody what it said before; people between the old and the
-    new threshold are decided otherwise.
+    """Move the threshold: the favourable side begins at another probability than 0.5.
 
     Parameters
     ----------
@@ -46,8 +38,8 @@ class DecisionThreshold(Family):
     source = "changeproof, docs/beyond.md"
     trains = False
 
-    def __init__(self, *, points: tuple[float, ...] = POINTS) -> None:
-        self.points = checked_numbers("points", points, 0, 50)
+    def __init__(self, *, points: Several[Annotated[float, Field(gt=0, lt=50)]] = POINTS) -> None:
+        self.points = tuple(points)
         self.summary = _summary(self.points)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
     Variant,
     alternatives,
     other_layers,
 )
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
@@ -29,13 +31,10 @@ SEEDS, SEEDS_OF_A_STUDENT = 310_000, 1_000
 class Distillation(ReplicatedFamily):
     """Train students on what the base model says of the training rows and the update pool.
 
-    This happens when a model has to become smaller or faster, moves to another system, or when
-    the outcomes that it was trained on may no longer be used: what is left to learn from is the
-    model itself. A student hears the probabilities if its kind can learn from them, and else the
-    decisions. The epoch that is kept is chosen by the true labels of the validation rows.
-
-    Seeds are 310,000 and more above the base seed. Another seed need not give another student
-    where it is no network of ours: these are trained on bootstrap samples, all but the first.
+    A student learns from the probabilities if its kind can, and else from the decisions. The epoch
+    that is kept is chosen by the true labels of the validation rows. Another seed need not give
+    another student where it is no network of ours: these are trained on bootstrap samples, all but
+    the first.
 
     Parameters
     ----------
@@ -53,20 +52,19 @@ class Distillation(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: int = REPLICATES, students: Sequence[Sequence[int]] = STUDENTS
+        self,
+        *,
+        replicates: PositiveInt = REPLICATES,
+        students: Several[Annotated[Sequence[PositiveInt], Field(min_length=1)]] = STUDENTS,
     ) -> None:
         super().__init__(replicates=replicates)
         self.students = tuple(tuple(hidden) for hidden in students)
-        if not all(hidden and min(hidden) >= 1 for hidden in self.students):
-            raise InputError(
-                f"students must have hidden layers such as ((16,), (64, 64)); got {students!r}"
-            )
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe students of the same kind, then of other layers, then of other kinds."""
         rows = np.concatenate([task.rows("train"), task.rows("update")])
-        said = base.model.probabilities(rows).astype(np.float32)
-        decided = base.model.favourable(rows).astype(np.int8)
+        probabilities = base.model.probabilities(rows).astype(np.float32)
+        decisions = base.model.favourable(rows).astype(np.int8)
         variants = []
         students = list(enumerate(self._students(base, learner)))
         for (place, student), r in self.shared_out(students):
@@ -79,7 +77,7 @@ class Distillation(ReplicatedFamily):
                 student.change,
                 initialisation_seed=base.seed + seed,
                 row_weights=weights,
-                labels=said if kind.traits.soft_labels else decided,
+                labels=probabilities if kind.traits.soft_labels else decisions,
             )
             variants.append(replace(student, replicate=r, change=recipe))
         return variants

@@ -8,13 +8,11 @@ from typing import Any, ClassVar, TypeVar, overload
 from changeproof.changes import REGISTRY
 from changeproof.changes.family import BaseModel, Family, checked_needs
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
 from changeproof.models.learner import Learner
-from changeproof.registry import class_from, usable_class
+from changeproof.plugins import Own
 
 Function = Callable[..., Any]
 Class = TypeVar("Class", bound=type[Family])
-ARGUMENTS = "task, base, learner"
 
 
 class FunctionFamily(Family):
@@ -64,7 +62,7 @@ def family(
     """
 
     def decorate(function: Function) -> type[Family]:
-        made = function_family(function, name, summary=summary, needs=needs, trains=trains)
+        made = OWN.from_function(function, name, summary=summary, needs=needs, trains=trains)
         REGISTRY.register(made, name)
         return made
 
@@ -94,22 +92,7 @@ def register_family(thing: Any = None, *, name: str | None = None) -> Any:
     """
     if thing is None:
         return lambda decorated: register_family(decorated, name=name)
-    return REGISTRY.enter(thing, name, function_family)
+    return REGISTRY.enter(thing, name)
 
 
-def function_family(function: Function, name: str, **contents: Any) -> type[Family]:
-    """Return the family class of a function."""
-    made: type[Family] = class_from(
-        function, FunctionFamily, f"family {name!r}", ARGUMENTS, name=name, **contents
-    )
-    return made
-
-
-def as_family(found: Any, reference: str) -> type[Family]:
-    """Return what a reference leads to as a family class, or say why it cannot be one."""
-    made: type[Family] = usable_class(found, reference, Family, FunctionFamily, ARGUMENTS)
-    try:
-        checked_needs(made.needs)
-    except InputError as error:
-        raise InputError(f"family {reference!r}: {error}") from None
-    return made
+OWN = Own(Family, FunctionFamily, "task, base, learner", lambda family: checked_needs(family.needs))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import AfterValidator, Field, PositiveInt
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described, one_line, unknown
@@ -16,7 +16,7 @@ from changeproof.model import Floats, Model
 from changeproof.models.learner import EVERY_FIELD, Alternative, Learner, Traits
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import Configurable
+from changeproof.plugins import Configurable
 
 # How many changed models a family has; the paper's number.
 REPLICATES = 25
@@ -34,6 +34,17 @@ _TRAITS = {
 # A family may also need a field of the recipe that not every learner follows.
 NEEDS = (*_TRAITS, "start", *sorted(EVERY_FIELD - {"start"} - Traits().follows))
 T = TypeVar("T")
+
+
+def _different(values: Sequence[T]) -> Sequence[T]:
+    if len(set(values)) < len(values):
+        raise ValueError("Input should have no value twice")
+    return values
+
+
+# Settings: a share, and several different values of some kind.
+Share = Annotated[float, Field(gt=0, lt=1)]
+Several = Annotated[Sequence[T], Field(min_length=1), AfterValidator(_different)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +158,8 @@ class ReplicatedFamily(Family):
         How many changed models there are.
     """
 
-    def __init__(self, *, replicates: int = REPLICATES) -> None:
-        self.replicates = checked_count("replicates", replicates)
+    def __init__(self, *, replicates: PositiveInt = REPLICATES) -> None:
+        self.replicates = replicates
 
     def shared_out(self, levels: Sequence[T], besides: int = 0) -> list[tuple[T, int]]:
         """Return (level, replicate) for all changed models but some; first levels get one more."""
@@ -226,33 +237,6 @@ def either(numbers: Sequence[float]) -> str:
     """Return numbers as people read them: "1, 5 or 10"."""
     *first, last = (f"{number:g}" for number in numbers)
     return f"{', '.join(first)} or {last}" if first else last
-
-
-def checked_count(name: str, given: Any) -> int:
-    """Return a whole number of 1 or more, or say what was expected."""
-    if not isinstance(given, int) or given < 1:
-        raise InputError(f"{name} must be a whole number of 1 or more; got {given!r}")
-    return given
-
-
-def checked_numbers(
-    name: str, given: Any, above: float = 0, below: float = np.inf, *, whole: bool = False
-) -> tuple[Any, ...]:
-    """Return numbers between two bounds, each given once, or say what was expected."""
-    kind = Integral if whole else Real
-    listed = isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
-    if (
-        not listed
-        or any(isinstance(each, bool) or not isinstance(each, kind) for each in given)
-        or not all(above < float(each) < below for each in given)
-        or len(set(given)) < len(given)
-    ):
-        limit = f" and below {below:g}" if np.isfinite(below) else ""
-        raise InputError(
-            f"{name} must be a list of different {'whole ' if whole else ''}numbers above "
-            f"{above:g}{limit}; got {given!r}"
-        )
-    return tuple(given)
 
 
 def checked_needs(needs: Any) -> tuple[str, ...]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from pydantic import PositiveFloat, PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
     Variant,
-    checked_numbers,
 )
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
@@ -30,13 +30,9 @@ SEEDS, SEEDS_OF_A_LEVEL = 320_000, 1_000
 class FineTuning(ReplicatedFamily):
     """Train the base model further, on old and new rows or on the new ones alone.
 
-    This happens where models are kept up to date between two full trainings: new cases come in,
-    and training goes on where it ended. New rows are those of the update pool: all of them, and in
-    further replicates a bootstrap sample, as if others had come. The optimiser starts afresh, and
-    goes on for a fixed number of epochs: nobody looks for the best of them on validation rows,
-    which would mostly be the first, since today's parameters were the best there.
-
-    Samples have seeds of 320,000 and more above the base seed.
+    New rows are those of the update pool: all of them, and in further replicates a bootstrap
+    sample. The optimiser starts afresh and runs for a fixed number of epochs: the best of them on
+    validation rows would mostly be the first, since today's parameters were the best there.
 
     Parameters
     ----------
@@ -58,13 +54,13 @@ class FineTuning(ReplicatedFamily):
     def __init__(
         self,
         *,
-        replicates: int = REPLICATES,
-        epochs: Sequence[int] = EPOCHS,
-        rates: Sequence[float] = RATES,
+        replicates: PositiveInt = REPLICATES,
+        epochs: Several[PositiveInt] = EPOCHS,
+        rates: Several[PositiveFloat] = RATES,
     ) -> None:
         super().__init__(replicates=replicates)
-        self.epochs = checked_numbers("epochs", epochs, whole=True)
-        self.rates = checked_numbers("rates", rates)
+        self.epochs = tuple(epochs)
+        self.rates = tuple(rates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe which rows training goes on with, how fast and for how long."""

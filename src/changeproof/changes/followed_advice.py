@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import PositiveInt
 from scipy.spatial import cKDTree
 
-from changeproof.changes.family import (
-    BaseModel,
-    Label,
-    ReplicatedFamily,
-    Rounds,
-    Variant,
-    checked_count,
-)
+from changeproof.changes.family import BaseModel, Label, ReplicatedFamily, Rounds, Variant
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -30,17 +24,12 @@ SEEDS, SEEDS_OF_A_FUTURE = 370_000, 100
 
 
 class FollowedAdvice(ReplicatedFamily):
-    """Retrain with people who did as they were told, whose outcome counts as favourable.
+    """Retrain with people who followed advice, whose outcome counts as favourable.
 
-    This happens to every model that gives advice which is followed: those who moved across the
-    boundary come back as good cases and the boundary moves with them, time after time. In each
-    round some of the people of the update pool that the model of the round before rejects follow
+    In each round some people of the update pool that the model of the round before rejects follow
     simple advice (see `advised`): all of them in the first future, 25 or 50 % in the others. The
     model is then trained from the beginning, on the training rows and on all who have followed so
-    far, where they are now, as favourable.
-
-    All keep the base model's initialisation. Who follows is drawn with seeds of 370,000 and more
-    above the base seed.
+    far, where they are now, as favourable. All keep the base model's initialisation.
 
     Parameters
     ----------
@@ -56,9 +45,11 @@ class FollowedAdvice(ReplicatedFamily):
     summary = "retraining with people who followed simple advice as favourable, three times over"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = FUTURES, updates: int = UPDATES) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = FUTURES, updates: PositiveInt = UPDATES
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.updates = checked_count("updates", updates)
+        self.updates = updates
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe the models of the first round."""

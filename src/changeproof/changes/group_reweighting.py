@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import PositiveInt
 
 from changeproof.changes.family import REPLICATES, BaseModel, Label, ReplicatedFamily, Variant
 from changeproof.datasets.task import Task
@@ -21,14 +22,10 @@ SEEDS, SEEDS_OF_A_GROUP = 340_000, 100
 class GroupReweighting(ReplicatedFamily):
     """Retrain with Kamiran and Calders' weights, under which groups have the same base rate.
 
-    This happens when a lender or a supervisor finds that one group is accepted less often than
-    another and the model is put right by the usual first remedy: a row counts P(group) P(label) /
-    P(group, label), so that label and group are independent in the weighted training rows. The
-    first replicate of a grouping has these weights. Others do as the same authors do without
-    weights: as many rows are drawn in proportion to them. So do models that cannot weigh rows.
-
-    All keep the base model's initialisation. Rows are drawn with seeds of 340,000 and more above
-    the base seed.
+    A row counts P(group) P(label) / P(group, label), so that label and group are independent in the
+    weighted training rows. The first replicate of a grouping has these weights. The others, and
+    models that cannot weigh rows, are trained on as many rows drawn in proportion to them. All keep
+    the base model's initialisation.
 
     Parameters
     ----------
@@ -44,7 +41,7 @@ class GroupReweighting(ReplicatedFamily):
     summary = "retraining with row weights under which groups are favourable equally often"
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, replicates: int = REPLICATES, by: str = "") -> None:
+    def __init__(self, *, replicates: PositiveInt = REPLICATES, by: str = "") -> None:
         super().__init__(replicates=replicates)
         self.by = by
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
+    Share,
     Variant,
-    checked_numbers,
     percent,
 )
 from changeproof.datasets.task import Task
@@ -36,16 +38,11 @@ RIDGE = 1e-6
 class InfluentialDeletion(ReplicatedFamily):
     """Retrain after deleting the rows that the model depends on most.
 
-    This happens when people withdraw consent, when a source of data turns out to be wrong, or when
-    outliers are cleaned away: the rows that go are then not like those that stay, and the model
-    moves more than by the same number of rows at random. How much a row matters is the step that a
-    logistic model would take without it (see `influences`), so it can be told for every kind of
-    model. Shares are of the rows of all people, of the favourable or of the adverse ones.
-
-    In the first replicate of a level the most influential rows go. In others as many go, drawn in
-    proportion to their influence with seeds of 330,000 and more above the base seed: not everybody
-    who matters leaves. All keep the base model's initialisation, so that what is seen is the
-    deletion.
+    How much a row matters is the step that a logistic model would take without it (see
+    `influences`), whatever the kind of model. Shares are of the rows of all people, of the
+    favourable or of the adverse ones. In the first replicate of a level the most influential rows
+    go; in others as many go, drawn in proportion to their influence. All keep the base model's
+    initialisation, so that what is seen is the deletion.
 
     Parameters
     ----------
@@ -61,10 +58,10 @@ class InfluentialDeletion(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: int = REPLICATES, shares: Sequence[float] = DELETED_SHARES
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = DELETED_SHARES
     ) -> None:
         super().__init__(replicates=replicates)
-        self.shares = checked_numbers("shares", shares, 0, 1)
+        self.shares = tuple(shares)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe deletions among all, favourable and adverse rows."""

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import PositiveInt
 
-from changeproof.changes.family import (
-    REPLICATES,
-    BaseModel,
-    Family,
-    Label,
-    Variant,
-    checked_count,
-)
+from changeproof.changes.family import REPLICATES, BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
 from changeproof.networks.training import TrainingRecipe
@@ -52,12 +46,13 @@ class LaterData(Family):
     sequence = True
 
     def __init__(
-        self, *, updates: int = 6, window: Window = "growing", replicates: int = REPLICATES
+        self,
+        *,
+        updates: PositiveInt = 6,
+        window: Window = "growing",
+        replicates: PositiveInt = REPLICATES,
     ) -> None:
-        if window not in get_args(Window):
-            raise unknown("window", window, get_args(Window))
-        self.updates, self.window = checked_count("updates", updates), window
-        self.replicates = checked_count("replicates", replicates)
+        self.updates, self.window, self.replicates = updates, window, replicates
 
     @property
     def expected_models(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from changeproof.changes.family import Label, WeightFamily, checked_numbers, either, percent
+from changeproof.changes.family import Label, Several, Share, WeightFamily, either, percent
 from changeproof.model import Floats
 
 SHARES = (0.10, 0.30, 0.50)
@@ -18,10 +18,9 @@ def _summary(shares: Sequence[float]) -> str:
 
 
 class MagnitudePruning(WeightFamily):
-    """Set a share of the weights to zero: those nearest to it.
+    """Set a share of the weights to zero: the smallest of every layer, or of all layers.
 
-    Weights are taken out to make a model smaller, faster or easier to explain. The smallest of
-    every layer go, or the smallest of all layers together. Biases stay as they are.
+    Biases stay as they are.
 
     Parameters
     ----------
@@ -34,8 +33,8 @@ class MagnitudePruning(WeightFamily):
     summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, shares: tuple[float, ...] = SHARES) -> None:
-        self.shares = checked_numbers("shares", shares, 0, 1)
+    def __init__(self, *, shares: Several[Share] = SHARES) -> None:
+        self.shares = tuple(shares)
         self.summary = _summary(self.shares)
 
     def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from pydantic import PositiveInt
 
 from changeproof.changes.family import (
     REPLICATES,
     BaseModel,
     Label,
     ReplicatedFamily,
+    Several,
+    Share,
     Variant,
-    checked_numbers,
     either,
     percent,
 )
@@ -31,13 +33,11 @@ def _summary(shares: Sequence[float]) -> str:
 
 
 class MeasurementError(ReplicatedFamily):
-    """The numbers that the model is shown are off, for everybody in the same way.
+    """Show the model numbers that are off, for everybody in the same way.
 
-    Instruments are replaced, laboratories and providers of data change, a new system converts
-    amounts a little otherwise. The person is the same, and so is the model; what reaches the model
-    is not. Each changed model has one draw for every numeric feature: an offset, and a gain about
-    the mean of the training rows, both uniform up to a share of the feature's standard deviation
-    there. Categories and columns of two values stay as they are.
+    Each changed model has one draw for every numeric feature: an offset, and a gain about the mean
+    of the training rows, both uniform up to a share of the feature's standard deviation there.
+    Categories and columns of two values stay as they are.
 
     Parameters
     ----------
@@ -54,9 +54,11 @@ class MeasurementError(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
     trains = False
 
-    def __init__(self, *, replicates: int = REPLICATES, shares: tuple[float, ...] = SHARES) -> None:
+    def __init__(
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = SHARES
+    ) -> None:
         super().__init__(replicates=replicates)
-        self.shares = checked_numbers("shares", shares, 0, 1)
+        self.shares = tuple(shares)
         self.summary = _summary(self.shares)
 
     def reason_against_task(self, task: Task) -> str | None:

@@ -28,7 +28,7 @@ from changeproof.models.recipes import (
     label_flip_recipe,
 )
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 # There is one way to add the whole pool.
 WHOLE_POOL = (1.00, 0)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, PositiveInt
 
-from changeproof.changes.family import (
-    REPLICATES,
-    BaseModel,
-    Family,
-    Label,
-    Variant,
-    checked_count,
-)
+from changeproof.changes.family import REPLICATES, BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, unknown
+from changeproof.errors import unknown
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
 from changeproof.models.recipes import HIDDEN_LAYERS, configuration_recipes
@@ -93,21 +87,13 @@ class Updates(Family):
     def __init__(
         self,
         *,
-        length: int = 12,
-        replicates: int = REPLICATES,
-        arriving: float = 0.05,
-        leaving: float = 0.05,
-        every: int = 4,
+        length: Annotated[int, Field(ge=1, le=MOST_UPDATES)] = 12,
+        replicates: PositiveInt = REPLICATES,
+        arriving: Annotated[float, Field(ge=0, lt=1)] = 0.05,
+        leaving: Annotated[float, Field(ge=0, lt=1)] = 0.05,
+        every: PositiveInt = 4,
         steps: str | Sequence[str] = (),
     ) -> None:
-        counts = {"length": length, "replicates": replicates, "every": every}
-        for what, number in counts.items():
-            checked_count(what, number)
-        if length > MOST_UPDATES:
-            raise InputError(f"length must be at most {MOST_UPDATES}; got {length}")
-        for what, share in {"arriving": arriving, "leaving": leaving}.items():
-            if not 0.0 <= share < 1.0:
-                raise InputError(f"{what} must be a share from 0 to below 1; got {share!r}")
         self.length, self.replicates, self.every = length, replicates, every
         self.arriving, self.leaving, self.steps = arriving, leaving, steps
         self._steps = _checked_steps([steps] if isinstance(steps, str) else steps)

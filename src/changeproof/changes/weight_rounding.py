@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
-from changeproof.changes.family import Label, WeightFamily, checked_numbers, either
+from changeproof.changes.family import Label, Several, WeightFamily, either
 from changeproof.model import Floats
 
 BITS = (8, 4)
@@ -19,9 +21,8 @@ def _summary(bits: Sequence[int]) -> str:
 class WeightRounding(WeightFamily):
     """Round the weights to whole numbers of few bits, each times a step.
 
-    Models are made small when they move to cheaper machines, to phones or into databases. The
-    largest weight becomes the largest number; one step serves a whole layer, or every output of
-    the layer has its own. Biases stay as they are, as is usual.
+    The largest weight becomes the largest number; one step serves a whole layer, or every output of
+    the layer has its own. Biases stay as they are.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ class WeightRounding(WeightFamily):
     summary = _summary(BITS)
     source = "changeproof, docs/beyond.md"
 
-    def __init__(self, *, bits: tuple[int, ...] = BITS) -> None:
-        self.bits = checked_numbers("bits", bits, 1, 32, whole=True)
+    def __init__(self, *, bits: Several[Annotated[int, Field(gt=1, lt=32)]] = BITS) -> None:
+        self.bits = tuple(bits)
         self.summary = _summary(self.bits)
 
     def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:

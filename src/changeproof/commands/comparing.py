@@ -52,7 +52,7 @@ def compare_runs(
 
     changeproof compare-runs audit-1 audit-2 --match "rbr=rbr(extra_distance=0.5)"
     """
-    from changeproof.runs.comparison import compare_runs as compare
+    from changeproof.runs.compare import compare_runs as compare
 
     comparison = compare(before, after, matches(match or []))
     if csv is not None:

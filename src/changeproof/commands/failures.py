@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from changeproof.commands.console import say
-from changeproof.runs.runner import PieceFailedError
+from changeproof.runs.execute import PieceFailedError
 
 
 @contextmanager

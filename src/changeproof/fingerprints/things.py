@@ -23,8 +23,13 @@ from weakref import WeakKeyDictionary
 
 import joblib
 
-from changeproof.fingerprints.modules import PACKAGE, is_installed, source_of
-from changeproof.fingerprints.sources import code_digest, source_digest
+from changeproof.fingerprints.sources import (
+    PACKAGE,
+    code_digest,
+    is_installed,
+    source_digest,
+    source_of,
+)
 
 LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy")
 # By class: another definition is another class, and a file edited since is not what runs.

@@ -17,9 +17,9 @@ import pandas as pd
 from changeproof.errors import InputError
 from changeproof.evaluation.advice import QUALITIES
 from changeproof.gating.rules import ALL, ANY, EACH, LIFE, Rule
-from changeproof.runs.directory import read_record
+from changeproof.plugins import without_settings
+from changeproof.runs.manifest import read_record
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.tables.names import without_settings
 from changeproof.tables.people import INTERVALS as PEOPLE
 from changeproof.tables.registry import read_finished
 from changeproof.tables.scores import counted_in, unchanged_in

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from changeproof.registry import Registry
+from changeproof.plugins import Registry
 
 if TYPE_CHECKING:
     from changeproof.methods.method import Method
 
 # Name, and where the class is; it is imported when it is first asked for.
 _METHODS = {
-    "apds": ("changeproof.methods.apds", "APDS"),
-    "betarce": ("changeproof.methods.betarce", "BetaRCE"),
-    "kdtree": ("changeproof.methods.kdtree", "KDTree"),
-    "quorum": ("changeproof.methods.quorum", "Quorum"),
-    "rbr": ("changeproof.methods.rbr", "RBR"),
-    "rnce": ("changeproof.methods.rnce", "RNCE"),
-    "roar-lime": ("changeproof.methods.roar_lime", "RoarLime"),
-    "robx-balanced": ("changeproof.methods.robx", "RobXBalanced"),
-    "robx-robust": ("changeproof.methods.robx", "RobXRobust"),
-    "wachter": ("changeproof.methods.wachter", "Wachter"),
+    "apds": "changeproof.methods.apds:APDS",
+    "betarce": "changeproof.methods.betarce:BetaRCE",
+    "kdtree": "changeproof.methods.kdtree:KDTree",
+    "quorum": "changeproof.methods.quorum:Quorum",
+    "rbr": "changeproof.methods.rbr:RBR",
+    "rnce": "changeproof.methods.rnce:RNCE",
+    "roar-lime": "changeproof.methods.roar_lime:RoarLime",
+    "robx-balanced": "changeproof.methods.robx:RobXBalanced",
+    "robx-robust": "changeproof.methods.robx:RobXRobust",
+    "wachter": "changeproof.methods.wachter:Wachter",
 }
 
 # Those that the paper does not have.
@@ -28,9 +28,9 @@ OURS = ("quorum",)
 
 
 def _accept(found: Any, reference: str) -> type[Method]:
-    from changeproof.methods.extension import as_method
+    from changeproof.methods.extension import OWN
 
-    return as_method(found, reference)
+    return OWN.accept(found, reference)
 
 
 REGISTRY: Registry[Method] = Registry("method", "changeproof.methods", _METHODS, _accept)

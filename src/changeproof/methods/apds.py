@@ -19,9 +19,9 @@ from changeproof.methods.search.minimal import Engine, MinimalSearch
 from changeproof.methods.search.realisable_minimal import RealisableSearch
 from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
-from changeproof.networks.updating import update
+from changeproof.networks.training import update
+from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-from changeproof.references import PAPER
 
 CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003

@@ -22,7 +22,7 @@ from changeproof.methods.search.undoing import shortened
 from changeproof.model import Booleans, Integers
 from changeproof.models.recipes import bootstrap_recipe
 from changeproof.networks.training import TrainingRecipe
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 ENSEMBLE_OFFSET = 100_000
 # How many members have been asked about a point before it is given up.

@@ -11,11 +11,10 @@ from changeproof.errors import InputError, described
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access
-from changeproof.registry import class_from, usable_class
+from changeproof.plugins import Own
 
 Function = Callable[..., Any]
 Class = TypeVar("Class", bound=type[Method])
-ARGUMENTS = "context, factuals"
 
 
 class FunctionMethod(Method):
@@ -64,7 +63,7 @@ def method(
     """
 
     def decorate(function: Function) -> type[Method]:
-        made: type[Method] = function_method(function, name, summary=summary, needs=needs)
+        made = OWN.from_function(function, name, summary=summary, needs=needs)
         REGISTRY.register(made, name)
         return made
 
@@ -94,27 +93,19 @@ def register_method(thing: Any = None, *, name: str | None = None) -> Any:
     """
     if thing is None:
         return lambda decorated: register_method(decorated, name=name)
-    return REGISTRY.enter(thing, name, function_method)
+    return REGISTRY.enter(thing, name)
 
 
-def function_method(function: Function, name: str, **contents: Any) -> type[Method]:
-    """Return the method class of a function."""
-    made: type[Method] = class_from(
-        function, FunctionMethod, f"method {name!r}", ARGUMENTS, name=name, **contents
-    )
-    return made
-
-
-def as_method(found: Any, reference: str) -> type[Method]:
-    """Return what a reference leads to as a method class, or say why it cannot be one."""
-    made: type[Method] = usable_class(found, reference, Method, FunctionMethod, ARGUMENTS)
-    if not isinstance(made.needs, Access):
-        raise InputError(f"method {reference!r}: needs is {made.needs!r}; expected an Access")
+def _check(method: type[Method]) -> None:
+    if not isinstance(method.needs, Access):
+        raise InputError(f"needs is {method.needs!r}; expected an Access")
     try:
-        made.tuning_candidates()
+        method.tuning_candidates()
     except Exception as error:
         raise InputError(
-            f"method {reference!r}: tuning_candidates() of {made.__name__} failed with "
-            f"{type(error).__name__}: {error}; every setting needs a default"
+            f"tuning_candidates() of {method.__name__} failed with {type(error).__name__}: "
+            f"{error}; every setting needs a default"
         ) from error
-    return made
+
+
+OWN = Own(Method, FunctionMethod, "context, factuals", _check)

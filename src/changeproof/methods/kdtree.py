@@ -11,7 +11,7 @@ from changeproof.methods.profile import Cost
 from changeproof.methods.realising import realised
 from changeproof.methods.search.realisable_rows import nearest_accepted, no_farther
 from changeproof.model import Booleans, Floats, Integers
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 NONE_FAVOURABLE = "no training row is predicted favourable"
 NONE_LEFT = "no favourable training row stays favourable with only what may change"

@@ -33,7 +33,7 @@ from changeproof.methods.search.few_features import focused
 from changeproof.model import Access, Booleans, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
-from changeproof.references import Configurable
+from changeproof.plugins import Configurable
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,8 @@ from changeproof.methods.search.repair import ROUNDS, acceptance, lifted
 from changeproof.methods.search.shortest import mended
 from changeproof.methods.search.worst_case_odds import NO_TABLE, Mixtures, by_class, log_odds
 from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-from changeproof.references import PAPER
 
 NO_FAVOURABLE_ROW = "no training row is predicted favourable"
 NO_BOUNDARY = "no point on the way to a favourable training row is favourable"

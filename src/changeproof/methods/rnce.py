@@ -18,7 +18,7 @@ from changeproof.methods.search.realisable_rows import nearest_accepted
 from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 NONE_LEFT = "no certified training row stays favourable with only what may change"
 # Where not everything may change: how many of a person's nearest rows are certified again before

@@ -22,7 +22,7 @@ from changeproof.methods.search.repair import Goal, acceptance
 from changeproof.methods.search.shortest import mended
 from changeproof.model import Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 NOTHING_REALISABLE = "no realisable row that the model accepts was found"
 

@@ -21,8 +21,8 @@ from changeproof.methods.search.shaken import Shaken
 from changeproof.methods.search.undoing import shortened, shortest
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
+from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-from changeproof.references import PAPER
 
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5

@@ -19,7 +19,7 @@ from changeproof.methods.search.straight_through import walk
 from changeproof.methods.search.undoing import undone
 from changeproof.model import Access, DifferentiableModel, Floats, Integers
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
-from changeproof.references import PAPER
+from changeproof.plugins import PAPER
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 The protocol's seeds are seeds of PyTorch's generator, a Mersenne Twister (MT19937). Importing
 PyTorch for its draws alone takes seconds, in every worker; and what it draws depends on whether
 the processor fuses multiplication and addition. Here they are always fused, as on any processor
-of the last ten years.
+of the last ten years. NumPy has the same generator; it takes three times as long per number.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
@@ -32,10 +33,10 @@ class TorchDraws:
     """
 
     def __init__(self, seed: int) -> None:
-        self.state = np.empty(WORDS, np.uint32)
+        _, state, *_ = np.random.RandomState(seed % 2**32).get_state(legacy=True)
+        self.state: npt.NDArray[np.uint32] = np.array(state, np.uint32)
         self.words = np.empty(WORDS, np.int32)
         self._place = WORDS
-        seed_state(seed % 2**32, self.state)
 
     def uniform(self, low: float, high: float, shape: int | Sequence[int]) -> Singles:
         """Return what `torch.empty(shape).uniform_(low, high)` would be filled with."""
@@ -44,16 +45,6 @@ class TorchDraws:
         step = length * np.float32(0.5**BITS)
         self._place = fill(self.state, self.words, self._place, first, step, drawn.reshape(-1))
         return drawn
-
-
-@compiled
-def seed_state(seed: int, state: Any) -> None:
-    """Bring the generator into the state that belongs to a seed."""
-    state[0] = seed
-    for i in range(1, WORDS):
-        previous = np.uint64(state[i - 1])
-        mixed = np.uint64(1812433253) * (previous ^ (previous >> np.uint64(30)))
-        state[i] = (mixed + np.uint64(i)) & np.uint64(0xFFFFFFFF)
 
 
 @compiled

@@ -37,7 +37,6 @@ from changeproof.arithmetic.lanes import (
     tree_sum,
     where_positive,
 )
-from changeproof.networks.batches import next_batch
 
 ADAM_BETA1 = 0.9
 ADAM_BETA2 = 0.999
@@ -392,6 +391,34 @@ def add_gradient(
     backward(parameters, sizes, rows, space, sums, n_rows)
 
 
+class Supply(NamedTuple):
+    """What the batches of a long table are made of: rows [rows, features], labels, weights, order.
+
+    The order holds the places of the rows that count, ascending. A batch is the next `size` of
+    them; after the last comes the first. Without an order there is one batch, laid out already.
+    """
+
+    rows: Any
+    labels: Any
+    weights: Any
+    order: Any
+    size: int
+
+
+@compiled
+def next_batch(tiles: Any, supply: Any, step: int) -> None:
+    """Lay out the rows of a step (from 1 on) in tiles that have room for them."""
+    length, n_rows = tiles.labels.shape[1], supply.order.size
+    first = (step - 1) * supply.size
+    for i in range(supply.size):
+        row = supply.order[(first + i) % n_rows]
+        tile, place = i // length, i % length
+        tiles.labels[tile, place] = supply.labels[row]
+        tiles.weights[tile, place] = supply.weights[row]
+        for k in range(supply.rows.shape[1]):
+            tiles.rows[tile, k, place] = supply.rows[row, k]
+
+
 @compiled
 def train_network(
     parameters: Any,
@@ -450,6 +477,22 @@ def train_network(
             break
     copy_into(best_parameters, parameters)
     return best_epoch, epoch, best_loss
+
+
+@compiled
+def update_network(parameters: Any, sizes: Any, tiles: Any, learning_rate: float) -> None:
+    """Take one step of Adam per tile, in place."""
+    one = parameters.dtype.type(1)
+    space = workspace(parameters, sizes, tiles.labels.shape[1])
+    sums = lane_sums(parameters)
+    gradient = np.zeros_like(parameters)
+    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
+    decays = np.ones(2)
+    for tile in range(len(tiles.labels)):
+        per_weight = one / tiles.weights[tile].sum()
+        add_gradient(parameters, sizes, tiles, tile, per_weight, space, sums)
+        add_lanes(sums, gradient)
+        adam_step(parameters, gradient, mean, square, decays, learning_rate, 0.0)
 
 
 @compiled

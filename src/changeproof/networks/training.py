@@ -15,8 +15,7 @@ from changeproof.datasets.task import Part, Task
 from changeproof.errors import InputError, described
 from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels
-from changeproof.networks.batches import Supply
-from changeproof.networks.layout import Tiles, tile_length, training_tiles
+from changeproof.networks.layout import SMALL_BLOCK, Tiles, padded, tile_length, training_tiles
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
@@ -184,12 +183,23 @@ def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int
     return start.with_packed(parameters), best_epoch, epochs, loss
 
 
+def update(
+    network: Network, rows: Floats, labels: npt.NDArray[Any], *, learning_rate: float, batch: int
+) -> Network:
+    """Return the network after one pass of mini-batch Adam over the rows, in their order."""
+    parameters, sizes = network.packed(np.float32)
+    length, weights = padded(batch, SMALL_BLOCK), np.ones(len(rows))
+    tiles = training_tiles(rows, labels, weights, length, filled=batch)
+    kernels.update_network(parameters[0], sizes, tiles, float(learning_rate))
+    return network.with_packed(parameters)
+
+
 def steps_of(recipe: TrainingRecipe, n_rows: int) -> int:
     """Return how many steps the epochs of a recipe are: one each, or one per batch of many rows."""
     return max(recipe.max_epochs, math.ceil(recipe.max_epochs * n_rows / LARGEST_BATCH))
 
 
-def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, Supply]:
+def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, kernels.Supply]:
     """Return all rows that count, laid out; or, where these are many, room for a batch of them."""
     labels = data.labels if recipe.labels is None else recipe.labels
     weights = _row_weights(recipe, data)
@@ -204,7 +214,7 @@ def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, Supply]
     rows, labels, weights = (
         np.ascontiguousarray(each, dtype=np.float32) for each in (rows, labels, weights)
     )
-    return tiles, Supply(rows, labels, weights, order, size)
+    return tiles, kernels.Supply(rows, labels, weights, order, size)
 
 
 def _start(recipe: TrainingRecipe, n_features: int) -> Network:
@@ -234,14 +244,28 @@ def usual_weights(n_train: int, n_pool: int) -> Singles:
     return np.repeat(np.array([1.0, 0.0], np.float32), [n_train, n_pool])
 
 
+def row_problem(recipe: TrainingRecipe, n_rows: int) -> str:
+    """Return what is wrong with the row weights or the labels of a recipe; "" if nothing is."""
+    for name, values in (("row_weights", recipe.row_weights), ("labels", recipe.labels)):
+        if values is not None and np.shape(values) != (n_rows,):
+            return (
+                f"has {name} of shape {np.shape(values)}; expected ({n_rows},): the training rows, "
+                "then the update pool"
+            )
+    if recipe.row_weights is not None:
+        weights = np.asarray(recipe.row_weights)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights > 0).any()):
+            return "has row_weights that are not finite, negative or all zero"
+    if recipe.labels is not None:
+        labels = np.asarray(recipe.labels)
+        if not ((labels >= 0) & (labels <= 1)).all():
+            return "has labels other than 0 and 1"
+    return ""
+
+
 def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
-    rows = len(data.rows)
-    for what, values in (("row_weights", recipe.row_weights), ("labels", recipe.labels)):
-        if values is not None and values.shape != (rows,):
-            raise InputError(f"{what} of a recipe must have shape ({rows},); got {values.shape}")
-    weights = _row_weights(recipe, data)
-    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
-        raise InputError("row_weights of a recipe must be finite, not negative, and not all zero")
+    if problem := row_problem(recipe, len(data.rows)):
+        raise InputError(f"a recipe {problem}")
     if any(units < 1 for units in recipe.hidden or ()):
         raise InputError(f"hidden layers must have at least one unit; got {recipe.hidden}")
     if recipe.max_epochs < 1 or recipe.patience < 1:

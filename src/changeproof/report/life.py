@@ -16,7 +16,6 @@ from changeproof.report.page.parts import Part, Source, chart, choice, muted, ta
 from changeproof.report.robustness import undefined_words
 from changeproof.report.scores import Spread
 from changeproof.report.words import AS_IT_WAS, after
-from changeproof.runs.resolved import ResolvedRun
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import Tables, listed, number, numbers, percent
 from changeproof.tables.life import PARTS, SHARES, SUMMARISED, with_ends
@@ -112,9 +111,7 @@ def life_section(source: Source) -> list[Part] | None:
         for measure in MEASURES:
             drawn = curves(source.tables, family, shown, measure, over)
             views.append([chart(replace(drawn, caption=caption, words=words)), *_sums(mine, shown)])
-    named = [
-        f"{shown.name(each)}: {source.results.run.families[each].summary}" for each in families
-    ]
+    named = [f"{shown.name(each)}: {source.results.families[each].summary}" for each in families]
     sequences = {"Sequence": named} if len(families) > 1 else {}
     return [choice(sequences | {"Share that": list(MEASURES.values())}, views)]
 
@@ -242,16 +239,16 @@ def over_all(results: StoredResults) -> str:
     """Return how a sentence about averages begins."""
     if results.unchanged and set(results.averaged) <= set(results.unchanged):
         return AS_IT_WAS
-    sequences = all(results.run.families[name].sequence for name in results.averaged)
+    sequences = all(results.families[name].sequence for name in results.averaged)
     return after(None, len(results.averaged), sequences=sequences)
 
 
-def about_sequences(run: ResolvedRun) -> list[str]:
+def about_sequences(results: StoredResults) -> list[str]:
     """Say what averages over all kinds of change are about, where there are sequences."""
-    sequences = [family_name(name) for name, family in run.families.items() if family.sequence]
+    sequences = [family_name(name) for name, family in results.families.items() if family.sequence]
     if not sequences:
         return []
-    if len(sequences) == len(run.families):
+    if len(sequences) == len(results.families):
         return ["All changes here are sequences of updates. Averages are over all updates."]
     return [
         f"Averages over all kinds of change leave out {listed(sequences)}: there, updates follow "

@@ -15,12 +15,13 @@ from changeproof.changes import builtin_family_names, family_names, published_fa
 from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.methods.method import Counterfactuals
+from changeproof.plugins import without_settings
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import UNKNOWN, Score, Scores, ranked
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.display import listed, number, percent, same_bases
-from changeproof.tables.names import dataset_name, family_name, method_name, without_settings
+from changeproof.tables.names import dataset_name, family_name, method_name
 from changeproof.tables.people import ABOVE_BAR as BAR
 from changeproof.tables.people import ANY
 from changeproof.tables.people import INTERVALS as PEOPLE
@@ -140,7 +141,7 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         words = ", ".join((*state, *place, found.sentence))
         findings.append(found._replace(sentence=words[0].upper() + words[1:]))
     simulated = simulated_words(
-        plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
+        plan, tables["variants"], results.manifest.model, results.averaged, results.unchanged
     )
     notes = tuple(who_asked(results))
     base = _base_words(results, tables)

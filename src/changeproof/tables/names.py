@@ -6,18 +6,16 @@ reads "RobX balanced (quantile=0.7)". What has no name here stays as it is.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 from changeproof.changes import REGISTRY as FAMILIES
+from changeproof.changes import SUCCESSOR
 from changeproof.changes.family import Label
-from changeproof.changes.successors import SUCCESSOR, Successors
+from changeproof.changes.successors import Successors
 from changeproof.methods import OURS, published_method_names
 from changeproof.methods import REGISTRY as METHODS
-
-REFERENCE = re.compile(r"([\w.:-]+)\(.*\)", re.DOTALL)
-
+from changeproof.plugins import without_settings
 
 DATASETS = {
     "breast-cancer": "Breast Cancer",
@@ -48,12 +46,6 @@ def family_name(reference: str) -> str:
 def short_family(reference: str) -> str:
     """Return a family's name for a narrow column."""
     return _named(reference, lambda name: family_label(name).short)
-
-
-def without_settings(reference: str) -> str:
-    """Return the name or import path alone."""
-    found = REFERENCE.fullmatch(reference)
-    return reference if found is None else found[1]
 
 
 def different_names(references: Iterable[str], name_of: Callable[[str], str]) -> dict[str, str]:

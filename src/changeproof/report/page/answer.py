@@ -24,7 +24,7 @@ RANKED = (
 def answer(source: Source) -> list[Part]:
     """Return the ranking for every dataset and change."""
     plan, results = source.plan, source.results
-    summaries = [results.run.families[family].summary for family in plan.families]
+    summaries = [results.families[family].summary for family in plan.families]
     changes = [
         words.AS_IT_WAS if family in results.unchanged else words.after(summary)
         for family, summary in zip(plan.families, summaries, strict=True)

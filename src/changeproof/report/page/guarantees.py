@@ -10,6 +10,7 @@ import pandas as pd
 
 from changeproof.methods import REGISTRY, make_method
 from changeproof.methods.profile import EVERY_FAMILY, PARAMETERS, Promise
+from changeproof.plugins import without_settings
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, for_page
 from changeproof.report.page.parts import Part, Source, chart, muted, nothing, table
 from changeproof.report.robustness import ROBUSTNESS
@@ -17,7 +18,7 @@ from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import listed, number, percent
-from changeproof.tables.names import dataset_name, family_name, method_name, without_settings
+from changeproof.tables.names import dataset_name, family_name, method_name
 
 Tables = Mapping[str, pd.DataFrame]
 # What is said of a method that certifies and has not put its promise into words.

@@ -100,7 +100,7 @@ def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[st
             "are over people, and say nothing about other base models."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
-    notes += about_sequences(results.run)
+    notes += about_sequences(results)
     full = tables["full_results"]
     silent = full[full["empirical_robustness_mean"].isna()][["method", "dataset"]].to_numpy()
     if len(silent):

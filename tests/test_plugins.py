@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from changeproof.errors import InputError
-from changeproof.registry import Registry
+from changeproof.plugins import Registry
 
 GROUP = "changeproof.test-things"
 
@@ -20,9 +20,7 @@ def accept(found: Any, reference: str) -> str:
 
 @pytest.fixture
 def registry() -> Registry[Any]:
-    return Registry(
-        "thing", GROUP, {"separator": ("os", "sep"), "ending": ("os", "linesep")}, accept
-    )
+    return Registry("thing", GROUP, {"separator": "os:sep", "ending": "os:linesep"}, accept)
 
 
 @pytest.fixture

@@ -1,0 +1,527 @@
+"""From what people write to what is meant: names with settings, import paths, entry points.
+
+A reference is a built-in name, a name that was registered in code, the name of an entry point of an
+installed package, or an import path such as "my_package.module:MyMethod". Settings may follow in
+brackets: "robx-balanced(quantile=0.7)". Nothing is imported before it is asked for, so a broken
+import does not affect the others.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+from weakref import WeakKeyDictionary
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from changeproof.errors import InputError, described, one_line, unknown
+from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
+
+# The paper whose protocol this is; see CITATION.cff.
+PAPER = (
+    "Kostrzewa and Zięba, Robust to Which Model Change?, "
+    "https://github.com/genwro-ai/robust-counterfactual-methods-audit"
+)
+NAME = re.compile(r"[a-z0-9-]+")
+NAME_RULE = "expected lower-case letters, digits and hyphens only"
+# What a setting has to be if its default is one and no annotation says more.
+PLAIN_TYPES = (bool, int, float, str)
+# The only import paths that may be followed, and why no others; None if all may.
+_limit: ContextVar[tuple[Collection[str], str] | None] = ContextVar("limit", default=None)
+_known_checks: WeakKeyDictionary[type, dict[str, TypeAdapter[Any]]] = WeakKeyDictionary()
+
+
+class Configurable:
+    """Something whose settings are the keyword arguments that made it.
+
+    Subclasses keep every argument under an attribute of the same name. Arguments are checked
+    against their annotations, such as ``Annotated[int, Field(ge=1)]``, before anything is made.
+    `source` says where it is from: a publication, with a link where there is one, or a page.
+    """
+
+    name: str
+    source: ClassVar[str] = ""
+    _given: Mapping[str, Any] | None = None
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Refuse settings that do not fit, before `__init__` sees them."""
+        checks = _checks(cls)
+        for name, value in settings.items():
+            try:
+                if name in checks:
+                    checks[name].validate_python(_plain(value))
+            except ValidationError as error:
+                raise InputError(f"{_problem(name, error)}; got {value!r}") from None
+        return super().__new__(cls)
+
+    @classmethod
+    def setting_names(cls) -> list[str]:
+        """Return the names of the settings, in the order of the signature."""
+        return list(_parameters(cls))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the keyword arguments that rebuild this."""
+        return {name: getattr(self, name) for name in self.setting_names()}
+
+    def given_settings(self) -> dict[str, Any]:
+        """Return the settings that were given by name or, made by hand, are not the defaults."""
+        if self._given is not None:
+            return dict(self._given)
+        defaults = {name: each.default for name, each in _parameters(type(self)).items()}
+        return {
+            name: value
+            for name, value in self.settings().items()
+            if thing_fingerprint(value) != thing_fingerprint(defaults[name])
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the code and of the settings."""
+        return f"{class_fingerprint(type(self))} {thing_fingerprint(self.settings())}"
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({settings})"
+
+    @classmethod
+    def named(cls, name: str, settings: Mapping[str, Any]) -> Self:
+        """Return one with these settings, under the name by which it was asked for."""
+        known = cls.setting_names()
+        for key in settings:
+            if key not in known:
+                expected = f"expected one of: {', '.join(known)}" if known else "it has none"
+                raise InputError(f"{name!r} has no setting {key!r}; {expected}")
+        try:
+            made = cls(**settings)
+        except InputError as error:
+            raise InputError(f"{name!r}: {error}") from None
+        except Exception as error:
+            raise InputError(f"{name!r} cannot be made: {type(error).__name__}: {error}") from error
+        made.name, made._given = name, dict(settings)
+        return made
+
+
+def _parameters(cls: Any) -> dict[str, inspect.Parameter]:
+    """Return what makes a class, with annotations as types where they all lead to some."""
+    if cls.__init__ is object.__init__:
+        return {}
+    try:
+        found = inspect.signature(cls.__init__, eval_str=True).parameters
+    except Exception:  # an author's annotations may raise anything
+        found = inspect.signature(cls.__init__).parameters
+    return dict(list(found.items())[1:])
+
+
+def _checks(cls: type) -> dict[str, TypeAdapter[Any]]:
+    """Return what checks the settings of a class: by annotation, or else to be like the default."""
+    if cls in _known_checks:
+        return _known_checks[cls]
+    config = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+    checks = {}
+    for name, parameter in _parameters(cls).items():
+        kind = parameter.annotation
+        if kind is parameter.empty or isinstance(kind, str):
+            kind = type(parameter.default)
+            if kind not in PLAIN_TYPES:
+                continue
+        with suppress(Exception):  # what pydantic knows nothing about goes unchecked
+            checks[name] = TypeAdapter(kind, config=config)
+    _known_checks[cls] = checks
+    return checks
+
+
+def _problem(name: str, error: ValidationError) -> str:
+    """Return in a sentence what is wrong with a setting, or with a value in it."""
+    first = error.errors()[0]
+    name += "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
+    words = first["msg"].removeprefix("Value error, ")
+    if words.startswith("Input should "):
+        return f"{name} {words.removeprefix('Input ')}"
+    return f"{name}: {words[0].lower()}{words[1:]}"
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's numbers as Python's, and lists as tuples, which fit every sequence."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
+
+
+def parsed(reference: str) -> tuple[str, dict[str, Any]]:
+    """Return name and settings of a reference; settings are Python literals.
+
+    >>> parsed("robx-balanced(quantile=0.7)")
+    ('robx-balanced', {'quantile': 0.7})
+    """
+    name, bracket, rest = reference.partition("(")
+    if not bracket:
+        return reference.strip(), {}
+    try:
+        call = ast.parse(f"_({rest}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError
+        if any(word.arg is None for word in call.keywords):
+            raise ValueError
+        settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        raise InputError(
+            f"{reference!r}: expected a name, or name(setting=value) with plain values"
+        ) from None
+    return name.strip(), settings
+
+
+def without_settings(reference: str) -> str:
+    """Return the name or import path alone; what is no reference stays as it is."""
+    try:
+        return parsed(reference)[0]
+    except InputError:
+        return reference
+
+
+def spelled(name: str, settings: Mapping[str, Any]) -> str:
+    """Write a reference; a value that cannot be written plainly is told apart by its hash."""
+    if not settings:
+        return name
+    return f"{name}({', '.join(f'{key}={_written(value)}' for key, value in settings.items())})"
+
+
+def as_text(given: Any) -> Any:
+    """Return a reference that a plan gives as a table as text; anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    if not isinstance(given.get("name"), str):
+        raise InputError(f"{dict(given)!r} has no 'name'; expected a name and settings")
+    name, settings = parsed(given["name"])
+    return spelled(name, settings | {k: v for k, v in given.items() if k != "name"})
+
+
+def check_path(kind: str, reference: str) -> tuple[str, str]:
+    """Return module and attribute of an import path; nothing is imported."""
+    module, _, attribute = reference.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
+        raise InputError(
+            f"{kind} {reference!r} is not an import path; expected module:attribute, "
+            f"for instance my_package.module:My{kind.capitalize()}"
+        )
+    return module, attribute
+
+
+@contextmanager
+def importing_only(paths: Collection[str], why: str) -> Iterator[None]:
+    """Refuse every import path but these for a while; `why` ends the message."""
+    token = _limit.set((paths, why))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def from_path(kind: str, reference: str) -> Any:
+    """Return what an import path leads to, also in the working directory, as for `python -m`.
+
+    Whatever a plan names is imported here and nowhere else, if `importing_only` allows it.
+    """
+    module, attribute = check_path(kind, reference)
+    limit = _limit.get()
+    if limit is not None and reference not in limit[0]:
+        raise InputError(f"{kind} {reference!r} is not imported: {limit[1]}")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+        importlib.invalidate_caches()
+    try:
+        found: Any = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{kind} {reference!r} cannot be imported: {one_line(error)}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"{kind} {reference!r}: {module} has no {attribute!r}")
+        found = getattr(found, part)
+    return found
+
+
+def _written(value: Any) -> str:
+    try:
+        if ast.literal_eval(repr(value)) == value:
+            return repr(value)
+    except (SyntaxError, ValueError):
+        pass
+    return repr(f"{type(value).__name__} {thing_fingerprint(value)[:8]}")
+
+
+T = TypeVar("T", bound=Configurable)
+
+
+class Registry(Generic[T]):
+    """The names of one kind of thing.
+
+    Parameters
+    ----------
+    kind
+        What the things are called in messages.
+    group
+        The group of entry points in which packages offer theirs.
+    builtin
+        Names of what comes with the package, and where it is: module:attribute.
+    accept
+        Makes what people brought usable, or refuses it with an `InputError`; is given the thing
+        and the reference by which it was asked for.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        builtin: Mapping[str, str],
+        accept: Callable[[Any, str], type[T]],
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self._builtin = dict(builtin)
+        self._accept = accept
+        self._registered: dict[str, type[T]] = {}
+        self._found: dict[str, type[T]] = {}
+
+    @property
+    def builtin_names(self) -> tuple[str, ...]:
+        """What comes with the package, in the order in which it was listed."""
+        return tuple(self._builtin)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The built-in names, then those of entry points and those registered in code."""
+        own = [*sorted(self._entry_points()), *self._registered]
+        return tuple(dict.fromkeys([*self._builtin, *own]))
+
+    def register(self, thing: Any, name: str) -> None:
+        """Give a thing a name; the last one of that name counts, as in a notebook."""
+        self._check_name(name)
+        self._registered[name] = self._accept(thing, name)
+
+    def enter(self, thing: Any, name: str | None) -> Any:
+        """Register a class, or a function as a class; return the class.
+
+        Without a name, a class has its own and a function is called by its Python name.
+        """
+        chosen = name if name is not None else getattr(thing, "name", None)
+        if chosen is None and inspect.isfunction(thing):
+            chosen = name_of(thing)
+        if not isinstance(chosen, str):
+            raise InputError(f"{described(thing)} has no name; give one to register it")
+        self.register(thing, chosen)
+        return self._registered[chosen]
+
+    def get(self, name: str) -> type[T]:
+        """Return the class of a name without settings, or say why there is none."""
+        if name in self._builtin:
+            module, _, attribute = self._builtin[name].partition(":")
+            found: type[T] = getattr(importlib.import_module(module), attribute)
+            return found
+        if name in self._registered:
+            return self._registered[name]
+        if name not in self._found:
+            self._found[name] = self._accept(self._looked_up(name), name)
+        return self._found[name]
+
+    def known(self, name: str) -> type[T] | None:
+        """Return the class of a name if that takes no code of other people to be imported."""
+        if name in self._builtin or name in self._registered or name in self._found:
+            return self.get(name)
+        return None
+
+    def make(self, reference: str) -> T:
+        """Return what a reference leads to, made with its settings and called by the reference."""
+        name, settings = parsed(reference)
+        cls = self.get(name)
+        ordered = {key: settings[key] for key in cls.setting_names() if key in settings}
+        return cls.named(spelled(name, ordered | settings), settings)
+
+    def of(self, thing: Any) -> T:
+        """Return what was given by reference, as an object, as a class or as a function."""
+        if isinstance(thing, str):
+            return self.make(thing)
+        if isinstance(thing, Configurable):
+            given = thing.given_settings()
+            made: Any = type(thing).named(spelled(type(thing).name, given), given)
+            return made  # type: ignore[no-any-return]
+        name = getattr(thing, "name", None) or (name_of(thing) if callable(thing) else self.kind)
+        cls = self._accept(thing, name)
+        return cls.named(cls.name, {})
+
+    def check(self, given: Sequence[str], *, resolve: bool = True) -> tuple[str, ...]:
+        """Check references and put built-ins first, in their order; the others stay as given.
+
+        Parameters
+        ----------
+        resolve
+            Whether what people brought has to be there; its form is checked in any case.
+        """
+        names: dict[str, str] = {}
+        for reference in given:
+            name = parsed(reference)[0]
+            if not resolve and not NAME.fullmatch(name):
+                if ":" not in name:
+                    raise self._unknown(name)
+                check_path(self.kind, name)
+            known = self.make(reference).name if resolve else reference
+            if known in names:
+                raise InputError(f"{self.kind} {known!r} is given more than once")
+            names[known] = name
+        order = [*self._builtin]
+        return tuple(sorted(names, key=lambda reference: _place(names[reference], order)))
+
+    def broken(self) -> dict[str, str]:
+        """Return why entry points cannot be used, by name; the others are not listed."""
+        reasons = {}
+        for name, found in self._entry_points(everything=True).items():
+            if name in self._builtin:
+                owner = _owner(found[0])
+                reasons[f"{name} ({owner})"] = f"has the name of a built-in {self.kind}"
+                continue
+            try:
+                self.get(name)
+            except InputError as error:
+                reasons[name] = str(error)
+        return reasons
+
+    def _looked_up(self, reference: str) -> Any:
+        if ":" in reference:
+            return from_path(self.kind, reference)
+        points = self._entry_points().get(reference)
+        if points is None:
+            raise self._unknown(reference)
+        where = f"entry point {reference!r} of package {_owner(points[0])} ({points[0].value})"
+        if len(points) > 1:
+            owners = " and ".join(_owner(point) for point in points)
+            raise InputError(
+                f"{self.kind} {reference!r} is offered by the packages {owners}; "
+                "name one by its import path instead"
+            )
+        if not NAME.fullmatch(reference):
+            raise InputError(f"{where} has a bad name; {NAME_RULE}")
+        try:
+            return points[0].load()
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{where} cannot be imported: {one_line(error)}") from error
+
+    def _entry_points(self, *, everything: bool = False) -> dict[str, list[EntryPoint]]:
+        """Return entry points by name, each place once; built-ins cannot be replaced."""
+        found: dict[str, dict[str, EntryPoint]] = {}
+        for point in entry_points(group=self.group):
+            if everything or point.name not in self._builtin:
+                found.setdefault(point.name, {}).setdefault(point.value, point)
+        return {name: list(points.values()) for name, points in found.items()}
+
+    def _check_name(self, name: str) -> None:
+        if not NAME.fullmatch(name):
+            raise InputError(f"bad name {name!r} for a {self.kind}; {NAME_RULE}")
+        if name in self._builtin:
+            raise InputError(f"{name!r} is a built-in {self.kind}; choose another name")
+
+    def _unknown(self, reference: str) -> InputError:
+        message = unknown(self.kind, reference, self.names)
+        return InputError(
+            f"{message}, or an import path such as my_package:My{self.kind.capitalize()}"
+        )
+
+
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)
+
+
+class Own(Generic[T]):
+    """What people may bring: a class of some kind, or a function that becomes one.
+
+    Parameters
+    ----------
+    base, function_class
+        What a class has to be a subclass of, and what a function becomes a subclass of.
+    arguments
+        What a function is called with, as people write it; from the third on it may take fewer.
+    check
+        Refuses a class of which something is missing.
+    """
+
+    def __init__(
+        self,
+        base: Any,
+        function_class: type[T],
+        arguments: str,
+        check: Callable[[type[T]], object],
+    ) -> None:
+        self.base, self.function_class, self.check = base, function_class, check
+        self.arguments = arguments
+
+    def accept(self, found: Any, reference: str) -> type[T]:
+        """Return what a reference leads to as a class to make, or say why it cannot be one."""
+        label = f"{self.base.__name__.lower()} {reference!r}"
+        if inspect.isfunction(found):
+            found = self.from_function(found, reference)
+        if not (isinstance(found, type) and issubclass(found, self.base)):
+            raise InputError(
+                f"{label} is {described(found)}; expected a subclass of "
+                f"changeproof.{self.base.__name__} or a function of ({self.arguments})"
+            )
+        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+            raise InputError(f"{label} does not define {', '.join(missing)}")
+        for attribute in ("name", "summary"):
+            if not isinstance(getattr(found, attribute, None), str):
+                raise InputError(f"{label}: {found.__name__} sets no {attribute!r}")
+        try:
+            found()
+            self.check(found)
+        except InputError as error:
+            raise InputError(f"{label}: {error}") from error
+        except Exception as error:
+            what = f"{found.__name__}() failed with {one_line(error)}"
+            raise InputError(f"{label}: {what}; every setting needs a default") from error
+        made: type[T] = found
+        return made
+
+    def from_function(self, function: Any, name: str, **contents: Any) -> type[T]:
+        """Return a class whose work a function does.
+
+        `contents` are attributes of the class; the docstring's first line is its summary, unless
+        there is another.
+        """
+        label = f"{self.base.__name__.lower()} {name!r}"
+        if not inspect.isfunction(function):
+            raise InputError(f"{label} is {described(function)}; expected a function")
+        signature = inspect.signature(function)
+        most = len(self.arguments.split(", "))
+        taken = next((count for count in (most, 2) if _takes(signature, count)), None)
+        if taken is None:
+            raise InputError(
+                f"{label}: {function.__name__}{signature} cannot be called with ({self.arguments})"
+            )
+        if contents.get("summary") is None:
+            lines = (function.__doc__ or "").strip().splitlines() or ["a function"]
+            contents["summary"] = lines[0]
+        copied = {key: getattr(function, key) for key in ("__doc__", "__module__", "__qualname__")}
+        contents |= {"name": name, "function": staticmethod(function), "taken": taken}
+        return type(function.__name__, (self.function_class,), copied | contents)
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+def name_of(function: Any) -> str:
+    """Return a function's Python name as one that plans can use."""
+    return str(function.__name__).strip("<_>").lower().replace("_", "-")
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "unknown"

@@ -1,0 +1,60 @@
+"""What tests ask of certificates beyond verdicts: exact minima, refuting networks, intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from changeproof import Network
+from changeproof.certificates.bounds import first_layer_bounds, layer_bounds
+from changeproof.certificates.box import ParameterBox
+from changeproof.certificates.exact import GAP, MAX_NODES, Certificates, Enclosure, Verdict
+from changeproof.certificates.reach import largest_logit
+from changeproof.certificates.worst_case import WorstCase
+from changeproof.model import Floats
+
+
+def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
+    """Close in on the smallest logit of every row, decided or not.
+
+    `lower` and `upper` of what is returned enclose the exact minimum over the box, and meet up
+    to a small gap and single precision unless the nodes did not suffice or the solver failed.
+    """
+    known = Enclosure.of(box, rows)
+    known.attack(np.ones(len(known.rows), np.bool_), np.full(len(known.rows), -np.inf))
+    hidden = len(box.flat.layers) - 1
+    for i in np.flatnonzero(np.isfinite(known.lower)).tolist() if hidden > 1 else []:
+        bounds = float(known.lower[i]), float(known.upper[i]), known.directions[i]
+        worst = WorstCase(box, known.rows[i], known.bounds[i], *bounds)
+        worst.solve(max_nodes, above=np.inf, below=-np.inf, gap=GAP * float(known.scale[i]))
+        known.lower[i], known.upper[i] = worst.lower, worst.upper
+        known.directions[i] = worst.directions
+    return known.judged()
+
+
+def refuting_network(answers: Certificates, row: int) -> Network:
+    """Return a network of the box that calls a refuted row adverse."""
+    assert answers.verdicts[row] == Verdict.REFUTED
+    return answers.box.network_at(answers.rows[row], answers.directions[row])
+
+
+def interval_bounds(box: ParameterBox, rows: Floats) -> Floats:
+    """Return what `neuron_bounds` would without carrying bounds backwards."""
+    flat = box.flat
+    bounds = np.empty((len(rows), 6, flat.n_neurons))
+    for row, mine in zip(box.checked(rows), bounds, strict=True):
+        first_layer_bounds(flat.turned, flat.layers, box.radius, row, mine)
+        for layer in range(1, len(flat.layers)):
+            layer_bounds(flat.turned, flat.layers, box.radius, layer, mine)
+    return bounds
+
+
+def largest_logits(network: Network, centres: Floats, radii: Floats, norm: int) -> Floats:
+    """Return upper bounds on the logits in balls around the centres, one radius each."""
+    flat = network.flat
+    lines, forms = np.empty((5, flat.n_neurons)), np.empty((2, flat.layers[:, :2].max()))
+    return np.array(
+        [
+            largest_logit(flat, centre, float(radius), norm, lines, forms)
+            for centre, radius in zip(centres, radii, strict=True)
+        ]
+    )
