@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
@@ -45,6 +46,25 @@ class DifferentiableModel(Model, Protocol):
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
+
+
+@runtime_checkable
+class HasParameters(Protocol):
+    """A model whose parameters can be moved a little."""
+
+    def perturbed(self, radius: float, seed: int) -> Model:
+        """Return the model moved in a random direction whose largest component is the radius."""
+
+
+@runtime_checkable
+class HasWeights(Protocol):
+    """A model whose weights can be read and replaced."""
+
+    def layer_weights(self) -> list[Floats]:
+        """Return the weights, layer by layer, [outputs, ...], without the biases."""
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> Model:
+        """Return the model with other weights, in the same order and shapes."""
 
 
 class Stack(Protocol):

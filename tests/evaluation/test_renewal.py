@@ -10,7 +10,7 @@ from changeproof.changes.successors import Successor
 from changeproof.evaluation.renewal import Asking, renewals
 from changeproof.methods.extension import OWN
 from changeproof.methods.method import Method
-from changeproof.models.shipped import as_shipped
+from changeproof.models.find import as_shipped
 from changeproof.models.thresholds import Threshold
 
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from changeproof import InputError, Network, NetworkLearner, Task, TrainingRecipe, find_learner
+from changeproof import InputError, NetworkLearner, Task, TrainingRecipe, find_learner
 from changeproof.model import Model
 from changeproof.models.estimator import EstimatorLearner, seed_matters, seeded
 from changeproof.models.learner import FittedModel
@@ -107,11 +107,14 @@ def test_weights_of_estimators_can_be_read_and_changed(estimator: object, cancer
     np.testing.assert_array_equal(model.probabilities(rows), before)
 
 
-def test_models_without_weights_say_so(small_network: Network) -> None:
+def test_models_without_weights_say_so(small_task: Task) -> None:
     forest = EstimatorLearner(RandomForestClassifier())
     assert not forest.traits.has_weights
     assert EstimatorLearner(LogisticRegression()).traits.has_weights
-    with pytest.raises(InputError, match="expected a scikit-learn model; got Network"):
-        EstimatorLearner(LogisticRegression()).weights(small_network)
-    with pytest.raises(InputError, match="expected a network of ours; got FittedModel"):
+    model = forest.train([TrainingRecipe(initialisation_seed=1)], small_task)[0]
+    with pytest.raises(InputError, match="RandomForestClassifier has no weights to change"):
+        forest.weights(model)
+    with pytest.raises(InputError, match="mlp has no weights to change"):
         NetworkLearner().weights(FittedModel(lambda rows: np.zeros(1), "fixed"))
+    with pytest.raises(InputError, match="RandomForestClassifier has no parameters to perturb"):
+        forest.perturbed(model, 0.1, 1)

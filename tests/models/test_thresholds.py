@@ -20,7 +20,7 @@ from changeproof.models.thresholds import (
     Threshold,
     ThresholdLearner,
     at_threshold,
-    judged,
+    own_scores,
     with_threshold,
 )
 from changeproof.networks.network import Network
@@ -87,7 +87,7 @@ def test_a_mapped_probability_is_the_difference_of_logits() -> None:
     mapped = Threshold(0.7).probabilities(shares, None)
     logit = np.log(shares / (1 - shares)) - np.log(0.7 / 0.3)
     np.testing.assert_allclose(mapped, 1 / (1 + np.exp(-logit)), rtol=1e-12)
-    np.testing.assert_allclose(Threshold(0.7).undone(mapped), shares, rtol=1e-12)
+    np.testing.assert_allclose(Threshold(0.7).original(mapped), shares, rtol=1e-12)
 
 
 def test_a_network_has_its_last_bias_moved_and_stays_one(task: Task) -> None:
@@ -99,7 +99,7 @@ def test_a_network_has_its_last_bias_moved_and_stays_one(task: Task) -> None:
     np.testing.assert_allclose(moved.logits(rows), plain.logits(rows) - np.log(4.0), atol=1e-6)
     np.testing.assert_array_equal(moved.favourable(rows), plain.probabilities(rows) >= 0.8)
     assert learner.stores_models and learner.traits.offers == NetworkLearner().traits.offers
-    scores, threshold = judged(moved, rows, learner.threshold)
+    scores, threshold = own_scores(moved, rows, learner.threshold)
     np.testing.assert_allclose(scores, plain.probabilities(rows), rtol=1e-6)
     assert threshold == Threshold(0.8)
     nudged = learner.perturbed(moved, 0.01, 7)

@@ -145,10 +145,12 @@ def test_bad_recipes_are_refused(cancer: Task) -> None:
     data = TrainingData.of(cancer)
     rows = len(data.rows)
     bad: dict[str, dict[str, Any]] = {
-        r"row_weights .* must have shape \(341,\); got \(3,\)": {"row_weights": np.ones(3)},
-        r"labels of a recipe must have shape": {"labels": np.ones(284)},
-        "not all zero": {"row_weights": np.zeros(rows)},
-        "not negative": {"row_weights": np.full(rows, -1.0)},
+        r"row_weights of shape \(3,\); expected \(341,\)": {"row_weights": np.ones(3)},
+        r"a recipe has labels of shape": {"labels": np.ones(284)},
+        "a recipe has row_weights that are not finite, negative or all zero": {
+            "row_weights": np.zeros(rows)
+        },
+        "negative": {"row_weights": np.full(rows, -1.0)},
         "at least one unit": {"hidden": (32, 0)},
         "'adam' or 'sgd'; got 'lion'": {"optimiser": "lion"},
         "max_epochs and patience": {"patience": 0},

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from changeproof.adapters.tables import ID_COLUMNS, row_ids_of
-from changeproof.datasets.table_file import read_table
+from changeproof.adapters.tables import ID_COLUMNS, read_with_ids, row_ids_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import PREFIX, ROW_ID
@@ -58,15 +57,7 @@ class ScoreTable:
         """Read a table with one row per letter: the id of the person, and the score."""
         where = "the scores" if isinstance(source, pd.DataFrame) else str(source)
         possible = [*([id_column] if id_column is not None else []), *ID_COLUMNS]
-        if isinstance(source, pd.DataFrame) and source.index.name is not None:
-            source = source.reset_index()
-        frame = read_table(source, text_columns=possible)
-        column = next((each for each in possible if each in frame.columns), None)
-        if column is None:
-            raise InputError(
-                f"{where}: no column has the ids of people; expected {' or '.join(possible)}; its "
-                f"columns are {list(frame.columns)}"
-            )
+        frame, column = read_with_ids(where, source, possible)
         others = [each for each in frame.columns if each != column]
         score = SCORE if SCORE in others else others[0] if len(others) == 1 else None
         if score is None:
@@ -87,9 +78,9 @@ class ScoreTable:
 
     @property
     def digest(self) -> str:
-        """The hash of what it says of the letters."""
-        said = sorted((key.hex(), value) for key, value in self.known.items())
-        return hashlib.sha256(repr(said).encode()).hexdigest()
+        """The hash of the scores of the letters."""
+        scores = sorted((key.hex(), value) for key, value in self.known.items())
+        return hashlib.sha256(repr(scores).encode()).hexdigest()
 
     def of_letters(self, task: Task, letters: pd.DataFrame) -> Self:
         """Return the table with the letters that its scores are about.

@@ -88,13 +88,8 @@ def read_counterfactuals(
     possible = [name for name in ID_COLUMNS if name not in wanted]
     if id_column is not None:
         possible = [id_column]
-    frame = _read(source, task, possible, encoding)
-    column = next((name for name in possible if name in frame.columns), None)
-    if column is None:
-        raise InputError(
-            f"{where}: no column has the ids of people; expected "
-            f"{' or '.join(possible)}; its columns are {list(frame.columns)}"
-        )
+    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
+    frame, column = read_with_ids(where, source, possible, spelled, encoding)
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
     row_ids = row_ids_of(where, frame[column], task)
@@ -120,13 +115,24 @@ def people_in(table: pd.DataFrame, task: Task) -> Factuals:
     return Factuals(row_ids, task.standardise(task.frame.loc[row_ids]))
 
 
-def _read(
-    source: pd.DataFrame | str | Path, task: Task, ids: list[str], encoding: str | None
-) -> pd.DataFrame:
+def read_with_ids(
+    where: str,
+    source: pd.DataFrame | str | Path,
+    possible: Sequence[str],
+    text_columns: Sequence[str] = (),
+    encoding: str | None = None,
+) -> tuple[pd.DataFrame, str]:
+    """Return a table of one row per person, and its column of ids: the first possible one."""
     if isinstance(source, pd.DataFrame) and source.index.name is not None:
         source = source.reset_index(drop=source.index.name in source.columns)
-    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
-    return read_table(source, text_columns=[*spelled, *ids], encoding=encoding)
+    frame = read_table(source, text_columns=[*text_columns, *possible], encoding=encoding)
+    for column in possible:
+        if column in frame.columns:
+            return frame, column
+    raise InputError(
+        f"{where}: no column has the ids of people; expected {' or '.join(possible)}; its columns "
+        f"are {list(frame.columns)}"
+    )
 
 
 def _features(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from changeproof.changes.family import BaseModel, Family, Rounds, Variant
@@ -21,7 +20,7 @@ from changeproof.models.learner import Learner, TrainingRequest, stacked, train_
 from changeproof.models.network import NetworkLearner
 from changeproof.models.recipes import model_identity, reserved_identity
 from changeproof.networks.network import Network
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, row_problem
 
 ONLY_LEVEL = "all"
 
@@ -163,7 +162,7 @@ def reserved_recipes(
         for variant in variants:
             if isinstance(variant.change, TrainingRecipe):
                 level, rows = "" if variant.learner is None else variant.level, variant.task or task
-                plain = (variant.learner or learner).plain(variant.change, rows)
+                plain = (variant.learner or learner).normalised(variant.change, rows)
                 yield reserved_identity(plain, level, rows)
             elif learner.traits.has_parameters:
                 yield model_identity(variant.change)
@@ -187,35 +186,11 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
             return f"sets {field.name!r} of the recipe, which {kind.name} does not follow"
     trained_on = variant.task or task
     rows = len(trained_on.split.train) + len(trained_on.split.update)
-    for name, values in (("row_weights", change.row_weights), ("labels", change.labels)):
-        if values is not None and (reason := _bad_values(name, values, rows, kind)):
-            return reason
+    if problem := row_problem(change, rows):
+        return problem
+    weights, labels = change.row_weights, change.labels
+    if not kind.traits.weighs_rows and weights is not None and (weights != np.rint(weights)).any():
+        return f"has row_weights that are not whole numbers, which {kind.name} does not take"
+    if not kind.traits.soft_labels and labels is not None and not np.isin(labels, (0, 1)).all():
+        return f"has labels between 0 and 1, which {kind.name} cannot use"
     return None
-
-
-def _bad_values(name: str, values: npt.ArrayLike, rows: int, kind: Learner) -> str | None:
-    array = np.asarray(values)
-    if array.shape != (rows,):
-        return (
-            f"has {name} of shape {array.shape}; expected ({rows},): the training rows, then the "
-            "update pool"
-        )
-    if name == "labels":
-        return _bad_labels(array, kind)
-    if not (np.isfinite(array).all() and (array >= 0).all() and (array > 0).any()):
-        return f"has {name} that are not finite, negative or all zero"
-    if kind.traits.weighs_rows or (array == np.rint(array)).all():
-        return None
-    return f"has {name} that are not whole numbers, which {kind.name} does not take"
-
-
-def _bad_labels(labels: npt.NDArray[Any], kind: Learner) -> str | None:
-    if np.isin(labels, (0, 1)).all():
-        return None
-    if not ((labels >= 0) & (labels <= 1)).all():
-        return "has labels other than 0 and 1"
-    return (
-        None
-        if kind.traits.soft_labels
-        else f"has labels between 0 and 1, which {kind.name} cannot use"
-    )

@@ -66,8 +66,8 @@ class Distillation(ReplicatedFamily):
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe students of the same kind, then of other layers, then of other kinds."""
         rows = np.concatenate([task.rows("train"), task.rows("update")])
-        said = base.model.probabilities(rows).astype(np.float32)
-        decided = base.model.favourable(rows).astype(np.int8)
+        probabilities = base.model.probabilities(rows).astype(np.float32)
+        decisions = base.model.favourable(rows).astype(np.int8)
         variants = []
         students = list(enumerate(self._students(base, learner)))
         for (place, student), r in self.shared_out(students):
@@ -80,7 +80,7 @@ class Distillation(ReplicatedFamily):
                 student.change,
                 initialisation_seed=base.seed + seed,
                 row_weights=weights,
-                labels=said if kind.traits.soft_labels else decided,
+                labels=probabilities if kind.traits.soft_labels else decisions,
             )
             variants.append(replace(student, replicate=r, change=recipe))
         return variants

@@ -68,11 +68,10 @@ class Successor:
         if method.needs > Access.PREDICTIONS:
             offered = f"a fitted model offers {Access.PREDICTIONS}"
             return f"{method.name} needs {method.needs} of a model; {offered}"
-        if method.trains and self.source.refits(task) is None:
-            return (
-                f"{method.name} trains models of its own; {self.learner(task).traits.no_training}"
-            )
-        return ""
+        reason = self.source.refits(task).traits.no_training
+        return (
+            f"{method.name} trains models of its own; {reason}" if method.trains and reason else ""
+        )
 
 
 class Successors(Family):

@@ -121,7 +121,9 @@ class FamilyBench(Bench):
         """Return all that makes each variant what it is, hashed: a recipe or a finished model."""
         return [
             recipe_identity(
-                (variant.learner or self.learner).plain(variant.change, variant.task or self.task),
+                (variant.learner or self.learner).normalised(
+                    variant.change, variant.task or self.task
+                ),
                 task=variant.task,
             )
             if isinstance(variant.change, TrainingRecipe)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Floats, Integers, Stack
 from changeproof.model import Model as AnyModel
-from changeproof.models.thresholds import Threshold, judged
+from changeproof.models.thresholds import Threshold, own_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,8 @@ def letter_scores(
     """
     found = answers.found
     scores = np.full((len(answers), 1 + len(successors)), np.nan)
-    asked = [judged(today, answers.rows[found], threshold)]
-    asked += [judged(successors[i], answers.rows[found]) for i in range(len(successors))]
+    asked = [own_scores(today, answers.rows[found], threshold)]
+    asked += [own_scores(successors[i], answers.rows[found]) for i in range(len(successors))]
     for place, (values, _) in enumerate(asked):
         scores[found, place] = values
     return LetterScores(answers.row_ids, scores, tuple(at for _, at in asked))

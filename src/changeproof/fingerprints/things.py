@@ -21,8 +21,13 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from changeproof.fingerprints.modules import PACKAGE, is_installed, source_of
-from changeproof.fingerprints.sources import code_digest, source_digest
+from changeproof.fingerprints.sources import (
+    PACKAGE,
+    code_digest,
+    is_installed,
+    source_digest,
+    source_of,
+)
 
 LIBRARIES = ("highspy", "numba", "numpy", "pandas", "scikit-learn", "scipy")
 # By class: another definition is another class, and a file edited since is not what runs.

@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.learner import Alternative, FittedModel, RefittedLearner, Traits
+from changeproof.models.learner import Alternative, FittedModel, Learner, RefittedLearner, Traits
 from changeproof.models.shipped import (
     OriginalInputs,
     ShippedModel,
@@ -74,6 +74,28 @@ class EstimatorModel(FittedModel):
 
     estimator: Any
     rebuilt: Callable[[Any], FittedModel]
+
+    def layer_weights(self) -> list[Floats]:
+        """Return the weights; of a pipeline, those of the last step."""
+        final = final_step(self.estimator)[1]
+        attribute, transposed = _weights_of(final)
+        found = getattr(final, attribute)
+        return [np.array(each.T) for each in found] if transposed else [np.array(found)]
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> FittedModel:
+        """Return a copy with other weights."""
+        changed = deepcopy(self.estimator)
+        final = final_step(changed)[1]
+        attribute, transposed = _weights_of(final)
+        setattr(final, attribute, [each.T for each in weights] if transposed else weights[0])
+        return self.rebuilt(changed)
+
+
+def _weights_of(estimator: Any) -> tuple[str, bool]:
+    name = type(estimator).__name__
+    if name not in WEIGHTS:
+        raise InputError(f"{name} has no weights to change")
+    return WEIGHTS[name]
 
 
 class EstimatorLearner(RefittedLearner):
@@ -202,36 +224,18 @@ class EstimatorLearner(RefittedLearner):
         found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
 
-    def weights(self, model: Model) -> list[Floats]:
-        """Return the weights of a fitted model; of a pipeline, those of the last step."""
-        final = final_step(_fitted(model).estimator)[1]
-        attribute, turned = WEIGHTS[type(final).__name__]
-        found = getattr(final, attribute)
-        return [np.array(each.T) for each in found] if turned else [np.array(found)]
-
-    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
-        """Return a copy of the fitted model with other weights."""
-        fitted = _fitted(model)
-        changed = deepcopy(fitted.estimator)
-        final = final_step(changed)[1]
-        attribute, turned = WEIGHTS[type(final).__name__]
-        setattr(final, attribute, [each.T for each in weights] if turned else weights[0])
-        return fitted.rebuilt(changed)
-
 
 class ShippedEstimator(ShippedModel):
     """A fitted scikit-learn classifier or pipeline."""
 
-    def __init__(
-        self, estimator: Any, name: str, reference: str, digest: str | None = None
-    ) -> None:
+    def __init__(self, estimator: Any, name: str, reference: str) -> None:
         self.estimator, self.name, self.reference = estimator, name, reference
         if not hasattr(estimator, "classes_"):
             raise InputError(
                 f"model {name} is not fitted: it has no classes_. With a successor, models are "
                 "used as they are; fit it first"
             )
-        self.digest = digest if digest is not None else str(joblib.hash(estimator))
+        self.digest = str(joblib.hash(estimator))
 
     def gives_scores(self, task: Task) -> bool:
         """Return whether it has no probabilities, but scores."""
@@ -262,18 +266,12 @@ class ShippedEstimator(ShippedModel):
         """Return the model of another estimator in place of this one."""
         return ShippedEstimator(estimator, self.name, self.reference).fitted(task)
 
-    def refits(self, task: Task) -> EstimatorLearner | None:
-        """Return who trains clones of it; None if it gives no probabilities."""
+    def refits(self, task: Task) -> Learner:
+        """Return the learner that fits clones of it, if it gives probabilities."""
         if self.gives_scores(task) or not hasattr(self.estimator, "fit"):
-            return None
+            return super().refits(task)
         takes = inputs_of(self.name, self.estimator, task)
         return EstimatorLearner(self.estimator, name=self.name, inputs=takes)
-
-
-def _fitted(model: Model) -> EstimatorModel:
-    if not isinstance(model, EstimatorModel):
-        raise InputError(f"expected a scikit-learn model; got {model!r}")
-    return model
 
 
 def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

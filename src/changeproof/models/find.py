@@ -190,12 +190,10 @@ def find_shipped(reference: str, *, unpickle: bool = False) -> ShippedModel:
 
         return OnnxModel(_content(path), path.stem, reference)
     thing = unpickled(path, unpickle)
-    if not hasattr(thing, "predict_proba") and not hasattr(thing, "decision_function"):
-        return as_shipped(thing, path.stem, reference)
-    from changeproof.models.estimator import ShippedEstimator
-
-    digest = hashlib.sha256(_content(path)).hexdigest()
-    return ShippedEstimator(thing, path.stem, reference, digest)
+    found = as_shipped(thing, path.stem, reference)
+    if not callable(thing):  # of a function, the file has no more than the name
+        found.digest = hashlib.sha256(_content(path)).hexdigest()
+    return found
 
 
 def shipped_learner(
@@ -207,13 +205,13 @@ def shipped_learner(
 ) -> Learner:
     """Return the learner whose base model is a fitted model as it is, checked on the task."""
     source = find_shipped(model) if isinstance(model, str) else as_shipped(model)
-    refits: Learner | None = source.refits(task)
-    if refits is not None:
+    refits = source.refits(task)
+    if not refits.traits.no_training:
         refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
     elif grid is not None or replacements is not None:
         raise InputError(
-            f"{source.name} is used as it is and cannot be fitted again, so there is nothing to "
-            "vary; leave out the grid and the replacements"
+            f"{refits.traits.no_training}, so there is nothing to vary; leave out the grid and the "
+            "replacements"
         )
     learner = at_threshold(ShippedLearner(source, task, refits), threshold)
     base = learner.train([TrainingRecipe(initialisation_seed=BASE_SEED)], task)[0]

@@ -13,7 +13,7 @@ import numpy as np
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
-from changeproof.model import Access, Booleans, Floats, Model, Stack
+from changeproof.model import Access, Booleans, Floats, HasParameters, HasWeights, Model, Stack
 from changeproof.models.cache import train_cached
 from changeproof.models.recipes import normalised, own_labels
 from changeproof.networks.network import Network
@@ -149,8 +149,8 @@ class Learner(ABC):
         """Hash of everything that training depends on: kind, settings, code, versions."""
         return thing_fingerprint(self)
 
-    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, spelled plainly: what is usual is left out."""
+    def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, in one spelling: what is usual is left out."""
         return normalised(recipe, task)
 
     def configurations(self) -> Sequence[Alternative]:
@@ -171,15 +171,22 @@ class Learner(ABC):
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Return the model moved in a random direction whose largest component is the radius."""
-        raise InputError(f"{self.name} has no parameters to perturb")
+        if not isinstance(model, HasParameters):
+            raise InputError(f"{self.name} has no parameters to perturb")
+        return model.perturbed(radius, seed)
 
     def weights(self, model: Model) -> list[Floats]:
         """Return the weights of a model, layer by layer, [outputs, ...], without the biases."""
-        raise InputError(f"{self.name} has no weights to change")
+        return self._weighted(model).layer_weights()
 
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return the model with other weights, in the order and shapes of `weights`."""
-        raise InputError(f"{self.name} has no weights to change")
+        return self._weighted(model).with_layer_weights(weights)
+
+    def _weighted(self, model: Model) -> HasWeights:
+        if not isinstance(model, HasWeights):
+            raise InputError(f"{self.name} has no weights to change")
+        return model
 
 
 class Trainer(Protocol):

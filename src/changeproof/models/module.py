@@ -62,6 +62,36 @@ class ModuleModel:
         (gradients,) = torch.autograd.grad(logits.sum(), inputs)
         return logits.detach().numpy(), gradients.numpy()
 
+    def perturbed(self, radius: float, seed: int) -> ModuleModel:
+        """Return a copy that is moved at random; the largest move equals the radius."""
+        module: Any = deepcopy(self.module)
+        generator = torch.Generator().manual_seed(seed)
+        moves = [
+            torch.empty(p.shape).uniform_(-1.0, 1.0, generator=generator)
+            for p in module.parameters()
+        ]
+        factor = radius / max(float(move.abs().max()) for move in moves)
+        with torch.no_grad():
+            for parameter, move in zip(module.parameters(), moves, strict=True):
+                parameter += move * factor
+        return ModuleModel(module, self.name)
+
+    def layer_weights(self) -> list[Floats]:
+        """Return the parameters of two and more dimensions; biases and norms have one."""
+        return [each.detach().numpy().copy() for each in _weights(self.module)]
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> ModuleModel:
+        """Return a copy of the module with other weights."""
+        module = deepcopy(self.module)
+        with torch.no_grad():
+            for parameter, weight in zip(_weights(module), weights, strict=True):
+                parameter.copy_(torch.from_numpy(weight))
+        return ModuleModel(module, self.name)
+
+
+def _weights(module: nn.Module) -> list[nn.Parameter]:
+    return [parameter for parameter in module.parameters() if parameter.ndim > 1]
+
 
 class ModuleLearner(RefittedLearner):
     """A PyTorch module with a training function.
@@ -120,39 +150,3 @@ class ModuleLearner(RefittedLearner):
                 raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")
             self.fit(module, *tensors)
         return ModuleModel(module, self.name)
-
-    def perturbed(self, model: Model, radius: float, seed: int) -> Model:
-        """Move every parameter; the largest move equals the radius."""
-        module: Any = deepcopy(_module(model))
-        generator = torch.Generator().manual_seed(seed)
-        moves = [
-            torch.empty(p.shape).uniform_(-1.0, 1.0, generator=generator)
-            for p in module.parameters()
-        ]
-        factor = radius / max(float(move.abs().max()) for move in moves)
-        with torch.no_grad():
-            for parameter, move in zip(module.parameters(), moves, strict=True):
-                parameter += move * factor
-        return ModuleModel(module, self.name)
-
-    def weights(self, model: Model) -> list[Floats]:
-        """Return the parameters of two and more dimensions; biases and norms have one."""
-        return [each.detach().numpy().copy() for each in _weights(_module(model))]
-
-    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
-        """Return a copy of the module with other weights."""
-        module = deepcopy(_module(model))
-        with torch.no_grad():
-            for parameter, weight in zip(_weights(module), weights, strict=True):
-                parameter.copy_(torch.from_numpy(weight))
-        return ModuleModel(module, self.name)
-
-
-def _module(model: Model) -> nn.Module:
-    if not isinstance(model, ModuleModel):
-        raise InputError(f"expected a PyTorch model; got {model!r}")
-    return model.module
-
-
-def _weights(module: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in module.parameters() if parameter.ndim > 1]

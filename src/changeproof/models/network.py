@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Floats, Model
+from changeproof.model import Access
 from changeproof.models.learner import EVERY_FIELD, Learner, Traits
 from changeproof.models.recipes import normalised
-from changeproof.networks.draws import TorchDraws
-from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import HIDDEN, TrainingData, TrainingRecipe, train
 
@@ -50,8 +46,8 @@ class NetworkLearner(Learner):
         """Return a recipe for this width; one that names other hidden layers keeps them."""
         return replace(recipe, hidden=self.hidden) if recipe.hidden is None else recipe
 
-    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, spelled plainly."""
+    def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, in one spelling."""
         found = self.adapted(normalised(recipe, task))
         # What begins with a network has that one's layers.
         return found if found.start is None else replace(found, hidden=None)
@@ -60,27 +56,3 @@ class NetworkLearner(Learner):
         """Train one network per recipe."""
         adapted = [self.adapted(recipe) for recipe in recipes]
         return train(adapted, TrainingData.of(task)).stack
-
-    def perturbed(self, model: Model, radius: float, seed: int) -> Network:
-        """Return the network moved in a random direction whose largest component is the radius."""
-        network, draws = _own(model), TorchDraws(seed)
-        pairs = zip(network.weights, network.biases, strict=True)
-        arrays = [array for pair in pairs for array in pair]
-        noise = [draws.uniform(-1.0, 1.0, array.shape) for array in arrays]
-        factor = np.float32(radius / max(float(np.abs(part).max()) for part in noise))
-        moved = [array + part * factor for array, part in zip(arrays, noise, strict=True)]
-        return Network(tuple(moved[0::2]), tuple(moved[1::2]))
-
-    def weights(self, model: Model) -> list[Floats]:
-        """Return the weights of a network, layer by layer."""
-        return [weight.astype(np.float64) for weight in _own(model).weights]
-
-    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Network:
-        """Return the network with other weights, rounded to float32 like all parameters."""
-        return Network(tuple(w.astype(np.float32) for w in weights), _own(model).biases)
-
-
-def _own(model: Model) -> Network:
-    if not isinstance(model, Network):
-        raise InputError(f"expected a network of ours; got {model!r}")
-    return model

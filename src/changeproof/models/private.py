@@ -60,7 +60,7 @@ class PrivateLearner:
         """Train one model per recipe; give seeds and samples of the method's own."""
         reserved = self._reserved()
         for number, recipe in enumerate(recipes):
-            plain = self._learner.plain(recipe, task)
+            plain = self._learner.normalised(recipe, task)
             if reserved and reserved_identity(plain, self._level, task) in reserved:
                 raise InputError(
                     f"recipe {number} is that of a changed model of the evaluation; a method "

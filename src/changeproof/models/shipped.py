@@ -18,7 +18,7 @@ from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Model
 from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack, Traits
 from changeproof.models.recipes import recipe_identity
-from changeproof.models.thresholds import Threshold, check_threshold, judged, with_threshold
+from changeproof.models.thresholds import Threshold, check_threshold, own_scores, with_threshold
 from changeproof.networks.training import TrainingRecipe
 
 COUNTED = ("0", "1")
@@ -125,9 +125,9 @@ class ShippedModel(ABC):
     def gives_scores(self, task: Task) -> bool:
         """Return whether it may give scores that are no probabilities."""
 
-    def refits(self, task: Task) -> Learner | None:
-        """Return who trains clones of it on other rows, if that can be done."""
-        return None
+    def refits(self, task: Task) -> Learner:
+        """Return the learner that fits clones of it on other rows; by default one that cannot."""
+        return CannotRefit(self.name)
 
     def model(self, task: Task, threshold: Threshold | None) -> Model:
         """Return the model with the threshold that it decides at."""
@@ -158,6 +158,19 @@ class ShippedFunction(ShippedModel):
         return FittedModel(partial(ask, self.name, judge), self.name)
 
 
+class CannotRefit(Learner):
+    """The learner of a model that cannot be fitted again, which says so."""
+
+    def __init__(self, name: str) -> None:
+        reason = f"{name} is used as it is and cannot be fitted again"
+        self.name = name
+        self.traits = Traits(has_seeds=False, original=True, no_training=reason)
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
+        """Refuse."""
+        raise InputError(self.traits.no_training)
+
+
 class ShippedLearner(Learner):
     """A fitted model as a learner: the base model is the model itself.
 
@@ -170,18 +183,15 @@ class ShippedLearner(Learner):
     task
         The task that it judges.
     refits
-        Who fits clones of it.
+        The learner that fits clones of it.
     """
 
-    def __init__(self, source: ShippedModel, task: Task, refits: Learner | None) -> None:
+    def __init__(self, source: ShippedModel, task: Task, refits: Learner) -> None:
         self.source, self.refits, self.name = source, refits, source.name
         self._task_fingerprint = task.fingerprint
-        if refits is None:
-            reason = f"{self.name} is used as it is and cannot be fitted again"
-            known = Traits(has_seeds=False, original=True, no_training=reason)
-        else:
-            known = refits.traits
-        self.traits = replace(known, gives_scores=source.gives_scores(task), only_seed=BASE_SEED)
+        self.traits = replace(
+            refits.traits, gives_scores=source.gives_scores(task), only_seed=BASE_SEED
+        )
 
     def __repr__(self) -> str:
         return f"ShippedLearner({self.source!r})"
@@ -193,42 +203,28 @@ class ShippedLearner(Learner):
     def _model(self, recipe: TrainingRecipe, task: Task) -> Model:
         if self._is_base(recipe, task):
             return self.source.fitted(task)
-        if self.refits is None:
-            raise InputError(self.traits.no_training)
         return self.refits.train([recipe], task)[0]
 
     def _is_base(self, recipe: TrainingRecipe, task: Task) -> bool:
         """Return whether a recipe is the base model's, and so are the rows."""
         if task.fingerprint != self._task_fingerprint:
             return False
-        plain, base = self.plain(recipe, task), TrainingRecipe(initialisation_seed=BASE_SEED)
+        plain, base = self.normalised(recipe, task), TrainingRecipe(initialisation_seed=BASE_SEED)
         return recipe_identity(plain) == recipe_identity(base)
-
-    def weights(self, model: Model) -> list[Floats]:
-        """Return the weights of the fitted model, or of a clone of it."""
-        if self.refits is None:
-            return super().weights(model)
-        return self.refits.weights(model)
-
-    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
-        """Return the fitted model, or a clone of it, with other weights."""
-        if self.refits is None:
-            return super().with_weights(model, weights)
-        return self.refits.with_weights(model, weights)
 
     def configurations(self) -> Sequence[Alternative]:
         """Return the training configurations of its clones."""
-        return () if self.refits is None else self.refits.configurations()
+        return self.refits.configurations()
 
     def replacements(self) -> list[Alternative]:
         """Return what may replace it."""
-        return [] if self.refits is None else self.refits.replacements()
+        return self.refits.replacements()
 
 
 def check_decides(name: str, model: Model, task: Task) -> None:
     """Refuse a fitted model that decides the same of every test row."""
     rows = task.rows("test")
-    scores, threshold = judged(model, rows)
+    scores, threshold = own_scores(model, rows)
     accepted = model.favourable(rows)
     if accepted.all() or not accepted.any():
         raise InputError(

@@ -15,7 +15,16 @@ from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.decimals import written
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Model, Stack
+from changeproof.model import (
+    Access,
+    Booleans,
+    DifferentiableModel,
+    Floats,
+    HasParameters,
+    HasWeights,
+    Model,
+    Stack,
+)
 from changeproof.models.learner import Alternative, FittedModel, Learner, stacked
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
@@ -90,7 +99,7 @@ class Threshold:
         accepted = self.accepts(scores)
         return np.where(accepted, np.maximum(mapped, HALF), np.minimum(mapped, BELOW_HALF))
 
-    def undone(self, probabilities: Floats) -> Floats:
+    def original(self, probabilities: Floats) -> Floats:
         """Return the probabilities that a model had before the threshold came to be a half."""
         at, share = self.value, probabilities
         return np.asarray(share * at / (share * at + (1.0 - share) * (1.0 - at)))
@@ -133,9 +142,20 @@ class ThresholdModel:
         """Return whether the score is on the favourable side of the threshold, or at it."""
         return self.threshold.accepts(self.scores(rows))
 
-    def around(self, other: Model) -> Self:
-        """Return another model with the same threshold."""
-        return replace(self, model=other)
+    def perturbed(self, radius: float, seed: int) -> Self:
+        """Return the model moved at random, with the same threshold."""
+        assert isinstance(self.model, HasParameters)
+        return replace(self, model=self.model.perturbed(radius, seed))
+
+    def layer_weights(self) -> list[Floats]:
+        """Return the weights of the model itself, layer by layer."""
+        assert isinstance(self.model, HasWeights)
+        return self.model.layer_weights()
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> Self:
+        """Return the model with other weights, with the same threshold."""
+        assert isinstance(self.model, HasWeights)
+        return replace(self, model=self.model.with_layer_weights(weights))
 
 
 class DifferentiableThresholdModel(ThresholdModel):
@@ -203,9 +223,9 @@ class ThresholdLearner(Learner):
             ]
         )
 
-    def plain(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, spelled plainly."""
-        return self.learner.plain(recipe, task)
+    def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
+        """Return a recipe that trains the same, in one spelling."""
+        return self.learner.normalised(recipe, task)
 
     def _deciding(self, model: Model, task: Task) -> Model:
         if not isinstance(model, Network):
@@ -234,22 +254,6 @@ class ThresholdLearner(Learner):
             if learner.traits.gives_scores or plain
         ]
 
-    def perturbed(self, model: Model, radius: float, seed: int) -> Model:
-        """Return the model moved in a random direction whose largest component is the radius."""
-        if isinstance(model, ThresholdModel):
-            return model.around(self.learner.perturbed(model.model, radius, seed))
-        return self.learner.perturbed(model, radius, seed)
-
-    def weights(self, model: Model) -> list[Floats]:
-        """Return the weights of a model, layer by layer."""
-        return self.learner.weights(model.model if isinstance(model, ThresholdModel) else model)
-
-    def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
-        """Return the model with other weights."""
-        if isinstance(model, ThresholdModel):
-            return model.around(self.learner.with_weights(model.model, weights))
-        return self.learner.with_weights(model, weights)
-
 
 def _lifted(network: Network, by: float) -> Network:
     """Return a network whose logit is higher."""
@@ -266,7 +270,7 @@ def at_threshold(learner: Learner, threshold: Threshold | str | None) -> Learner
     return learner if threshold is None else ThresholdLearner(learner, Threshold.of(threshold))
 
 
-def judged(
+def own_scores(
     model: Model, rows: Floats, threshold: Threshold | None = None
 ) -> tuple[Floats, Threshold]:
     """Return a model's own scores of rows, and the threshold that it decides at.
@@ -278,4 +282,4 @@ def judged(
     probabilities = model.probabilities(rows)
     if threshold is None:
         return probabilities, Threshold(HALF)
-    return threshold.undone(probabilities), threshold
+    return threshold.original(probabilities), threshold

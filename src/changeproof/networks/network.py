@@ -113,6 +113,24 @@ class Network:
         logits, gradients = differentiate(*self._packed, rows, self.n_features)
         return logits[0], gradients[:, 0].copy()
 
+    def perturbed(self, radius: float, seed: int) -> Network:
+        """Return the network moved in a random direction whose largest component is the radius."""
+        draws = TorchDraws(seed)
+        pairs = zip(self.weights, self.biases, strict=True)
+        arrays = [array for pair in pairs for array in pair]
+        noise = [draws.uniform(-1.0, 1.0, array.shape) for array in arrays]
+        factor = np.float32(radius / max(float(np.abs(part).max()) for part in noise))
+        moved = [array + part * factor for array, part in zip(arrays, noise, strict=True)]
+        return Network(tuple(moved[0::2]), tuple(moved[1::2]))
+
+    def layer_weights(self) -> list[Floats]:
+        """Return the weights, layer by layer."""
+        return [weight.astype(np.float64) for weight in self.weights]
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> Network:
+        """Return the network with other weights, rounded to float32 like all parameters."""
+        return Network(tuple(weight.astype(np.float32) for weight in weights), self.biases)
+
     def to_torch(self) -> nn.Sequential:
         """Return the same network as a PyTorch module that gives probabilities."""
         import torch

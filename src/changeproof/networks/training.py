@@ -244,14 +244,28 @@ def usual_weights(n_train: int, n_pool: int) -> Singles:
     return np.repeat(np.array([1.0, 0.0], np.float32), [n_train, n_pool])
 
 
+def row_problem(recipe: TrainingRecipe, n_rows: int) -> str:
+    """Return what is wrong with the row weights or the labels of a recipe; "" if nothing is."""
+    for name, values in (("row_weights", recipe.row_weights), ("labels", recipe.labels)):
+        if values is not None and np.shape(values) != (n_rows,):
+            return (
+                f"has {name} of shape {np.shape(values)}; expected ({n_rows},): the training rows, "
+                "then the update pool"
+            )
+    if recipe.row_weights is not None:
+        weights = np.asarray(recipe.row_weights)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights > 0).any()):
+            return "has row_weights that are not finite, negative or all zero"
+    if recipe.labels is not None:
+        labels = np.asarray(recipe.labels)
+        if not ((labels >= 0) & (labels <= 1)).all():
+            return "has labels other than 0 and 1"
+    return ""
+
+
 def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
-    rows = len(data.rows)
-    for what, values in (("row_weights", recipe.row_weights), ("labels", recipe.labels)):
-        if values is not None and values.shape != (rows,):
-            raise InputError(f"{what} of a recipe must have shape ({rows},); got {values.shape}")
-    weights = _row_weights(recipe, data)
-    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
-        raise InputError("row_weights of a recipe must be finite, not negative, and not all zero")
+    if problem := row_problem(recipe, len(data.rows)):
+        raise InputError(f"a recipe {problem}")
     if any(units < 1 for units in recipe.hidden or ()):
         raise InputError(f"hidden layers must have at least one unit; got {recipe.hidden}")
     if recipe.max_epochs < 1 or recipe.patience < 1:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from changeproof.errors import InputError
-from changeproof.fingerprints.modules import PACKAGE, is_installed, spec_on_disk
+from changeproof.fingerprints.sources import PACKAGE, is_installed, spec_on_disk
 
 
 class Label(NamedTuple):

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from changeproof import __version__
-from changeproof.fingerprints.modules import PACKAGE, is_installed
-from changeproof.fingerprints.sources import imports_of
+from changeproof.fingerprints.sources import PACKAGE, imports_of, is_installed
 from changeproof.fingerprints.things import LIBRARIES, package_version
 
 HOME = Path(__file__).resolve().parents[2]
