@@ -117,9 +117,8 @@ def in_dask(naps: Simulated, workers: int) -> float:
     from dask import config
     from distributed import Client, LocalCluster
 
-    from changeproof.runs.observer import Observer
-    from changeproof.workers.cluster.connection import LOCAL_SETTINGS
-    from changeproof.workers.cluster.workplace import Cluster
+    from changeproof.runs.execute import Observer
+    from changeproof.workers.cluster import LOCAL_SETTINGS, Cluster
     from changeproof.workers.warm_up import Kernels
     from changeproof.workers.workplace import Needs
 
@@ -136,10 +135,10 @@ def in_dask(naps: Simulated, workers: int) -> float:
     ):
         engine = Cluster(client).start(Needs(Kernels(frozenset())), Observer())
         began = time.perf_counter()
-        done = list(engine.run(naps.jobs, naps.parcels.get))
+        done = list(engine.run(naps.jobs, naps.payloads.get))
         seconds = time.perf_counter() - began
         engine.close()
-    assert all(item.result is not None for item in done) and len(done) == len(naps.jobs)
+    assert not any(result.error for _, result in done) and len(done) == len(naps.jobs)
     return seconds
 
 

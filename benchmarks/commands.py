@@ -102,9 +102,9 @@ def nothing() -> None:
 
 def with_workers() -> None:
     """Use worker processes, however small the run is."""
-    from changeproof.runs import stages
+    from changeproof.runs import execute
 
-    stages.WORTH_WORKERS = -1.0
+    execute.WORTH_WORKERS = -1.0
 
 
 def counting(folder: str) -> None:

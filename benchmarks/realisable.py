@@ -37,9 +37,9 @@ from changeproof.methods.method import (
     Method,
 )
 from changeproof.model import Booleans, Floats
-from changeproof.runs.directory import read_plan
+from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import Known, resolve
+from changeproof.runs.resolve import Given, resolve
 from changeproof.runs.results import StoredResults
 from changeproof.workers.workplace import ThisMachine
 from changeproof.workflow import Results, run_resolved
@@ -101,7 +101,7 @@ def run_afterwards(native: Path, out: Path, jobs: int | None) -> Results:
         shutil.copytree(native, out)
     methods = {cls.name: cls() for cls in CLASSES.values() if _base_name(cls) in plan.methods}
     values = plan.model_dump() | {"methods": tuple(methods)}
-    resolved = resolve(Plan.checked(values, record=True), out, Known(methods=methods))
+    resolved = resolve(Plan.checked(values, record=True), out, Given(methods=methods))
     with ConsoleObserver() as observer:
         return run_resolved(resolved, out, ThisMachine(jobs), observer, publish=False)
 

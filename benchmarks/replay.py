@@ -17,16 +17,17 @@ from typing import NamedTuple
 import pandas as pd
 
 from changeproof import Plan
-from changeproof.runs.orders import Order, Orders
-from changeproof.runs.resolved import resolve
+from changeproof.runs.execute import Jobs, Order
+from changeproof.runs.resolve import resolve
 from changeproof.runs.timings import piece_efforts
-from changeproof.workers.jobs import Job, Result, awaited, most_urgent_first, urgencies
+from changeproof.runs.work import pieces_of
+from changeproof.workers.jobs import Job, Result, dependencies, most_urgent_first, urgencies
 
 FIRST_SEED = 2026
 
 
 class Nap(NamedTuple):
-    """What stands in for pieces: how long they take, and how many bytes they are, by mark."""
+    """What stands in for pieces: how long they take, and how many bytes they are, by key."""
 
     seconds: float
     sizes: Mapping[str, int]
@@ -36,12 +37,12 @@ class Simulated(NamedTuple):
     """Jobs that sleep, and the bytes that they need and none of them makes."""
 
     jobs: list[Job]
-    parcels: Mapping[str, bytes]
+    payloads: Mapping[str, bytes]
 
     @property
     def seconds(self) -> dict[str, float]:
         """What each job takes, by name."""
-        return {job.name: job.told.seconds for job in self.jobs}
+        return {job.name: job.order.seconds for job in self.jobs}
 
     @property
     def work(self) -> float:
@@ -51,15 +52,15 @@ class Simulated(NamedTuple):
     @property
     def critical_path(self) -> float:
         """What no number of workers can be faster than: the longest chain of jobs."""
-        return max(urgencies([replace(job, cost=job.told.seconds) for job in self.jobs]).values())
+        return max(urgencies([replace(job, cost=job.order.seconds) for job in self.jobs]).values())
 
     def slower(self, times: float) -> Simulated:
         """Return the same jobs, each taking so many times as long."""
         jobs = [
-            replace(job, told=job.told._replace(seconds=times * job.told.seconds))
+            replace(job, order=job.order._replace(seconds=times * job.order.seconds))
             for job in self.jobs
         ]
-        return Simulated(jobs, self.parcels)
+        return Simulated(jobs, self.payloads)
 
 
 def record(folder: Path) -> pd.DataFrame:
@@ -84,29 +85,29 @@ def simulated(recorded: pd.DataFrame, preset: str, base_seeds: int) -> Simulated
     """
     seeds = tuple(range(FIRST_SEED, FIRST_SEED + base_seeds))
     run = resolve(Plan.preset(preset, base_seeds=seeds))
-    orders = Orders(run, nap, packing=True, far=True)
+    made = Jobs(run, nap, pickled=True, remote=True)
     known = {
         key: rows.sort_values("base_seed")[["processor_seconds", "bytes"]].to_numpy()
         for key, rows in recorded.groupby(["dataset", "piece"])
     }
 
     def asleep(job: Job) -> Job:
-        order: Order = job.told
+        order: Order = job.order
         seconds, sizes = 0.0, {}
-        for piece, _ in order.pieces:
+        for piece, _ in order:
             dataset, name, seed = _where(piece.file_stem)
             times = known[dataset, name]
             took, size = times[(seed - FIRST_SEED) % len(times)]
             seconds, sizes[piece.fingerprint] = seconds + took, int(size)
-        return replace(job, told=Nap(seconds, sizes))
+        return replace(job, order=Nap(seconds, sizes))
 
-    return Simulated([asleep(job) for job in orders.jobs(run.pieces)], orders.parcels)
+    return Simulated([asleep(job) for job in made.of(pieces_of(run))], made.payloads)
 
 
-def nap(told: Nap, contents: Mapping[str, bytes]) -> Result:
+def nap(order: Nap, contents: Mapping[str, bytes]) -> Result:
     """Sleep as long as pieces would take, and return as many bytes."""
-    time.sleep(told.seconds)
-    return Result({mark: bytes(size) for mark, size in told.sizes.items()}, None)
+    time.sleep(order.seconds)
+    return Result({key: bytes(size) for key, size in order.sizes.items()}, None)
 
 
 def makespan(
@@ -117,7 +118,7 @@ def makespan(
     `between` is what a worker needs to get a job and to hand over what came of it.
     """
     place = {job.name: place for place, job in enumerate(most_urgent_first(jobs))}
-    waits_for = awaited(jobs)
+    waits_for = dependencies(jobs)
     followers: dict[str, list[str]] = {name: [] for name in place}
     for name, earlier in waits_for.items():
         for one in earlier:

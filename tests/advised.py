@@ -71,7 +71,7 @@ def in_groups(results: Results, smallest: int = 3) -> Results:
     """Return the same run, asked for groups as well."""
     asked = {"by": ("owner", "purpose"), "smallest_group": smallest}
     plan = results.plan.model_copy(update=asked)
-    return Results(results.folder, replace(results.run, plan=plan))
+    return Results(results.folder, replace(results.manifest, plan=plan))
 
 
 def advised(out: Path, *, realisable: bool = True, **more: Any) -> Results:

@@ -26,14 +26,14 @@ from changeproof import (
     run,
     train,
 )
-from changeproof.workers.interpreters import look_less_often
+from changeproof.workers.interpreter import collect_garbage_rarely
 
 # What one test has trained, the next one trains again, unless it is about that.
 os.environ["CHANGEPROOF_MODELS"] = "off"
 # Worker processes only where a test asks for them: they take longer to start than small runs.
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 # Importing and drawing make many objects: a fourth of the time went into looking for garbage.
-look_less_often()
+collect_garbage_rarely()
 # Kernels are compiled when they are first used, and machines are busy: time says nothing here.
 settings.register_profile("changeproof", deadline=None)
 settings.load_profile("changeproof")
@@ -88,7 +88,7 @@ def cancer_network(cancer: Task) -> Network:
 @pytest.fixture
 def always_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes also for what is done sooner than they have started."""
-    monkeypatch.setattr("changeproof.runs.stages.WORTH_WORKERS", 0.0)
+    monkeypatch.setattr("changeproof.runs.execute.WORTH_WORKERS", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Finished runs with known numbers, for tests of the gate."""
+"""Outcome runs with known numbers, for tests of the gate."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 
 from changeproof import Plan
-from changeproof.runs.bound import origin_of
-from changeproof.runs.directory import write_plan
-from changeproof.runs.published import publish
+from changeproof.runs.manifest import write_plan
+from changeproof.runs.published import origin_of, publish
 from changeproof.tables.people import INTERVAL_COLUMNS
 
 # Somebody's own, which are nowhere on this machine.

@@ -8,8 +8,9 @@ from pkgutil import iter_modules
 
 import changeproof
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import resolve
-from changeproof.workers.interpreters import look_less_often
+from changeproof.runs.resolve import resolve
+from changeproof.runs.work import pieces_of
+from changeproof.workers.interpreter import collect_garbage_rarely
 from changeproof.workers.warm_up import NETWORKS, compile_kernels
 
 # Rooms whose modules are imported when they are needed; nothing of an extra is among them.
@@ -31,7 +32,7 @@ def modules_of(room: str) -> list[str]:
     return [found.name for found in iter_modules(package.__path__, f"{package.__name__}.")]
 
 
-look_less_often()
+collect_garbage_rarely()
 for name in [*(name for room in ROOMS for name in modules_of(room)), *OTHERS]:
     import_module(name)
 for name in OURS:
@@ -39,6 +40,6 @@ for name in OURS:
 compile_kernels((NETWORKS, False))
 # The code that pieces are named by is read once; a file that changes is read again.
 for model in ("mlp", "sklearn:LogisticRegression"):
-    assert resolve(Plan.preset("quick", model=model)).pieces
+    assert pieces_of(resolve(Plan.preset("quick", model=model)))
 # What is there stays: nobody need look at it, nor copy it to do so.
 gc.freeze()

@@ -10,9 +10,8 @@ import pandas as pd
 from changeproof import Plan, published_family_names
 from changeproof.paper.comparison import PaperComparison
 from changeproof.paper.lines import PUBLISHED, Verdict
-from changeproof.runs.bound import origin_of
-from changeproof.runs.directory import write_plan
-from changeproof.runs.published import publish
+from changeproof.runs.manifest import write_plan
+from changeproof.runs.published import origin_of, publish
 
 Tables = dict[str, pd.DataFrame]
 # Robustness on Breast Cancer that the paper's text quotes; everything else is 99.9.

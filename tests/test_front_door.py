@@ -20,7 +20,7 @@ from changeproof.cli import app
 from changeproof.explanation import explain
 from changeproof.front_door import audit
 from changeproof.models.function import FunctionLearner
-from changeproof.runs.runner import PieceFailedError, take_inventory
+from changeproof.runs.execute import PieceFailedError, take_inventory
 from loans import loans
 
 LOGISTIC = "sklearn:LogisticRegression"

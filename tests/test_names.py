@@ -11,7 +11,7 @@ import changeproof as cp
 from changeproof import InputError, Plan
 from changeproof.datasets.custom import default_name
 from changeproof.files import LONGEST_NAME, plain_name, safe_name
-from changeproof.runs.directory import table_file, task_file
+from changeproof.runs.manifest import table_file, task_file
 from command_line import call
 from loans import loans
 

@@ -18,7 +18,6 @@ import came_next
 import changeproof as cp
 from changeproof import InputError, Results
 from changeproof.cli import app
-from changeproof.models.find import AbsentLearner
 from changeproof.report.letters import letter_lines, letter_paragraphs
 from changeproof.report.letters import letters as on_the_page
 from command_line import call
@@ -132,7 +131,7 @@ def test_the_command_line_says_it_in_sentences(audited: tuple[Path, str], result
 def test_the_directory_is_read_without_the_models(
     audited: tuple[Path, str], results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(results.run.learner, AbsentLearner) and results.inventory.complete
+    assert results.manifest.model == "today" and results.inventory.complete
     plan = json.loads((results.folder / "plan.json").read_text())["plan"]
     assert plan["model"].startswith("object:today@")
     assert plan["successors"]["firm"].startswith("pickle:next.pkl@0.7#")

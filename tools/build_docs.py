@@ -15,7 +15,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-from changeproof.workers.interpreters import look_less_often
+from changeproof.workers.interpreter import collect_garbage_rarely
 from docs_gallery import write_gallery
 from docs_pictures import draw
 from docs_reference import write_commands, write_named, write_reference
@@ -66,7 +66,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "site", help="where the pages go")
     parser.add_argument("--links", action="store_true", help="check links to other sites instead")
     given = parser.parse_args()
-    look_less_often()
+    collect_garbage_rarely()
     code = build(given.out, "linkcheck" if given.links else "html")
     if code == 0:
         print(given.out / ("output.txt" if given.links else "index.html"))

@@ -106,12 +106,12 @@ from .networks.training import TrainingRecipe as TrainingRecipe
 from .networks.training import train as train
 from .paper.comparison import compare_with_paper as compare_with_paper
 from .report.recommendation import Recommendation as Recommendation
-from .runs.comparison import RunComparison as RunComparison
-from .runs.comparison import compare_runs as compare_runs
-from .runs.observer import Observer as Observer
+from .runs.compare import RunComparison as RunComparison
+from .runs.compare import compare_runs as compare_runs
+from .runs.execute import Observer as Observer
+from .runs.execute import PieceFailedError as PieceFailedError
+from .runs.execute import take_inventory as take_inventory
 from .runs.plan import Plan as Plan
-from .runs.runner import PieceFailedError as PieceFailedError
-from .runs.runner import take_inventory as take_inventory
 from .tables.registry import build_tables as build_tables
 from .workflow import Results as Results
 from .workflow import run as run

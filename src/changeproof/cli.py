@@ -21,7 +21,7 @@ from changeproof.commands import (
 from changeproof.commands.console import Command
 from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
-from changeproof.workers.interpreters import SAFE_PATH, look_less_often
+from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
 
 INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -67,7 +67,7 @@ def main() -> None:
 
     So does a standard output that takes no more, as on a full disk.
     """
-    look_less_often()
+    collect_garbage_rarely()
     # Processes that are started from here take no module from the working directory.
     os.environ.update(SAFE_PATH)
     try:

@@ -146,7 +146,7 @@ def explain(
         )
     place = int(places[0])
     survived = results.survived(dataset, seed, method)[place]
-    variants, families = results.variants(dataset, seed), results.run.families
+    variants, families = results.variants(dataset, seed), results.families
     family_of = variants["family"].to_numpy()
 
     def holding(name: str, *among: str) -> Holding:

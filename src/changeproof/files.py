@@ -19,6 +19,8 @@ TEMPORARY = ".unfinished-"
 # What people call things, where it becomes a part of a path, on any system.
 LONGEST_NAME = 80
 _SAFE = re.compile(rf"[A-Za-z0-9](?:[A-Za-z0-9._-]{{0,{LONGEST_NAME - 2}}}[A-Za-z0-9_-])?")
+# Larger tables would fill the memory; a small Parquet file can hold one.
+MOST_ROWS, MOST_CELLS = 20_000_000, 400_000_000
 Checked = TypeVar("Checked", bound="BaseModel")
 
 
@@ -41,6 +43,15 @@ def plain_name(text: str, otherwise: str) -> str:
     """Return a safe name that is like some text, such as the name of a file."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:LONGEST_NAME].rstrip(".")
     return plain or otherwise
+
+
+def check_table_size(rows: int, columns: int, where: str) -> None:
+    """Refuse a table that would fill the memory."""
+    if rows > MOST_ROWS or rows * columns > MOST_CELLS:
+        raise InputError(
+            f"{where} holds {rows:,} rows and {columns:,} columns; expected at most {MOST_ROWS:,} "
+            f"rows, and {MOST_CELLS:,} values in all"
+        )
 
 
 def not_through_links(path: Path, root: Path) -> Path:

@@ -13,8 +13,7 @@ import pandas as pd
 
 from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
 from changeproof.changes import REGISTRY as FAMILIES
-from changeproof.changes import published_family_names
-from changeproof.changes.successors import SUCCESSOR
+from changeproof.changes import SUCCESSOR, published_family_names
 from changeproof.datasets.builtin import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.find import find_task
@@ -28,11 +27,11 @@ from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import object_reference
 from changeproof.models.thresholds import Threshold
-from changeproof.runs.directory import check_free, table_file, task_file
-from changeproof.runs.observer import Observer
+from changeproof.runs.directory import check_free
+from changeproof.runs.execute import Observer
+from changeproof.runs.manifest import table_file, task_file
 from changeproof.runs.plan import FACTUALS, Plan
-from changeproof.runs.resolved import Known, resolve
-from changeproof.runs.successors import TRAINED_HERE, given_successors, learner_of
+from changeproof.runs.resolve import TRAINED_HERE, Given, given_successors, learner_of, resolve
 from changeproof.workers.workplace import workplace_of
 from changeproof.workflow import Results, run_resolved
 
@@ -180,7 +179,7 @@ def evaluate(
     plan = Plan.checked(values, where="evaluate", record=True)
     changed |= {SUCCESSOR: came_next}
     found = renewer | asked | given
-    run = resolve(plan, known=Known({known.name: known}, learner, found, changed))
+    run = resolve(plan, given=Given({known.name: known}, learner, found, changed))
     if successors and learner.traits.only_seed is None:
         (observer or Observer()).told(TRAINED_HERE.format(learner.name))
     workplace = workplace_of(jobs, client)

@@ -18,15 +18,14 @@ from changeproof.report.page.write import FILE as PAGE
 from changeproof.report.page.write import page_of
 from changeproof.report.verdict import verdict
 from changeproof.report.workbook import check_workbook, workbook
-from changeproof.runs.bound import check_plan
-from changeproof.runs.directory import REPORT, TABLES, read_run
-from changeproof.runs.observer import Observer
+from changeproof.runs.directory import REPORT, TABLES
+from changeproof.runs.execute import Observer, manifest_of, run_pieces
+from changeproof.runs.manifest import Manifest, read_plan
 from changeproof.runs.plan import Plan
-from changeproof.runs.published import outdate, published, withdraw
+from changeproof.runs.published import check_plan, outdate, published, withdraw
 from changeproof.runs.published import publish as publish_files
-from changeproof.runs.resolved import ResolvedRun, resolve
+from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
-from changeproof.runs.runner import run_pieces
 from changeproof.tables.registry import build_tables, read_tables, write_tables
 from changeproof.workers.workplace import Workplace, workplace_of
 
@@ -38,9 +37,11 @@ class Results(StoredResults):
     ----------
     folder
         The run directory.
-    run
-        The run, where it is at hand; it is read from the directory by default. Nothing that the
-        directory names is imported then.
+    manifest
+        What the run is made of, or a part of it; the directory's own by default. Nothing that the
+        directory names is imported.
+    tasks
+        Its tasks by name, where they are at hand.
 
     Examples
     --------
@@ -204,9 +205,9 @@ def run_resolved(
 ) -> Results:
     """Do what is left of a run, and publish what is finished."""
 
-    def tell(part: ResolvedRun | None) -> None:
+    def tell(part: Manifest | None) -> None:
         if publish and part is not None:
-            write_everything(Results(folder, part), anew=True)
+            write_everything(Results(folder, part, resolved.tasks), anew=True)
         else:
             for name in (TABLES, REPORT):
                 withdraw(folder / name)
@@ -220,7 +221,7 @@ def run_resolved(
         before_work=lambda: outdate(folder / TABLES),
         after_work=tell,
     )
-    return Results(folder, resolved)
+    return Results(folder, tasks=resolved.tasks)
 
 
 def report(out: str | Path, *, import_its_code: bool = False) -> Path:
@@ -238,8 +239,15 @@ def report(out: str | Path, *, import_its_code: bool = False) -> Path:
         Whether to import methods, families and models that the run names. It need not be, unless
         an earlier version of changeproof made the run.
     """
-    folder = Path(out)
-    return write_everything(Results(folder, read_run(folder, import_its_code=import_its_code)))
+    return write_everything(read_results(Path(out), import_its_code=import_its_code))
+
+
+def read_results(folder: Path, *, import_its_code: bool = False) -> Results:
+    """Return the results of a run, by its manifest or by the code that its plan names."""
+    if not import_its_code:
+        return Results(folder)
+    run = resolve(read_plan(folder), folder)
+    return Results(folder, manifest_of(run), run.tasks)
 
 
 def write_everything(results: Results, *, anew: bool = False) -> Path:
@@ -250,7 +258,7 @@ def write_everything(results: Results, *, anew: bool = False) -> Path:
     tables = {} if anew else read_tables(results.folder)
     if not tables and results.inventory.complete:
         if not anew:
-            check_plan(results)
+            check_plan(results.folder, results.manifest)
         write_tables(results)
         # Read back, so that the page has the very numbers of the files.
         tables = read_tables(results.folder)

@@ -25,7 +25,7 @@ from changeproof import (
 from changeproof.changes import REGISTRY
 from changeproof.changes.bank import checked_variants
 from changeproof.models.estimator import EstimatorLearner
-from changeproof.runs.resolved import resolve
+from changeproof.runs.resolve import resolve
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from changeproof.commands import progress
 from changeproof.commands.progress import ConsoleObserver
-from changeproof.runs.execution import Finished
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.execute import Outcome
+from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import Effort
 
@@ -69,7 +69,7 @@ def test_what_outlives_its_guess_is_named_and_raises_the_time_left() -> None:
         now[0] = 601.0
         late = "0% done, about 600 s left (longer than expected: tuning of wachter)\n"
         waited_for(lines, late)
-        observer.finished(Finished(tuning, b"", Effort(601.0, 601.0, 1.0)))
+        observer.finished(Outcome(tuning, b"", Effort(601.0, 601.0, 1.0)))
         waited_for(lines, "tables and report …\n")
     assert lines.getvalue().count("tables and report …\n") == 1
 
@@ -82,5 +82,5 @@ def test_a_terminal_shows_the_time_left_that_was_learned() -> None:
     with ConsoleObserver(Console(file=lines, force_terminal=True, width=120)) as observer:
         observer.planned(Inventory([], {}, answers))
         observer.started(answers)
-        observer.finished(Finished(answers[0], b"", Effort(3600.0, 3600.0, 1.0)))
+        observer.finished(Outcome(answers[0], b"", Effort(3600.0, 3600.0, 1.0)))
         waited_for(lines, "1:00:00")

@@ -14,7 +14,7 @@ from changeproof.datasets.task import Task
 from changeproof.datasets.texts import is_date, is_marked_number, is_placeholder
 from changeproof.errors import InputError
 from changeproof.front_door import evaluate
-from changeproof.runs.observer import Observer
+from changeproof.runs.execute import Observer
 from changeproof.runs.store import Inventory
 from loans import loans
 

@@ -12,7 +12,7 @@ from changeproof.cli import app
 from changeproof.paper.comparison import compare_tables, reason_against, write_comparison
 from changeproof.paper.lines import TEXT, Verdict
 from changeproof.report.page.times import published
-from changeproof.runs.directory import write_plan
+from changeproof.runs.manifest import write_plan
 from changeproof.tables.registry import read_finished
 from command_line import call
 from published_run import Tables, keeping, setting

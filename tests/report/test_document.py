@@ -18,7 +18,7 @@ from changeproof.cli import app
 from changeproof.commands.console import quiet_output
 from changeproof.report.document import records
 from changeproof.report.verdict import verdict
-from changeproof.runs.reading import read_table
+from changeproof.tables.reading import read_table
 
 # A model that talks while it is trained.
 TALKING = """
@@ -70,7 +70,9 @@ def test_a_run_is_whole(quick_run: Results) -> None:
     assert told["verdict"]["lines"] == lines and str(quick_run) == "\n".join(lines)
     assert told["verdict"]["findings"][0]["dataset"] == "breast-cancer"
     assert Path(told["files"]["report"]) == quick_run.folder / "report" / "index.html"
-    assert told["run"]["fingerprint"] and len(told["run"]["pieces"]) == len(quick_run.run.pieces)
+    assert told["run"]["fingerprint"] and len(told["run"]["pieces"]) == len(
+        quick_run.manifest.pieces
+    )
     assert set(told["tables"]) == {path.stem for path in quick_run.folder.glob("tables/*.csv")}
     for name, path in told["files"]["tables"].items():
         assert told["tables"][name] == records(read_table(Path(path).read_bytes()))

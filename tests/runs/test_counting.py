@@ -19,7 +19,7 @@ from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
 from changeproof.report.page.payload import build_payload
 from changeproof.report.verdict import verdict
-from changeproof.runs.brought import Recorded
+from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
 
 SAME, SINGLE = "new-initialization", "bootstrap(replicates=4)"
@@ -58,7 +58,7 @@ def test_every_surface_has_the_same_number_for_all(mixed: Results) -> None:
     (seed,) = tables["seed_results"].query("family == 'all'")[WHAT]
     (screen,) = [each for each in screen_tables(tables) if each.name == "full_results"]
     # The method, and its metrics in their order.
-    shown = screen.sections[0][1][0][1 + METRICS.index(WHAT)]
+    shown = screen.sections[0][1][0][1 + list(METRICS).index(WHAT)]
     (outcome,) = gate(mixed.folder, [where | {"at_least": 50}]).outcomes
     payload = build_payload(mixed, mixed.tables())
     whole = json.loads(json.dumps(document(mixed, tables), default=str))
@@ -121,13 +121,13 @@ def test_the_gate_reads_the_record(mixed: Results, tmp_path: Path) -> None:
 
 KINDS = st.dictionaries(
     st.sampled_from("abcdef"),
-    st.builds(Recorded, fingerprint=st.just(""), sequence=st.booleans(), real=st.booleans()),
+    st.builds(Described, sequence=st.booleans(), real=st.booleans()),
     min_size=1,
 )
 
 
 @given(KINDS, st.sets(st.sampled_from("abcdef")))
-def test_something_always_counts(families: dict[str, Recorded], unchanged: set[str]) -> None:
+def test_something_always_counts(families: dict[str, Described], unchanged: set[str]) -> None:
     found, why = counted(families, unchanged), apart(families, unchanged)
     assert found and set(found) <= set(families)
     single = [name for name, each in families.items() if not (each.sequence or each.real)]

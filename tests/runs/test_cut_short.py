@@ -19,14 +19,14 @@ from typer.testing import CliRunner
 from changeproof import InputError, Plan, Results, audit, gate, own_task, run
 from changeproof.cli import app
 from changeproof.files import write_together
-from changeproof.runs.bound import origin_of
 from changeproof.runs.content import arrays_from_bytes, arrays_to_bytes, table_from_bytes
-from changeproof.runs.directory import PLAN, check_free
-from changeproof.runs.published import LIST, published
-from changeproof.runs.reading import read_table
+from changeproof.runs.directory import check_free
+from changeproof.runs.manifest import MANIFEST, PLAN, plan_hash
+from changeproof.runs.published import LIST, origin_of, published
 from changeproof.runs.store import checksum
 from changeproof.runs.timings import LOG, piece_efforts, sessions
 from changeproof.spreadsheets import csv_bytes
+from changeproof.tables.reading import read_table
 from changeproof.tables.registry import read_finished, read_tables, write_tables
 from changeproof.workflow import report
 from command_line import call
@@ -247,24 +247,48 @@ def test_tables_of_another_run_decide_nothing(copy: Path, tmp_path: Path) -> Non
     assert gate(copy, copy / "rules.toml").passed()
 
 
+def struck_out(folder: Path, key: str, what: str) -> None:
+    """Strike all but the first out of the plan and, where that is asked, out of the manifest."""
+    content = json.loads((folder / PLAN).read_text())
+    kept, *gone = content["plan"][key]
+    content["plan"][key] = [kept]
+    (folder / PLAN).write_text(json.dumps(content))
+    if what == "plan":
+        return
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["plan"] = plan_hash(folder)
+    if what == "everything":
+        manifest |= {key: {kept: manifest[key][kept]}} if key in manifest else {}
+        field = {"methods": "method", "families": "family", "base_seeds": "base_seed"}[key]
+        left = [line for line in manifest["pieces"] if line[field] not in gone]
+        place = {manifest["pieces"].index(line): new for new, line in enumerate(left)}
+        for line in left:
+            line["inputs"] = [place[each] for each in line["inputs"]]
+        manifest["pieces"] = left
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
 @pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("what", ["plan", "plan and hash", "everything"])
 @pytest.mark.parametrize("key", ["methods", "families", "base_seeds"])
 def test_what_is_struck_out_of_a_plan_is_noticed(
-    several: Path, tmp_path: Path, key: str, listed: bool
+    several: Path, tmp_path: Path, key: str, what: str, listed: bool
 ) -> None:
     copy = Path(shutil.copytree(several, tmp_path / "run"))
-    content = json.loads((copy / PLAN).read_text())
-    content["plan"][key] = content["plan"][key][:1]
-    (copy / PLAN).write_text(json.dumps(content))
+    struck_out(copy, key, what)
     if not listed:
         (copy / "tables" / LIST).unlink()
     reason = "is not the plan of the tables" if listed else "does not name all that"
+    if what == "plan":
+        reason = "is not the plan that"
+    elif what == "plan and hash":
+        reason = "is damaged, or of another version"
     (copy / "rules.toml").write_text(RULES)
     for command in (["report"], ["show"], ["compare"], ["gate", str(copy / "rules.toml")]):
         ended = CliRunner().invoke(app, [command[0], str(copy), *command[1:]])
         assert isinstance(ended.exception, InputError)
         assert reason in str(ended.exception) and "changeproof run --out" in str(ended.exception)
-    if (key, listed) != ("methods", True):
+    if (key, what, listed) != ("methods", "plan", True):
         return
     # Whoever means it says so by running that plan.
     assert CliRunner().invoke(app, ["run", "--jobs", "1", "--out", str(copy)]).exit_code == 0
@@ -299,7 +323,7 @@ def test_tables_that_are_whole_are_used_as_they_are(
         raise AssertionError("resolved or made again")
 
     monkeypatch.setattr("changeproof.tables.registry.build_tables", refuse)
-    monkeypatch.setattr("changeproof.runs.results.read_run", refuse)
+    monkeypatch.setattr("changeproof.runs.results.read_manifest", refuse)
     (copy / "rules.toml").write_text(RULES)
     assert gate(copy, copy / "rules.toml").passed()
 
@@ -446,7 +470,7 @@ def test_no_linked_folder_is_written_to(copy: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("dangling", [False, True])
-@pytest.mark.parametrize("name", [PLAN, LOG, ".lock", "tables/full_results.csv", "piece"])
+@pytest.mark.parametrize("name", [PLAN, MANIFEST, LOG, ".lock", "tables/full_results.csv", "piece"])
 def test_no_linked_file_is_written_to(copy: Path, name: str, dangling: bool) -> None:
     folder = elsewhere(copy)
     target = folder / ("gone" if dangling else "thesis.txt")

@@ -11,7 +11,7 @@ import pytest
 from changeproof import InputError, Observer, Plan, Results, audit, run
 from changeproof.errors import BusyError
 from changeproof.runs.directory import claimed
-from changeproof.runs.execution import Finished
+from changeproof.runs.execute import Outcome
 from loans import loans
 from tabled import tabled
 
@@ -48,7 +48,7 @@ class Meddler(Observer):
     def __init__(self, folder: Path) -> None:
         self.folder, self.finished_pieces = folder, 0
 
-    def finished(self, item: Finished) -> None:
+    def finished(self, item: Outcome) -> None:
         self.finished_pieces += 1
         if self.finished_pieces in (1, 4):
             dataset_file(self.folder, poorer() if self.finished_pieces == 1 else loans(200))

@@ -9,8 +9,9 @@ import pytest
 
 from changeproof import BaseModel, InputError, Results, build_bank, evaluate, get_family
 from changeproof.evaluation.survival import survival
+from changeproof.models.find import find_learner
 from changeproof.runs.content import models_from_bytes
-from changeproof.runs.piece import Kind
+from changeproof.runs.pieces import Kind
 from changeproof.runs.store import Store
 from loans import loans
 
@@ -31,7 +32,7 @@ def test_models_that_are_not_kept_are_made_again(tmp_path: Path) -> None:
     one = lent(tmp_path / "one", FAMILIES, jobs=1, limit=True)
     stored = {
         piece.family: models_from_bytes(Store(one.folder).load(piece)).stack is not None
-        for piece in one.run.pieces
+        for piece in one.manifest.pieces
         if piece.kind is Kind.BANK
     }
     assert stored == dict(zip(FAMILIES, [False, True, True], strict=True))
@@ -44,7 +45,7 @@ def test_models_that_are_not_kept_are_made_again(tmp_path: Path) -> None:
     # What was found is what the models say that anybody can make.
     base = BaseModel(2026, one.base_network("data", 2026))
     families = [get_family(name) for name in one.plan.families]
-    bank = build_bank(one.task("data"), base, families, one.run.learner)
+    bank = build_bank(one.task("data"), base, families, find_learner("mlp:4"))
     for method in METHODS:
         answers = one.counterfactuals("data", 2026, method)
         expected = survival(answers, bank.stack)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from changeproof.runs.pace import Pace
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece
 
 
 class Clock:

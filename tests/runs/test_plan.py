@@ -14,8 +14,9 @@ from changeproof import (
     published_family_names,
     published_method_names,
 )
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
+from changeproof.runs.work import pieces_of
 
 
 def test_paper_preset_is_everything() -> None:
@@ -52,7 +53,7 @@ def test_order_does_not_make_another_plan() -> None:
     one = Plan.preset("paper", methods=["kdtree", "wachter"], base_seeds=[2027, 2026])
     two = Plan.preset("paper", methods=["wachter", "kdtree"], base_seeds=[2026, 2027])
     assert one == two
-    assert resolve(one).pieces == resolve(two).pieces
+    assert pieces_of(resolve(one)) == pieces_of(resolve(two))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_missing_plan_file(tmp_path: Path) -> None:
 
 
 def test_pieces_come_after_their_inputs_and_once() -> None:
-    pieces = resolve(Plan.preset("paper", datasets=["diabetes"])).pieces
+    pieces = pieces_of(resolve(Plan.preset("paper", datasets=["diabetes"])))
     seen = set()
     for piece in pieces:
         assert set(piece.inputs) <= seen
@@ -137,8 +138,10 @@ def test_pieces_come_after_their_inputs_and_once() -> None:
 
 def test_tuning_always_uses_the_first_base_network() -> None:
     """So that a seed's results do not depend on the other seeds of a plan."""
-    alone = resolve(Plan.preset("quick", base_seeds=[2028], methods=["wachter"])).pieces
-    together = resolve(Plan.preset("quick", base_seeds=[2026, 2028], methods=["wachter"])).pieces
+    alone = pieces_of(resolve(Plan.preset("quick", base_seeds=[2028], methods=["wachter"])))
+    together = pieces_of(
+        resolve(Plan.preset("quick", base_seeds=[2026, 2028], methods=["wachter"]))
+    )
     assert set(alone) < set(together)
     assert {p.base_seed for p in alone if p.kind is Kind.TUNING} == {2026}
 
@@ -146,7 +149,7 @@ def test_tuning_always_uses_the_first_base_network() -> None:
 def test_fingerprints_follow_what_goes_in() -> None:
     def of(kind: Kind, **changes: Any) -> set[str]:
         plan = Plan.preset("quick", datasets=["diabetes"], **changes)
-        return {p.fingerprint for p in resolve(plan).pieces if p.kind is kind}
+        return {p.fingerprint for p in pieces_of(resolve(plan)) if p.kind is kind}
 
     assert of(Kind.BANK) == of(Kind.BANK, factuals=3, methods=["kdtree"])
     assert of(Kind.COUNTERFACTUALS).isdisjoint(of(Kind.COUNTERFACTUALS, factuals=3))

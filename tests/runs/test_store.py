@@ -10,7 +10,7 @@ import pytest
 from changeproof.errors import InputError
 from changeproof.files import clear_unfinished, write_whole
 from changeproof.runs.content import arrays_to_bytes, table_to_bytes
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.store import Store
 
 NETWORKS = Piece(Kind.BANK, "heloc", 2026, "abc123", family="bootstrap")

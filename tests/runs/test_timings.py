@@ -12,8 +12,8 @@ from changeproof import Plan, Results, build_tables, method_names, run
 from changeproof.cli import app
 from changeproof.paper.comparison import compare_tables
 from changeproof.report.page.times import generation
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
 from changeproof.runs.timings import (
     LOG,
     Effort,
@@ -23,6 +23,7 @@ from changeproof.runs.timings import (
     sessions,
     timings_table,
 )
+from changeproof.runs.work import pieces_of
 from changeproof.tables.registry import read_tables
 from changeproof.workflow import report
 
@@ -30,7 +31,7 @@ SMALL = {"datasets": ["diabetes"], "families": ["bootstrap"], "factuals": 5}
 
 
 def test_every_piece_of_a_run_is_timed(quick_run: Results) -> None:
-    pieces = quick_run.run.pieces
+    pieces = quick_run.manifest.pieces
     efforts = piece_efforts(quick_run.folder)
     assert set(efforts) == {piece.file_stem for piece in pieces}
     assert all(effort.seconds > 0 for effort in efforts.values())
@@ -48,7 +49,7 @@ def test_requests_share_the_time_of_their_search(quick_run: Results) -> None:
     efforts = piece_efforts(quick_run.folder)
     searched = {stem: each.search_seconds for stem, each in efforts.items()}
     stems = [stem for stem, seconds in searched.items() if seconds is not None]
-    pieces = [p for p in quick_run.run.pieces if p.kind is Kind.COUNTERFACTUALS]
+    pieces = [p for p in quick_run.manifest.pieces if p.kind is Kind.COUNTERFACTUALS]
     assert sorted(stems) == sorted(piece.file_stem for piece in pieces)
     for piece in pieces:
         answers = quick_run.counterfactuals(piece.dataset, piece.base_seed, piece.method)
@@ -108,7 +109,7 @@ def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:
     results = run(Plan.preset("quick", methods=["kdtree", "wachter"], **SMALL), out, jobs=1)
     run(results.plan, out, jobs=1)
     first, second = sessions(out)
-    pieces = results.run.pieces
+    pieces = results.manifest.pieces
     assert first.pieces + second.pieces == len(pieces)
     assert results.timings["pieces"].sum() == len(pieces)
     work = first.work_seconds + second.work_seconds
@@ -117,7 +118,7 @@ def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:
 
 
 def test_a_line_cut_short_by_a_kill_is_passed_over(tmp_path: Path) -> None:
-    piece, other = resolve(Plan.preset("quick")).pieces[:2]
+    piece, other = pieces_of(resolve(Plan.preset("quick")))[:2]
     log_piece(tmp_path, piece, Effort(9.0, 9.0, 9.0))
     log_piece(tmp_path, piece, Effort(1.0, 0.5, 100.0))
     log_piece(tmp_path, other, Effort(3.0, 0.5, 90.0))

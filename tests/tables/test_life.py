@@ -11,8 +11,8 @@ import pytest
 
 from changeproof import InputError, Plan, Results, build_tables, evaluate, load_task, measure, run
 from changeproof.evaluation.life import Lives, life_of
-from changeproof.runs.directory import read_record
-from changeproof.runs.resolved import resolve
+from changeproof.runs.manifest import read_record
+from changeproof.runs.resolve import resolve
 from changeproof.tables.registry import read_tables, write_tables
 from lasting import CHAIN, LATER, MEANING, SINGLE, applications, lasting
 
@@ -27,11 +27,11 @@ def over_time(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_a_directory_read_back_is_the_same_run(over_time: Results, tmp_path: Path) -> None:
     again = Results(over_time.folder)
     assert again.plan.over_time
-    (name,) = over_time.run.tasks
+    (name,) = over_time.tasks
     mine, kept = over_time.task(name), again.task(name)
     assert mine.fingerprint == kept.fingerprint == read_record(over_time.folder).tasks[name]
     np.testing.assert_array_equal(mine.split.update, kept.split.update)
-    marks = [[piece.fingerprint for piece in each.run.pieces] for each in (over_time, again)]
+    marks = [[piece.fingerprint for piece in each.manifest.pieces] for each in (over_time, again)]
     assert marks[0] == marks[1]
     assert again.inventory.complete
     times = mine.times
@@ -81,7 +81,7 @@ def test_the_summary_is_that_of_the_curves(over_time: Results) -> None:
 
 
 def test_sequences_are_not_part_of_averages(over_time: Results) -> None:
-    assert over_time.run.averaged == (SINGLE,)
+    assert over_time.limit_families == (SINGLE,)
     tables = read_tables(over_time.folder)
     single = tables["family_results"].query("family == @SINGLE")
     assert over_time.plan.families == (SINGLE, LATER, CHAIN)
@@ -99,7 +99,7 @@ def test_sequences_are_not_part_of_averages(over_time: Results) -> None:
 
 def test_averages_are_over_sequences_where_there_is_nothing_else(tmp_path: Path) -> None:
     results = lasting(None, LATER, CHAIN, methods=["kdtree"])
-    assert results.run.averaged == (LATER, CHAIN)
+    assert results.limit_families == (LATER, CHAIN)
     by_family = results.table("family_results")["empirical_robustness_mean"]
     overall = results.table()["empirical_robustness_mean"]
     assert overall[0] == pytest.approx(by_family.mean()), "each counts the same"
@@ -107,7 +107,7 @@ def test_averages_are_over_sequences_where_there_is_nothing_else(tmp_path: Path)
 
 def test_other_plans_have_no_such_tables(quick_run: Results) -> None:
     assert not {"life", "life_summary"} & set(read_tables(quick_run.folder))
-    assert quick_run.run.averaged == quick_run.plan.families
+    assert quick_run.limit_families == quick_run.plan.families
 
 
 def test_nothing_finished_leaves_empty_tables_with_their_columns(

@@ -10,9 +10,10 @@ import pytest
 
 from changeproof import PieceFailedError, Plan, Results, run
 from changeproof.evaluation.limit import PERCENTS, may_fail
-from changeproof.runs.observer import Observer
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
+from changeproof.runs.execute import Observer
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
+from changeproof.runs.work import pieces_of
 from changeproof.tables.registry import read_tables
 from tabled import tabled
 
@@ -28,7 +29,9 @@ def test_presets_ask_for_it_and_other_plans_do_not(tmp_path: Path) -> None:
 
 
 def test_other_pieces_do_not_know_of_it() -> None:
-    with_it, without = (resolve(Plan.preset("quick", limit=each)).pieces for each in (True, False))
+    with_it, without = (
+        pieces_of(resolve(Plan.preset("quick", limit=each))) for each in (True, False)
+    )
     more = [piece for piece in with_it if piece not in without]
     assert [piece.label for piece in more] == ["breast-cancer 2026 limit", "diabetes 2026 limit"]
     assert [piece for piece in with_it if piece not in more] == list(without)

@@ -186,7 +186,7 @@ RUN = f"""
 import sys
 from changeproof import Plan, run
 from changeproof.commands.progress import ConsoleObserver
-from changeproof.workers.cluster.connection import connected
+from changeproof.workers.cluster import connected
 
 plan = Plan.preset("quick", **{SIX_TIMES!r})
 with connected(sys.argv[1]) as client, ConsoleObserver() as observer:

@@ -27,10 +27,9 @@ from changeproof import (
     evaluate,
     run,
 )
-from changeproof.runs.execution import Finished
-from changeproof.workers.cluster.connection import Certificates, address_of, connected
-from changeproof.workers.cluster.facts import difference, facts_of, packages_of
-from changeproof.workers.cluster.preparing import Preparing
+from changeproof.runs.execute import Outcome
+from changeproof.workers.cluster import Certificates, address_of, connected
+from changeproof.workers.cluster_workers import Preparation, difference, environment_of, packages_of
 from clustered import HASTY, ClusterProcesses, free_port, stored
 
 COMMAND = Path(sys.executable).with_name("changeproof")
@@ -198,15 +197,15 @@ def test_workers_of_other_versions_are_named_and_refused(tmp_path: Path) -> None
 
 
 def test_what_differs_is_said_first_by_versions() -> None:
-    ours = facts_of(("torch",))
+    ours = environment_of(("torch",))
     assert difference(ours, ours) == ""
     older = ours._replace(versions=ours.versions | {"numpy": "1.0"})
     assert difference(older, ours) == (
         f"has numpy 1.0, the client {ours.versions['numpy']}; install the same there"
     )
-    assert older.mark != ours.mark
+    assert older.key != ours.key
     with pytest.raises(InputError, match="this worker has numpy"):
-        Preparing(older, ("torch",), []).prepare()
+        Preparation(older, ("torch",), []).prepare()
     assert "torch" in packages_of([module_learner()])
     assert "torch" not in packages_of([changeproof.make_method("kdtree")])
 
@@ -217,7 +216,7 @@ class Closing(Observer):
     def __init__(self, cluster: Any) -> None:
         self.cluster, self.texts = cluster, list[str]()
 
-    def finished(self, item: Finished) -> None:
+    def finished(self, item: Outcome) -> None:
         self.cluster.close()
 
     def told(self, text: str) -> None:

@@ -12,8 +12,14 @@ from typing import Any
 
 import pytest
 
-from changeproof.workers.here import Here
-from changeproof.workers.jobs import Done, Engine, Job, Result, most_urgent_first, urgencies
+from changeproof.workers.jobs import (
+    Engine,
+    InProcess,
+    Job,
+    Result,
+    most_urgent_first,
+    urgencies,
+)
 from changeproof.workers.processes import DIED, LARGE, TRIES, Processes
 from clustered import until
 
@@ -30,11 +36,11 @@ def job(name: str, *needs: str, cost: float = 1.0, told: str = "") -> Job:
     return Job(name, joined, told or name, needs, (name,), cost)
 
 
-def done_by(engine: Engine, jobs: Sequence[Job], given: Mapping[str, bytes]) -> dict[str, Done]:
+def done_by(engine: Engine, jobs: Sequence[Job], given: Mapping[str, bytes]) -> dict[str, Result]:
     store, ended = dict(given), {}
-    for done in engine.run(jobs, store.get):
-        store |= done.result.made if done.result is not None else {}
-        ended[done.job.name] = done
+    for each, result in engine.run(jobs, store.get):
+        store |= result.outputs
+        ended[each.name] = result
     engine.close()
     return ended
 
@@ -42,15 +48,15 @@ def done_by(engine: Engine, jobs: Sequence[Job], given: Mapping[str, bytes]) -> 
 JOBS = [job("a", "x"), job("b", "a", "y"), job("c", "a"), job("d", "b", "c", "lost")]
 
 
-@pytest.mark.parametrize("engine", [Here(), Processes(2)], ids=["here", "processes"])
+@pytest.mark.parametrize("engine", [InProcess(), Processes(2)], ids=["here", "processes"])
 def test_each_job_finds_what_it_needs_wherever_it_is_done(engine: Engine) -> None:
     begun: list[str] = []
-    engine.begun = lambda job: begun.append(job.name)
+    engine.on_start = lambda job: begun.append(job.name)
     ended = done_by(engine, [*reversed(JOBS)], {"x": b"1", "y": b"2"})
-    made = {name: done.result.made[name] for name, done in ended.items() if done.result}
+    made = {name: result.outputs[name] for name, result in ended.items()}
     assert made == {"a": b"1a", "b": b"1a+2b", "c": b"1ac", "d": b"1a+2b+1acd"}
-    processes = {done.result.said for done in ended.values() if done.result}
-    assert (os.getpid() in processes) == isinstance(engine, Here)
+    processes = {result.report for result in ended.values()}
+    assert (os.getpid() in processes) == isinstance(engine, InProcess)
     assert sorted(begun) == ["a", "b", "c", "d"]
     assert begun[0] == "a" and begun[-1] == "d"
 
@@ -68,11 +74,9 @@ def test_a_job_that_kills_its_worker_is_given_up_and_no_other() -> None:
     jobs += [job("after", "killer", "x")]
     ended = done_by(Processes(2), jobs, {"x": b"1", "y": b"2"})
     assert set(ended) == {each.name for each in jobs}
-    assert ended["killer"] == (jobs[len(JOBS)], None, DIED.format(TRIES))
-    assert all(done.result is not None for name, done in ended.items() if name != "killer")
-    after = ended["after"].result
-    assert after is not None
-    assert after.made == {"after": b"1after"}
+    assert ended["killer"] == Result({}, None, error=DIED.format(TRIES))
+    assert not any(result.error for name, result in ended.items() if name != "killer")
+    assert ended["after"].outputs == {"after": b"1after"}
 
 
 def test_large_things_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +91,7 @@ def test_large_things_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.Monk
     engine = Processes(2)
     ended = list(engine.run([job(name, "x", "y") for name in "abcdef"], supply))
     assert len(ended) == 6
-    assert all(done.result and len(done.result.made[done.job.name]) == 21 for done in ended)
+    assert all(len(result.outputs[each.name]) == 21 for each, result in ended)
     assert asked.count("x") == 1
     (folder,) = tmp_path.glob("changeproof-*")
     assert [path.name for path in folder.iterdir()] == ["x"]
@@ -97,11 +101,11 @@ def test_large_things_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 ORPHANS = """
 import os, sys, time
-from changeproof.workers.processes import done_elsewhere
+from changeproof.workers.processes import map_in_processes
 def work(_):
     time.sleep(0.2)
     return os.getpid()
-print(*set(done_elsewhere(work, range(8), workers=2)), flush=True)
+print(*set(map_in_processes(work, range(8), workers=2)), flush=True)
 time.sleep(600)
 """
 
@@ -137,10 +141,10 @@ raise ImportError("a module of the working directory")
 """
 SAFELY = """
 from changeproof import cli
-from changeproof.workers.processes import done_elsewhere
+from changeproof.workers.processes import map_in_processes
 
 def work():
-    print(list(done_elsewhere(abs, [-1, -2], workers=2)), flush=True)
+    print(list(map_in_processes(abs, [-1, -2], workers=2)), flush=True)
 
 cli.app = work
 cli.main()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from changeproof.workers.threads import one_thread
+from changeproof.workers.interpreter import one_thread
 
 
 def test_threads_are_given_back() -> None:

@@ -9,6 +9,8 @@ from changeproof.plugins import Registry
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
+# The name of what really came next; in records, what precedes the hash of such a model.
+SUCCESSOR, MARK = "successor", "#"
 # The paper's families, in its order; they are in `published.py`.
 _PUBLISHED = (
     "new-initialization",

@@ -34,18 +34,13 @@ SEEDS, SEEDS_OF_A_LEVEL = 360_000, 1_000
 
 
 class CovariateShift(ReplicatedFamily):
-    """Retrain with weights under which people are older, richer or otherwise others on average.
+    """Retrain with weights that move the mean of a feature, or of a random direction.
 
-    This happens when a model is sold elsewhere, when a campaign brings other customers, or when
-    times change: who asks is no longer who asked, though like people still have like outcomes. A
-    row counts exp(t x) where x is a feature, or a random direction over all features, and t is
-    such that the weighted mean of x moves by the stated number of standard deviations. Features
-    and random directions take turns, up or down at random. No row counts more than 20 times as
-    much as the average row; t is found with that in place.
-
-    What moves is drawn with seeds of 360,000 and more above the base seed. All keep the base
-    model's initialisation. Models that cannot weigh rows are trained on rows drawn in proportion to
-    the weights.
+    A row counts exp(t x) where x is its value, and t is such that the weighted mean of x moves by
+    the stated number of standard deviations. Features and random directions take turns, up or down
+    at random. No row counts more than 20 times as much as the average row; t is found with that in
+    place. Models that cannot weigh rows are trained on rows drawn in proportion to the weights. All
+    keep the base model's initialisation.
 
     Parameters
     ----------

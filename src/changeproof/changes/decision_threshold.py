@@ -24,11 +24,7 @@ def _summary(points: Sequence[float]) -> str:
 
 
 class DecisionThreshold(Family):
-    """The favourable side begins at another probability than 0.5.
-
-    Lenders move the cut-off when budgets, losses or targets of acceptance change. Nothing is
-    trained, and the model says of everybody what it said before; people between the old and the
-    new threshold are decided otherwise.
+    """Move the threshold: the favourable side begins at another probability than 0.5.
 
     Parameters
     ----------

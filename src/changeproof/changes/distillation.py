@@ -31,13 +31,10 @@ SEEDS, SEEDS_OF_A_STUDENT = 310_000, 1_000
 class Distillation(ReplicatedFamily):
     """Train students on what the base model says of the training rows and the update pool.
 
-    This happens when a model has to become smaller or faster, moves to another system, or when
-    the outcomes that it was trained on may no longer be used: what is left to learn from is the
-    model itself. A student hears the probabilities if its kind can learn from them, and else the
-    decisions. The epoch that is kept is chosen by the true labels of the validation rows.
-
-    Seeds are 310,000 and more above the base seed. Another seed need not give another student
-    where it is no network of ours: these are trained on bootstrap samples, all but the first.
+    A student learns from the probabilities if its kind can, and else from the decisions. The epoch
+    that is kept is chosen by the true labels of the validation rows. Another seed need not give
+    another student where it is no network of ours: these are trained on bootstrap samples, all but
+    the first.
 
     Parameters
     ----------

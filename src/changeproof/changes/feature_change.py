@@ -41,16 +41,12 @@ Described = Iterator[Variant]
 class FeatureChange(ReplicatedFamily):
     """Retrain without one of the features, or with a product or square of features added.
 
-    Features go when a supplier stops, a law forbids them or they cannot be had in time. They come
-    when somebody finds a better way to use what is known. A dropped feature is at its training
-    mean while the model learns and is ignored afterwards, with all columns of its categories; a
-    network of ours then has no weights there. An added one is computed from a person's row, so
-    that advice can be put to the new model as it stands.
-
-    Which features are dropped, and which products are added, is drawn with a seed 350,000 above
-    the base seed; products of numbers come before those of categories. All keep the base model's
-    initialisation, up to where nothing else is left to change. A network of ours that is given a
-    further input begins with the base network's initial weights and random ones for that input.
+    A dropped feature is at its training mean while the model learns and is ignored afterwards, with
+    all columns of its categories. An added one is computed from a person's row, so that advice can
+    be put to the new model as it stands; products of numbers come before those of categories. Which
+    ones is drawn at random. All keep the base model's initialisation, up to where nothing else is
+    left to change; a network of ours that is given a further input begins with the base network's
+    initial weights and random ones for that input.
 
     Parameters
     ----------

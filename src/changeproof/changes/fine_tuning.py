@@ -30,13 +30,9 @@ SEEDS, SEEDS_OF_A_LEVEL = 320_000, 1_000
 class FineTuning(ReplicatedFamily):
     """Train the base model further, on old and new rows or on the new ones alone.
 
-    This happens where models are kept up to date between two full trainings: new cases come in,
-    and training goes on where it ended. New rows are those of the update pool: all of them, and in
-    further replicates a bootstrap sample, as if others had come. The optimiser starts afresh, and
-    goes on for a fixed number of epochs: nobody looks for the best of them on validation rows,
-    which would mostly be the first, since today's parameters were the best there.
-
-    Samples have seeds of 320,000 and more above the base seed.
+    New rows are those of the update pool: all of them, and in further replicates a bootstrap
+    sample. The optimiser starts afresh and runs for a fixed number of epochs: the best of them on
+    validation rows would mostly be the first, since today's parameters were the best there.
 
     Parameters
     ----------

@@ -24,17 +24,12 @@ SEEDS, SEEDS_OF_A_FUTURE = 370_000, 100
 
 
 class FollowedAdvice(ReplicatedFamily):
-    """Retrain with people who did as they were told, whose outcome counts as favourable.
+    """Retrain with people who followed advice, whose outcome counts as favourable.
 
-    This happens to every model that gives advice which is followed: those who moved across the
-    boundary come back as good cases and the boundary moves with them, time after time. In each
-    round some of the people of the update pool that the model of the round before rejects follow
+    In each round some people of the update pool that the model of the round before rejects follow
     simple advice (see `advised`): all of them in the first future, 25 or 50 % in the others. The
     model is then trained from the beginning, on the training rows and on all who have followed so
-    far, where they are now, as favourable.
-
-    All keep the base model's initialisation. Who follows is drawn with seeds of 370,000 and more
-    above the base seed.
+    far, where they are now, as favourable. All keep the base model's initialisation.
 
     Parameters
     ----------

@@ -22,14 +22,10 @@ SEEDS, SEEDS_OF_A_GROUP = 340_000, 100
 class GroupReweighting(ReplicatedFamily):
     """Retrain with Kamiran and Calders' weights, under which groups have the same base rate.
 
-    This happens when a lender or a supervisor finds that one group is accepted less often than
-    another and the model is put right by the usual first remedy: a row counts P(group) P(label) /
-    P(group, label), so that label and group are independent in the weighted training rows. The
-    first replicate of a grouping has these weights. Others do as the same authors do without
-    weights: as many rows are drawn in proportion to them. So do models that cannot weigh rows.
-
-    All keep the base model's initialisation. Rows are drawn with seeds of 340,000 and more above
-    the base seed.
+    A row counts P(group) P(label) / P(group, label), so that label and group are independent in the
+    weighted training rows. The first replicate of a grouping has these weights. The others, and
+    models that cannot weigh rows, are trained on as many rows drawn in proportion to them. All keep
+    the base model's initialisation.
 
     Parameters
     ----------

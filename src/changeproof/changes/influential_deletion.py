@@ -38,16 +38,11 @@ RIDGE = 1e-6
 class InfluentialDeletion(ReplicatedFamily):
     """Retrain after deleting the rows that the model depends on most.
 
-    This happens when people withdraw consent, when a source of data turns out to be wrong, or when
-    outliers are cleaned away: the rows that go are then not like those that stay, and the model
-    moves more than by the same number of rows at random. How much a row matters is the step that a
-    logistic model would take without it (see `influences`), so it can be told for every kind of
-    model. Shares are of the rows of all people, of the favourable or of the adverse ones.
-
-    In the first replicate of a level the most influential rows go. In others as many go, drawn in
-    proportion to their influence with seeds of 330,000 and more above the base seed: not everybody
-    who matters leaves. All keep the base model's initialisation, so that what is seen is the
-    deletion.
+    How much a row matters is the step that a logistic model would take without it (see
+    `influences`), whatever the kind of model. Shares are of the rows of all people, of the
+    favourable or of the adverse ones. In the first replicate of a level the most influential rows
+    go; in others as many go, drawn in proportion to their influence. All keep the base model's
+    initialisation, so that what is seen is the deletion.
 
     Parameters
     ----------

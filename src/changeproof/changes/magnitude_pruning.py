@@ -18,10 +18,9 @@ def _summary(shares: Sequence[float]) -> str:
 
 
 class MagnitudePruning(WeightFamily):
-    """Set a share of the weights to zero: those nearest to it.
+    """Set a share of the weights to zero: the smallest of every layer, or of all layers.
 
-    Weights are taken out to make a model smaller, faster or easier to explain. The smallest of
-    every layer go, or the smallest of all layers together. Biases stay as they are.
+    Biases stay as they are.
 
     Parameters
     ----------

@@ -33,13 +33,11 @@ def _summary(shares: Sequence[float]) -> str:
 
 
 class MeasurementError(ReplicatedFamily):
-    """The numbers that the model is shown are off, for everybody in the same way.
+    """Show the model numbers that are off, for everybody in the same way.
 
-    Instruments are replaced, laboratories and providers of data change, a new system converts
-    amounts a little otherwise. The person is the same, and so is the model; what reaches the model
-    is not. Each changed model has one draw for every numeric feature: an offset, and a gain about
-    the mean of the training rows, both uniform up to a share of the feature's standard deviation
-    there. Categories and columns of two values stay as they are.
+    Each changed model has one draw for every numeric feature: an offset, and a gain about the mean
+    of the training rows, both uniform up to a share of the feature's standard deviation there.
+    Categories and columns of two values stay as they are.
 
     Parameters
     ----------

@@ -15,13 +15,8 @@ PLATT, ISOTONIC = "Platt", "isotonic"
 class Recalibration(ReplicatedFamily):
     """Calibrate the model on validation rows, by Platt scaling or by isotonic regression.
 
-    Probabilities drift away from what becomes of people, and rules on capital and provisions ask
-    for probabilities that are true. So a model is calibrated again and again without being trained
-    again. The order of people stays; where 0.5 lies among them does not.
-
     The first of each kind is fitted on the validation rows, the others on bootstrap samples of
-    them: other people might have been at hand. Where a fit is of no use, the logits are only
-    shifted (see `fitted_platt`).
+    them. Where a fit is of no use, the logits are only shifted (see `fitted_platt`).
 
     Parameters
     ----------

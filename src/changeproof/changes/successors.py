@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from changeproof.adapters.scores import ScoreTable
+from changeproof.changes import MARK, SUCCESSOR
 from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -24,10 +25,7 @@ from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedLearner, ShippedModel, check_decides
 from changeproof.models.thresholds import Threshold, at_threshold
 
-SUCCESSOR = "successor"
 SCORES = "scores:"
-# In records, before the hash of a successor.
-MARK = "#"
 
 
 @dataclass(frozen=True, eq=False)

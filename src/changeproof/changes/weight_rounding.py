@@ -21,9 +21,8 @@ def _summary(bits: Sequence[int]) -> str:
 class WeightRounding(WeightFamily):
     """Round the weights to whole numbers of few bits, each times a step.
 
-    Models are made small when they move to cheaper machines, to phones or into databases. The
-    largest weight becomes the largest number; one step serves a whole layer, or every output of
-    the layer has its own. Biases stay as they are, as is usual.
+    The largest weight becomes the largest number; one step serves a whole layer, or every output of
+    the layer has its own. Biases stay as they are.
 
     Parameters
     ----------

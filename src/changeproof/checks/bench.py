@@ -15,8 +15,8 @@ from changeproof.checks.findings import demand
 from changeproof.datasets.task import PARTS, Task
 from changeproof.networks.network import Network
 from changeproof.plugins import NAME, parsed
-from changeproof.workers.parcels import Parcel, packed
-from changeproof.workers.processes import done_elsewhere
+from changeproof.workers.payloads import Payload, packed
+from changeproof.workers.processes import map_in_processes
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Bench(ABC):
     def process(self) -> str:
         """In another process as in this one."""
         job = (packed(self.tried.name, self._fresh()), replace(self, tried=None))
-        (answers,) = done_elsewhere(_asked_elsewhere, [job], workers=2)
+        (answers,) = map_in_processes(_asked_elsewhere, [job], workers=2)
         return self._same(answers, "in another process")
 
     def left_alone(self) -> str:
@@ -80,6 +80,6 @@ class Bench(ABC):
         return {name: joblib.hash(kept) for name, kept in content.items()}
 
 
-def _asked_elsewhere(job: tuple[Parcel, Bench]) -> Any:
-    parcel, bench = job
-    return replace(bench, tried=parcel.opened())._asked()
+def _asked_elsewhere(job: tuple[Payload, Bench]) -> Any:
+    payload, bench = job
+    return replace(bench, tried=payload.load())._asked()

@@ -93,7 +93,7 @@ def quiet_output(wanted: bool) -> Iterator[None]:
 @contextmanager
 def failures_told(folder: Path) -> Iterator[None]:
     """End a run with failures: print what failed and why, and where the rest is."""
-    from changeproof.runs.runner import PieceFailedError
+    from changeproof.runs.execute import PieceFailedError
 
     try:
         yield

@@ -168,7 +168,7 @@ def _finished(folder: Path, given: Given) -> tuple[Results, str]:
 
 def _refuse_audits(folder: Path) -> None:
     """Refuse a directory with more than the questions of single people."""
-    from changeproof.runs.directory import PLAN, read_plan
+    from changeproof.runs.manifest import PLAN, read_plan
 
     if not (folder / PLAN).exists():
         return

@@ -311,7 +311,7 @@ def workers_of(given: Given) -> Iterator[dict[str, Any]]:
         yield {"jobs": jobs}
         return
     from changeproof.commands.progress import patience
-    from changeproof.workers.cluster.connection import Certificates, connected
+    from changeproof.workers.cluster import Certificates, connected
 
     with ExitStack() as open_until_done:
         with patience(f"reaching the cluster: {cluster}"):

@@ -23,12 +23,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from changeproof.runs.execution import Finished
-from changeproof.runs.observer import Observer
+from changeproof.runs.execute import Observer, Outcome
 from changeproof.runs.pace import Pace
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import FORMS, Kind, Piece
 from changeproof.runs.store import Inventory
-from changeproof.runs.timings import NAMES
 from changeproof.spelling import as_options, visible
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -165,7 +163,7 @@ class ConsoleObserver(Observer):
         """Show what is going to be computed."""
         self._left = Counter(piece.kind for piece in pieces)
         self._pace.resumed()
-        present = [NAMES[kind] for kind in Kind if self._left[kind]]
+        present = [FORMS[kind].label for kind in Kind if self._left[kind]]
         self._describe()
         if not self.console.is_terminal:
             hands = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
@@ -175,7 +173,7 @@ class ConsoleObserver(Observer):
         """Look at the clock."""
         self._pace.begun(pieces)
 
-    def finished(self, item: Finished) -> None:
+    def finished(self, item: Outcome) -> None:
         """Move the bar."""
         self._pace.finished(item.piece, item.effort.seconds)
         self._left[item.piece.kind] -= 1
@@ -192,14 +190,15 @@ class ConsoleObserver(Observer):
         """Return how much is done and how long the rest takes, where that is known."""
         if not self._planned or self._doing == REPORTING:
             return ""
-        late = [f"{NAMES[piece.kind]} of {piece.whose}" for piece in self._pace.late if piece.whose]
+        pieces = [piece for piece in self._pace.late if piece.subject]
+        late = [f"{FORMS[piece.kind].label} of {piece.subject}" for piece in pieces]
         longer = f": {', '.join(late[:2])}" if late else ""
         longer = f" (longer than expected{longer})" if self._pace.is_late else ""
         return f", {self._pace.share:.0%} done, about {self._pace.left:.0f} s left{longer}"
 
     def _describe(self, text: str = "") -> None:
         """Show a text, or else the kind of pieces that is to be done first."""
-        left = [NAMES[kind] for kind in Kind if self._left[kind] > 0]
+        left = [FORMS[kind].label for kind in Kind if self._left[kind] > 0]
         hands = f", {self._workers} workers" if (self._workers or 0) > 1 else ""
         self._doing = text or (f"{left[0]}{hands}" if left else REPORTING)
         if self._task is not None:

@@ -44,13 +44,12 @@ def report(
     """
     from changeproof.commands.progress import patience
     from changeproof.report.workbook import check_workbook
-    from changeproof.runs.directory import read_run
-    from changeproof.workflow import Results, write_everything
+    from changeproof.workflow import read_results, write_everything
 
     if xlsx is not None:
         check_workbook(xlsx)
     with patience("writing the report"):
-        results = Results(directory, read_run(directory, import_its_code=import_its_code))
+        results = read_results(directory, import_its_code=import_its_code)
         path = write_everything(results)
         if xlsx is not None:
             results.to_xlsx(xlsx)
@@ -172,7 +171,7 @@ def compare_runs(
 
     changeproof compare-runs audit-1 audit-2 --match "rbr=rbr(extra_distance=0.5)"
     """
-    from changeproof.runs.comparison import compare_runs as compare
+    from changeproof.runs.compare import compare_runs as compare
 
     comparison = compare(before, after, matches(match or []))
     if csv is not None:

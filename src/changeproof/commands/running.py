@@ -78,7 +78,8 @@ def run(
     changeproof run --preset paper --cluster tcp://scheduler:8786
     """
     from changeproof.commands.progress import ConsoleObserver
-    from changeproof.runs.directory import PLAN, check_free, without_its_code
+    from changeproof.runs.directory import check_free, without_its_code
+    from changeproof.runs.manifest import PLAN
     from changeproof.workflow import run as run_plan
 
     changes = plan_values(given)
@@ -116,10 +117,15 @@ def status(
     changeproof status runs/paper --timings
     """
     from changeproof.report.terminal import print_inventory, print_timings
-    from changeproof.runs.directory import read_run
+    from changeproof.runs.manifest import read_manifest
     from changeproof.runs.store import Store
 
-    pieces = read_run(directory, import_its_code=import_its_code).pieces
+    if import_its_code:
+        from changeproof.workflow import read_results
+
+        pieces = read_results(directory, import_its_code=True).manifest.pieces
+    else:
+        pieces = read_manifest(directory).pieces
     if timings:
         print_timings(directory, pieces)
     else:
@@ -172,7 +178,7 @@ def diagnose_apds_radius(
 
 
 def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
-    from changeproof.runs.directory import PLAN, read_plan
+    from changeproof.runs.manifest import PLAN, read_plan
 
     if preset is not None and path is not None:
         raise InputError("give either --preset or --plan, not both")

@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from changeproof.errors import InputError, setting
+from changeproof.files import MOST_ROWS, check_table_size
 
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 UTF8 = "utf-8"
 # Where a table from a CSV file tells which texts were read as missing: {column: {text: rows}}.
 READ_AS_MISSING = "read as missing"
 WHOLE, LEADING_ZERO = r"-?(0|[1-9][0-9]*)", r"[+-]?0[0-9].*"
-# Larger tables would fill the memory; a small Parquet file can hold one.
-MOST_ROWS, MOST_CELLS = 20_000_000, 400_000_000
 # The first two bytes of a file, and what it then is.
 BEGINNINGS = {
     re.compile(rb"\xff\xfe|\xfe\xff"): "utf-16",
@@ -126,15 +125,7 @@ def _not_readable(path: Path, encoding: str | None) -> str:
 def check_size(source: Any, where: str) -> None:
     """Refuse a Parquet file that says of itself that it holds too large a table."""
     about = pq.read_metadata(source)
-    _refuse_large(where, about.num_rows, about.num_columns)
-
-
-def _refuse_large(where: str, rows: int, columns: int) -> None:
-    if rows > MOST_ROWS or rows * columns > MOST_CELLS:
-        raise InputError(
-            f"{where} holds {rows:,} rows and {columns:,} columns; expected at most {MOST_ROWS:,} "
-            f"rows, and {MOST_CELLS:,} values in all"
-        )
+    check_table_size(about.num_rows, about.num_columns, where)
 
 
 def _read_parquet(path: Path, unread: frozenset[str]) -> pd.DataFrame:
@@ -183,7 +174,7 @@ def _read_csv(
             raise InputError(
                 f"{path}: the rows have more fields than the header, which has {len(names)}"
             ) from None
-    _refuse_large(str(path), *table.shape)
+    check_table_size(*table.shape, str(path))
     table = table.set_axis(names, axis="columns")
     if id_column in names and id_column not in text_columns:
         table[id_column] = _ids(table[id_column])

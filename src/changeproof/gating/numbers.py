@@ -18,7 +18,7 @@ from changeproof.errors import InputError
 from changeproof.evaluation.advice import QUALITIES
 from changeproof.gating.rules import ALL, ANY, EACH, LIFE, Rule
 from changeproof.plugins import without_settings
-from changeproof.runs.directory import read_record
+from changeproof.runs.manifest import read_record
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.people import INTERVALS as PEOPLE
 from changeproof.tables.registry import read_finished

@@ -13,7 +13,6 @@ from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.report.words import AS_IT_WAS, after
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import ResolvedRun
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import listed, numbers, percent
 from changeproof.tables.life import SHARES, SUMMARISED, with_ends
@@ -113,16 +112,16 @@ def over_all(results: StoredResults) -> str:
     """Return how a sentence about averages begins."""
     if results.unchanged and set(results.averaged) <= set(results.unchanged):
         return AS_IT_WAS
-    sequences = all(results.run.families[name].sequence for name in results.averaged)
+    sequences = all(results.families[name].sequence for name in results.averaged)
     return after(None, len(results.averaged), sequences=sequences)
 
 
-def about_sequences(run: ResolvedRun) -> list[str]:
+def about_sequences(results: StoredResults) -> list[str]:
     """Say what averages over all kinds of change are about, where there are sequences."""
-    sequences = [family_name(name) for name, family in run.families.items() if family.sequence]
+    sequences = [family_name(name) for name, family in results.families.items() if family.sequence]
     if not sequences:
         return []
-    if len(sequences) == len(run.families):
+    if len(sequences) == len(results.families):
         return ["All changes here are sequences of updates. Averages are over all updates."]
     return [
         f"Averages over all kinds of change leave out {listed(sequences)}: there, updates follow "

@@ -140,7 +140,7 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
         words = ", ".join((*state, *place, found.sentence))
         findings.append(found._replace(sentence=words[0].upper() + words[1:]))
     simulated = simulated_words(
-        plan, tables["variants"], results.run.learner.name, results.averaged, results.unchanged
+        plan, tables["variants"], results.manifest.model, results.averaged, results.unchanged
     )
     notes = tuple(who_asked(results))
     base = _base_words(results, tables)

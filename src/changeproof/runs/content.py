@@ -13,17 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow.parquet as pq
 import safetensors.numpy
 
 from changeproof.datasets.table_file import check_size
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Stack
 from changeproof.networks.stack import NetworkStack
-from changeproof.runs.piece import Kind
+from changeproof.runs.pieces import EXTRA, RECORD
 
 Arrays = dict[str, npt.NDArray[Any]]
-RECORD, EXTRA = "record", "extra."
 
 
 class Models(NamedTuple):
@@ -66,36 +64,6 @@ def table_from_bytes(content: bytes) -> pd.DataFrame:
     """Undo `table_to_bytes`."""
     check_size(io.BytesIO(content), "this kept table")
     return pd.read_parquet(io.BytesIO(content))
-
-
-# What pieces have to hold: columns of a table, arrays by name, and keys of the record.
-COLUMNS = {
-    Kind.TUNING: {"settings", "chosen"},
-    Kind.COUNTERFACTUALS: {"row_id", "outcome", "base_valid"},
-    Kind.RENEWALS: {"row_id"},
-}
-ARRAYS = {
-    Kind.BASE: {RECORD, f"{EXTRA}probabilities"},
-    Kind.BANK: {RECORD},
-    Kind.SURVIVAL: {"row_id", "survived"},
-    Kind.LIMIT: {"row_id", "rows"},
-    Kind.LETTERS: {"row_id", "scores", "thresholds", "lower"},
-}
-KEYS = {Kind.BASE: "balanced_accuracy", Kind.BANK: "table"}
-
-
-def holds(kind: Kind, content: bytes) -> bool:
-    """Say whether bytes can be a piece of a kind; checksums do not tell what somebody has made."""
-    try:
-        if kind in COLUMNS:
-            check_size(io.BytesIO(content), "this kept table")
-            return COLUMNS[kind] <= set(pq.read_schema(io.BytesIO(content)).names)
-        arrays = arrays_from_bytes(content)
-        if not ARRAYS[kind] <= set(arrays):
-            return False
-        return kind not in KEYS or KEYS[kind] in json.loads(arrays[RECORD].tobytes())
-    except Exception:  # whatever a library says of bytes that are something else
-        return False
 
 
 def arrays_to_bytes(arrays: Arrays) -> bytes:

@@ -11,7 +11,7 @@ from changeproof.changes.family import REPLICATES, Family
 from changeproof.datasets.task import Task
 from changeproof.methods.method import Method
 from changeproof.models.learner import Learner
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece
 
 # What is searched for feasible rows grows with the columns: so many double it.
 TWICE_AS_LONG = 200

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece
 
 # For so many guessed seconds guesses count as right, whatever was seen of other methods, and of
 # other kinds: what compiles or warms up first says little of them.
@@ -74,13 +74,13 @@ class Pace:
     def begun(self, pieces: Sequence[Piece]) -> None:
         """Take note of what runs from now on: pieces that one worker makes together."""
         with self._lock:
-            self._running[pieces[0].together] = (self.clock(), list(pieces))
+            self._running[pieces[0].job] = (self.clock(), list(pieces))
 
     def finished(self, piece: Piece, seconds: float) -> None:
         """Learn from a finished piece; without seconds, only that it is not to be waited for."""
         with self._lock:
             self._waiting.pop(piece.fingerprint, None)
-            self._running.pop(piece.together, None)
+            self._running.pop(piece.job, None)
             self._heard = self.clock()
             self.spent += seconds
             if seconds > 0.0 and piece.cost > 0.0:
@@ -163,7 +163,7 @@ class Pace:
 
 def _keys(piece: Piece) -> dict[tuple[Kind | None, str], float]:
     """Return what pieces are alike in, the closest likeness first, and how much to doubt it."""
-    own, alike = (piece.kind, piece.whose), (piece.kind, "")
+    own, alike = (piece.kind, piece.subject), (piece.kind, "")
     return {own: 0.0} | ({} if own == alike else {alike: DOUBT}) | {(None, ""): MORE_DOUBT}
 
 

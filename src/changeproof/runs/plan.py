@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -24,7 +24,7 @@ from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, safe_name, validated
 from changeproof.methods import builtin_method_names, published_method_names
-from changeproof.plugins import Registry, as_text
+from changeproof.plugins import Registry, as_text, parsed
 
 BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
 TUNING_SEED = 2026
@@ -33,6 +33,9 @@ FACTUALS = 250
 LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
+
+# How references to models begin that bring code or are files.
+MODELS_ELSEWHERE = ("python:", "pickle:", "onnx:", "scores:")
 
 # The keys that say what to run.
 NAMING = ("datasets", "methods", "families", "counterfactuals", "successors", "model")
@@ -346,6 +349,19 @@ class Plan(BaseModel):
             raise InputError("methods: expected at least 1 method, or counterfactuals")
         return self
 
+    def without(self, names: Collection[str], reasons: Mapping[str, str]) -> Self:
+        """Return the plan without some methods and families; reasons join those of `left_out`."""
+        tables = {name: path for name, path in self.counterfactuals.items() if name not in names}
+        return self.model_copy(
+            update={
+                "methods": tuple(name for name in self.methods if name not in names),
+                "families": tuple(name for name in self.families if name not in names),
+                "counterfactuals": tables,
+                "successors": {} if changes.SUCCESSOR in names else self.successors,
+                "left_out": self.left_out | dict(reasons),
+            }
+        )
+
     @classmethod
     def checked(
         cls, values: Mapping[str, Any], where: str = "plan", *, record: bool = False
@@ -426,3 +442,47 @@ def _named_in(where: str, key: str, item: Any) -> Any:
         return as_text(item)
     except InputError as error:
         raise InputError(f"{where}: {key}: {error}") from None
+
+
+def _imported(registry: Registry[Any]) -> Callable[[Iterable[str]], list[str]]:
+    """Return a function that picks the names that are neither built in nor known by now."""
+
+    def found(names: Iterable[str]) -> list[str]:
+        given = [(name, parsed(name)[0]) for name in names]
+        return [name for name, path in given if ":" in path and path not in registry.names]
+
+    return found
+
+
+def _models(references: Iterable[str]) -> list[str]:
+    return [text for text in references if text.startswith(MODELS_ELSEWHERE)]
+
+
+def _successors(records: Mapping[str, str]) -> list[str]:
+    """Return the successors that would be looked for: none, where they were recorded."""
+    return (
+        [] if any(changes.MARK in text for text in records.values()) else _models(records.values())
+    )
+
+
+_methods, _families = _imported(methods.REGISTRY), _imported(changes.REGISTRY)
+# The fields of a plan that name no code, and no file but those of the run directory.
+NO_CODE = (
+    "datasets", "base_seeds", "factuals", "rows", "grid", "realisable", "limit", "over_time", "by",
+    "smallest_group", "counterfactuals", "threshold", "left_out",
+)  # fmt: skip
+# For every field, which of its references would be imported or opened.
+FROM_ELSEWHERE: dict[str, Callable[[Any], list[str]]] = {
+    **dict.fromkeys(NO_CODE, lambda value: []),
+    "methods": _methods,
+    "families": _families,
+    "model": lambda reference: _models([reference]),
+    "replacements": lambda references: _models(references or ()),
+    "successors": _successors,
+    "renew": lambda reference: _methods([] if reference is None else [reference]),
+}
+
+
+def from_elsewhere(plan: Plan) -> dict[str, list[str]]:
+    """Return what running a plan would import or open, by the field that names it."""
+    return {field: FROM_ELSEWHERE[field](getattr(plan, field)) for field in type(plan).model_fields}

@@ -13,20 +13,25 @@ symbolic link.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from changeproof.errors import InputError
 from changeproof.files import not_through_links, safe_name, write_together
-from changeproof.runs.store import checksum
+from changeproof.runs.directory import TABLES
+from changeproof.runs.manifest import MANIFEST, PLAN, Manifest, plan_hash
+from changeproof.runs.store import Store, checksum
 
 LIST = ".written.json"
+MOST_NAMED = 3
 
 
 class Origin(NamedTuple):
-    """What tables are made from, as hashes: the record of the plan, and the files of the pieces."""
+    """What tables are made from, as hashes: the records of the run, and the files of its pieces."""
 
     plan: str
     pieces: str
@@ -145,3 +150,36 @@ def _remove(folder: Path, names: Iterable[str]) -> None:
                 if above == folder:
                     break
                 above.rmdir()
+
+
+def origin_of(folder: Path) -> Origin | None:
+    """Return what tables of a run directory have to be made from; None if it has no plan."""
+    if not (plan := plan_hash(folder)):
+        return None
+    with suppress(OSError):
+        plan += checksum((folder / MANIFEST).read_bytes())
+    store = Store(folder)
+    # The name of a file says what went into the piece, and has the checksum of its bytes.
+    names = "\n".join(path.relative_to(store.folder).as_posix() for path in store.files)
+    return Origin(plan, hashlib.sha256(names.encode()).hexdigest())
+
+
+def check_plan(folder: Path, manifest: Manifest) -> None:
+    """Refuse to make tables by a plan that is not the one that the pieces were made by.
+
+    If somebody strikes a method out of the record, tables without it would look like a whole run.
+    """
+    store = Store(folder)
+    remedy = f"to have tables by this plan, go on with: changeproof run --out {folder}"
+    listed, here = listed_in(folder / TABLES), origin_of(folder)
+    there = None if listed is None else listed.origin
+    if here is not None and there is not None and here.plan != there.plan:
+        raise InputError(f"{folder / PLAN} is not the plan of the tables beside it; {remedy}")
+    named = {piece.file_stem.rpartition(".")[0] for piece in manifest.pieces}
+    others = [name for name in dict.fromkeys(map(store.label, store.files)) if name not in named]
+    if others:
+        more = ", …" if len(others) > MOST_NAMED else ""
+        raise InputError(
+            f"{folder / PLAN} does not name all that {store.folder} holds: "
+            f"{', '.join(others[:MOST_NAMED])}{more}; {remedy}"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from changeproof.changes import SUCCESSOR
 from changeproof.changes.bank import Bank
-from changeproof.changes.successors import SUCCESSOR
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import changes_nothing, counted
@@ -28,10 +28,10 @@ from changeproof.runs.content import (
     survived_from_bytes,
     table_from_bytes,
 )
-from changeproof.runs.directory import read_run
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.manifest import Described, Manifest, read_manifest
+from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.plan import Plan
-from changeproof.runs.resolved import ResolvedRun
+from changeproof.runs.resolve import load_tasks
 from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
 
@@ -54,21 +54,30 @@ class StoredResults:
     ----------
     folder
         The run directory.
-    run
-        The run, where it is at hand; it is read from the directory by default. Nothing that the
-        directory names is imported then.
+    manifest
+        What the run is made of, or a part of it; the directory's own by default. Nothing that the
+        directory names is imported.
+    tasks
+        Its tasks by name, where they are at hand.
     """
 
-    def __init__(self, folder: str | Path, run: ResolvedRun | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        manifest: Manifest | None = None,
+        tasks: Mapping[str, Task] | None = None,
+    ) -> None:
         self.folder = Path(folder)
-        self.run = run if run is not None else read_run(self.folder)
+        self.manifest = manifest if manifest is not None else read_manifest(self.folder)
+        self._tasks = tasks
         self._store = Store(self.folder)
         self._pieces = {
             (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family): piece
-            for piece in self.run.pieces
+            for piece in self.manifest.pieces
         }
         self._answers: dict[Answered, Counterfactuals] = {}
-        self._survived: dict[Answered, Booleans] = {}
+        self._survived: dict[tuple[Answered, str], Booleans] = {}
+        self._changed: dict[tuple[str, int, str], pd.DataFrame] = {}
         self._variants: dict[tuple[str, int], pd.DataFrame] = {}
 
     def __repr__(self) -> str:
@@ -87,19 +96,34 @@ class StoredResults:
     @property
     def plan(self) -> Plan:
         """What was asked."""
-        return self.run.plan
+        return self.manifest.plan
+
+    @property
+    def methods(self) -> Mapping[str, Described]:
+        """The methods by name, and what is known of them."""
+        return self.manifest.methods
+
+    @property
+    def families(self) -> Mapping[str, Described]:
+        """The families by name, and what is known of them."""
+        return self.manifest.families
+
+    @cached_property
+    def tasks(self) -> Mapping[str, Task]:
+        """The tasks by name."""
+        return self._tasks or load_tasks(self.plan, self.folder)
 
     @cached_property
     def shown(self) -> Plan:
         """The plan as people read it: tasks by name, all methods and all families."""
-        run = self.run
+        run = self.manifest
         names = {"datasets": run.tasks, "methods": run.methods, "families": run.families}
         return self.plan.model_copy(update={key: tuple(found) for key, found in names.items()})
 
     @cached_property
     def inventory(self) -> Inventory:
         """What of the run is done, damaged and missing, each file read once to see."""
-        return self._store.take_inventory(self.run.pieces)
+        return self._store.take_inventory(self.manifest.pieces)
 
     @cached_property
     def answered(self) -> list[Answered]:
@@ -119,7 +143,7 @@ class StoredResults:
         """The base models, by dataset and seed, that have all their changed models."""
         made = [(p.dataset, p.base_seed) for p in self._whole(Kind.BANK)]
         counts = pd.Series(made, dtype=object).value_counts()
-        return [key for key in self._bases if counts.get(key, 0) == len(self.run.families)]
+        return [key for key in self._bases if counts.get(key, 0) == len(self.families)]
 
     @cached_property
     def limits(self) -> list[tuple[str, int]]:
@@ -132,28 +156,35 @@ class StoredResults:
         """Datasets and methods with a table of tuning scores."""
         done = {(piece.dataset, piece.method) for piece in self._whole(Kind.TUNING)}
         methods = sorted({method for _, method in done})
-        return [(d, m) for d in self.run.tasks for m in methods if (d, m) in done]
+        return [(d, m) for d in self.manifest.tasks for m in methods if (d, m) in done]
 
     @cached_property
     def unchanged(self) -> tuple[str, ...]:
         """The families whose changed models all decide and score just as their base models do.
 
-        As a new seed does where training does not depend on it. They test nothing.
+        As a new seed does where training does not depend on it. They test nothing. Of an unfinished
+        run, as far as is known.
         """
-        held = (
-            (
-                self.variants(who.dataset, who.base_seed)["family"],
-                self.survived(*who)[self.counterfactuals(*who).base_valid],
-            )
-            for who in self.answered
-        )
-        names = changes_nothing((self.variants(*key) for key in self.banks), held)
-        return tuple(name for name in self.run.families if name in names)
+        variants = (self.changed(p.dataset, p.base_seed, p.family) for p in self._whole(Kind.BANK))
+        names = changes_nothing(variants, map(self._holding, self._whole(Kind.SURVIVAL)))
+        return tuple(name for name in self.families if name in names)
+
+    def _holding(self, piece: Piece) -> tuple[pd.Series[str], Booleans]:
+        """Return the family of each changed model, and under which of them valid answers hold."""
+        valid = self.counterfactuals(piece.dataset, piece.base_seed, piece.method).base_valid
+        where = (piece.dataset, piece.base_seed)
+        held = self.held(*where, piece.method, piece.family)
+        return self.changed(*where, piece.family)["family"], held[valid]
 
     @cached_property
     def averaged(self) -> tuple[str, ...]:
         """The families that averages are about; see `evaluation.counting`."""
-        return counted(self.run.families, self.unchanged)
+        return counted(self.families, self.unchanged)
+
+    @property
+    def limit_families(self) -> tuple[str, ...]:
+        """The families that the limit is about: known before anything is trained."""
+        return counted(self.families)
 
     def trials(self, dataset: str, base_seed: int) -> int | None:
         """Return how many of the changed models that averages are about are independent.
@@ -161,7 +192,7 @@ class StoredResults:
         None where all are. Models of one future follow from each other: of sequences, futures are
         counted.
         """
-        if not all(self.run.families[name].sequence for name in self.averaged):
+        if not all(self.families[name].sequence for name in self.averaged):
             return None
         variants = self.variants(dataset, base_seed)
         return int(variants["replicate"][variants["family"].isin(self.averaged)].nunique())
@@ -174,9 +205,9 @@ class StoredResults:
 
     def task(self, dataset: str) -> Task:
         """Return a task."""
-        if dataset not in self.run.tasks:
-            raise unknown("dataset", dataset, self.run.tasks)
-        return self.run.tasks[dataset]
+        if dataset not in self.tasks:
+            raise unknown("dataset", dataset, self.tasks)
+        return self.tasks[dataset]
 
     def base_network(self, dataset: str, base_seed: int) -> Network:
         """Return a base network."""
@@ -190,18 +221,24 @@ class StoredResults:
     def bank(self, dataset: str, base_seed: int) -> Bank:
         """Return the changed networks of a base network, and their table with magnitudes."""
         where = (Kind.BANK, dataset, base_seed, "")
-        stacks = [self._networks(*where, family) for family in self.run.families]
+        stacks = [self._networks(*where, family) for family in self.families]
         return Bank(NetworkStack.joined(stacks), self.variants(dataset, base_seed))
 
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
         """Return what was changed in each changed model, and by how much."""
         key = (dataset, base_seed)
         if key not in self._variants:
-            where = (Kind.BANK, dataset, base_seed, "")
-            kept = [self._models(*where, family).record for family in self.run.families]
-            tables = [pd.DataFrame(record["table"]) for record in kept]
+            tables = [self.changed(*key, family) for family in self.families]
             self._variants[key] = pd.concat(tables, ignore_index=True)
         return self._variants[key].copy()
+
+    def changed(self, dataset: str, base_seed: int, family: str) -> pd.DataFrame:
+        """Return the same of one family."""
+        key = (dataset, base_seed, family)
+        if key not in self._changed:
+            record = self._models(Kind.BANK, dataset, base_seed, "", family).record
+            self._changed[key] = pd.DataFrame(record["table"])
+        return self._changed[key]
 
     def counterfactuals(self, dataset: str, base_seed: int, method: str) -> Counterfactuals:
         """Return a method's counterfactuals for the factuals of a base model.
@@ -221,21 +258,31 @@ class StoredResults:
 
     def tuning(self, dataset: str, method: str) -> pd.DataFrame:
         """Return the scores of a tuned method's candidate settings."""
-        for piece in self.run.pieces:
+        for piece in self.manifest.pieces:
             if (piece.kind, piece.dataset, piece.method) == (Kind.TUNING, dataset, method):
                 return self._store.read(piece, table_from_bytes)
         raise InputError(f"no tuning of {method!r} on {dataset!r} in {self.folder}")
 
     def survived(self, dataset: str, base_seed: int, method: str) -> Booleans:
         """Return [requests, changed models], models in the order of `variants`."""
+        key = (dataset, base_seed, method)
+        return np.concatenate([self.held(*key, family) for family in self.families], axis=1)
+
+    def held(self, dataset: str, base_seed: int, method: str, family: str) -> Booleans:
+        """Return the same for the changed models of one family."""
         key = Answered(dataset, base_seed, method)
-        if key not in self._survived:
-            asked = len(self.counterfactuals(*key))
-            pieces = [self._piece(Kind.SURVIVAL, *key, family) for family in self.run.families]
-            read = partial(survived_from_bytes, asked)
-            parts = [self._store.read(piece, read) for piece in pieces]
-            self._survived[key] = np.concatenate(parts, axis=1)
-        return self._survived[key]
+        if (key, family) not in self._survived:
+            read = partial(survived_from_bytes, len(self.counterfactuals(*key)))
+            piece = self._piece(Kind.SURVIVAL, *key, family)
+            self._survived[key, family] = self._store.read(piece, read)
+        return self._survived[key, family]
+
+    def finished(
+        self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""
+    ) -> bool:
+        """Say whether a piece is there and can be read, and all that it was made from."""
+        piece = self._pieces.get((kind, dataset, base_seed, method, family))
+        return piece is not None and self._done.issuperset((piece, *piece.needed))
 
     def limit(self, dataset: str, base_seed: int) -> Limit:
         """Return how far the people of a base model would have to go at least, as was found."""
@@ -261,11 +308,11 @@ class StoredResults:
     @property
     def timings(self) -> pd.DataFrame:
         """Seconds by stage and method or family: how long the pieces took when computed."""
-        return timings_table(self.folder, self.run.pieces)
+        return timings_table(self.folder, self.manifest.pieces)
 
     @property
     def _bases(self) -> list[tuple[str, int]]:
-        return [(dataset, seed) for dataset in self.run.tasks for seed in self.plan.base_seeds]
+        return [(dataset, seed) for dataset in self.manifest.tasks for seed in self.plan.base_seeds]
 
     @cached_property
     def _search_seconds(self) -> dict[str, float]:
@@ -283,17 +330,20 @@ class StoredResults:
 
     def _not_kept(self, kind: Kind, *where: Any) -> str:
         """Say why models cannot be had: only those that are networks of ours are kept."""
-        if kind is Kind.BANK and self.run.learner.stores_models:
+        if kind is Kind.BANK and self.manifest.keeps_models:
             family = where[-1]
             return f"not all changed models of family {family!r} are networks; they are not kept"
-        return f"models of the kind {self.run.learner.name} are not kept"
+        return f"models of the kind {self.manifest.model} are not kept"
 
     def _whole(self, kind: Kind) -> Iterator[Piece]:
         """Yield the finished pieces of a kind whose inputs can all be read as well."""
-        done = frozenset(self.inventory.done)
         for piece in self.inventory.done:
-            if piece.kind is kind and done.issuperset(piece.needed):
+            if piece.kind is kind and self._done.issuperset(piece.needed):
                 yield piece
+
+    @cached_property
+    def _done(self) -> frozenset[Piece]:
+        return frozenset(self.inventory.done)
 
     def _piece(
         self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""

@@ -7,15 +7,19 @@ the file, so a damaged file is known by reading it.
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow.parquet as pq
+import safetensors.numpy
+
 from changeproof.errors import InputError, one_line
-from changeproof.files import TEMPORARY, not_through_links, write_whole
-from changeproof.runs.content import holds
-from changeproof.runs.piece import Kind, Piece
+from changeproof.files import TEMPORARY, check_table_size, not_through_links, write_whole
+from changeproof.runs.pieces import FORMS, RECORD, Kind, Piece
 
 PIECES = "pieces"
 T = TypeVar("T")
@@ -37,7 +41,7 @@ class Inventory:
 
 
 class Store:
-    """Finished pieces in a folder."""
+    """Outcome pieces in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / PIECES
@@ -46,10 +50,11 @@ class Store:
     def path(self, piece: Piece) -> Path | None:
         """Return the file of a piece, if there is one."""
         stem = self.folder / piece.file_stem
-        found = self._listing(stem.parent).get(f"{stem.name}.{piece.suffix}")
+        name = f"{stem.name}.{FORMS[piece.kind].suffix}"
+        found = self._listing(stem.parent).get(name)
         if found is None or not found.exists():
             self._listed.pop(stem.parent, None)
-            found = self._listing(stem.parent).get(f"{stem.name}.{piece.suffix}")
+            found = self._listing(stem.parent).get(name)
         return found
 
     def take_inventory(self, pieces: Iterable[Piece]) -> Inventory:
@@ -84,11 +89,11 @@ class Store:
 
     def save(self, piece: Piece, content: bytes) -> None:
         """Keep the content of a piece."""
-        path = self.folder / f"{piece.file_stem}.{checksum(content)}.{piece.suffix}"
+        stem, suffix = self.folder / piece.file_stem, FORMS[piece.kind].suffix
+        path = stem.with_name(f"{stem.name}.{checksum(content)}.{suffix}")
         write_whole(path, content, self.folder.parent)
         # Not listed again: on a network file system that may be an old list.
-        stem = self.folder / piece.file_stem
-        self._listing(path.parent)[f"{stem.name}.{piece.suffix}"] = path
+        self._listing(path.parent)[f"{stem.name}.{suffix}"] = path
 
     def check_writable(self, pieces: Iterable[Piece]) -> None:
         """Refuse to begin with pieces that could not be kept, as a link is in their way."""
@@ -133,6 +138,22 @@ def is_whole(path: Path, kind: Kind) -> bool:
     except OSError:
         return False
     return path.suffixes[-2] == f".{checksum(content)}" and holds(kind, content)
+
+
+def holds(kind: Kind, content: bytes) -> bool:
+    """Say whether bytes can be a piece of a kind; checksums do not tell what somebody has made."""
+    form = FORMS[kind]
+    try:
+        if form.table:
+            about = pq.read_metadata(io.BytesIO(content))
+            check_table_size(about.num_rows, about.num_columns, "this kept table")
+            return form.holds <= set(about.schema.names)
+        arrays = safetensors.numpy.load(content)
+        if not form.holds <= set(arrays):
+            return False
+        return not form.record or form.record in json.loads(arrays[RECORD].tobytes())
+    except Exception:  # whatever a library says of bytes that are something else
+        return False
 
 
 def understood(path: Path, content: bytes, parse: Callable[[bytes], T]) -> T:

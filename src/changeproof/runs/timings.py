@@ -20,22 +20,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import FORMS, Piece
 
 LOG = "timings.jsonl"
 # Seconds or MiB that nothing takes.
 LARGEST = 1e12
 COLUMNS = ["stage", "subject", "pieces", "seconds", "processor_seconds", "share"]
-NAMES = {
-    Kind.BASE: "base models",
-    Kind.BANK: "changed models",
-    Kind.TUNING: "tuning",
-    Kind.COUNTERFACTUALS: "counterfactuals",
-    Kind.SURVIVAL: "survival",
-    Kind.LIMIT: "limit",
-    Kind.LETTERS: "letters",
-    Kind.RENEWALS: "renewals",
-}
 
 
 class Effort(NamedTuple):
@@ -108,7 +98,7 @@ def timings_table(folder: Path, pieces: Sequence[Piece]) -> pd.DataFrame:
     """Return seconds by stage and subject, for the pieces of a plan whose time is known."""
     efforts = piece_efforts(folder)
     rows = [
-        (NAMES[piece.kind], piece.whose, 1, *efforts[piece.file_stem][:2])
+        (FORMS[piece.kind].label, piece.subject, 1, *efforts[piece.file_stem][:2])
         for piece in pieces
         if piece.file_stem in efforts
     ]

@@ -17,10 +17,10 @@ from changeproof.evaluation.advice import (
 )
 from changeproof.methods.answers import FOUND, Counterfactuals
 from changeproof.methods.outcomes import why_not
-from changeproof.runs.reading import shortest
 from changeproof.runs.results import Answered, StoredResults
 from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread_of
 from changeproof.tables.people import counted_models
+from changeproof.tables.reading import shortest
 
 PEOPLE, TOLD = "people", "told"
 # What stands before the name of a feature, for the value that a person is told.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.changes.successors import SUCCESSOR
+from changeproof.changes import SUCCESSOR
 from changeproof.datasets.decimals import written
 from changeproof.datasets.feature import Feature
 from changeproof.datasets.recourse import CHANGE, LOWER, RAISE, Change, Wording
@@ -172,7 +172,7 @@ def _compared(results: StoredResults, key: Answered) -> Iterator[dict[str, Any]]
     broken = (~survived[answers.base_valid]).sum(axis=0)
     differs = 100.0 * variants["hard_disagreement"].to_numpy(np.float64)
     family_of = variants["family"].to_numpy()
-    families = [name for name in results.run.families if name != SUCCESSOR]
+    families = [name for name in results.families if name != SUCCESSOR]
     places = np.flatnonzero(~simulated)
     for name, place in zip(results.plan.successors, places.tolist(), strict=True):
         for family in (ALL_FAMILIES, *families):

@@ -41,7 +41,7 @@ def life_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     Shares are in percent, of advice that the base model accepts. Updates count from 1. A number
     of updates beyond the last is infinite; what is not known is empty.
     """
-    if not any(family.sequence for family in results.run.families.values()):
+    if not any(family.sequence for family in results.families.values()):
         return {}
     curves: list[dict[str, Any]] = []
     sums: list[dict[str, Any]] = []
@@ -63,7 +63,7 @@ def _lives(results: StoredResults) -> Iterator[tuple[dict[str, Any], list[Lives]
 
     And how many different people have valid advice: the same may ask several base models.
     """
-    sequences = [name for name, family in results.run.families.items() if family.sequence]
+    sequences = [name for name, family in results.families.items() if family.sequence]
     answered: dict[tuple[str, str], list[int]] = {}
     for key in results.answered:
         answered.setdefault((key.dataset, key.method), []).append(key.base_seed)

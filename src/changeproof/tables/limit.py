@@ -29,7 +29,7 @@ def _seeds(results: StoredResults) -> pd.DataFrame:
     rows = []
     for dataset, seed in results.limits:
         distances = results.limit(dataset, seed).distances(results.task(dataset))
-        for family, found in zip((ALL_FAMILIES, *results.run.averaged), distances, strict=True):
+        for family, found in zip((ALL_FAMILIES, *results.limit_families), distances, strict=True):
             everywhere = np.isfinite(found).all(axis=0)
             for percent, each in zip(PERCENTS, found, strict=True):
                 mean = each[everywhere].mean() if everywhere.any() else np.nan
@@ -79,7 +79,7 @@ def _compared(results: StoredResults, key: Answered) -> dict[str, object]:
     if not both.any():
         return found
     family_of = results.variants(key.dataset, key.base_seed)["family"]
-    judged = family_of.isin(results.run.averaged).to_numpy()
+    judged = family_of.isin(results.limit_families).to_numpy()
     robustness = 100.0 * results.survived(*key)[both][:, judged].mean()
     distance = task.distances(answers.factuals[both], answers.rows[both]).mean()
     at_shares = distances[:, places[both]].mean(axis=1)

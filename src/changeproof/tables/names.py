@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from changeproof.changes import REGISTRY as FAMILIES
+from changeproof.changes import SUCCESSOR
 from changeproof.changes.family import Label
-from changeproof.changes.successors import SUCCESSOR, Successors
+from changeproof.changes.successors import Successors
 from changeproof.methods import OURS, published_method_names
 from changeproof.methods import REGISTRY as METHODS
 from changeproof.plugins import without_settings

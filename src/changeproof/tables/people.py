@@ -64,7 +64,7 @@ def interval_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     behind a number: of robustness and distance, those with valid advice.
     """
     rows = []
-    families = tuple(results.run.families)
+    families = tuple(results.families)
     for (dataset, method), keys in _by_method(results).items():
         every = [_people_by_family(results, key) for key in keys]
         for place, family in enumerate((ALL_FAMILIES, *families)):
@@ -95,7 +95,7 @@ def _people_by_family(results: StoredResults, key: Answered) -> list[People]:
     family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
     overall = _people(results, key)
     found = [overall]
-    for family in results.run.families:
+    for family in results.families:
         mine = family_of == family
         held = survived[:, mine] @ family_weights(family_of[mine].tolist())
         found.append(overall._replace(held=np.where(answers.base_valid, held, 0.0)))

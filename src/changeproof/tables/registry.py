@@ -8,15 +8,15 @@ from pathlib import Path
 import pandas as pd
 
 from changeproof.errors import InputError
-from changeproof.runs.bound import check_plan, origin_of
-from changeproof.runs.directory import TABLES, read_plan
+from changeproof.runs.directory import TABLES
+from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
-from changeproof.runs.published import publish, published
-from changeproof.runs.reading import read_table
+from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
 from changeproof.spreadsheets import csv_bytes
 from changeproof.tables import advice, letters, life, limit, people, scores
 from changeproof.tables.display import Table, Tables
+from changeproof.tables.reading import read_table
 
 # A builder returns tables by name, and none where a run has nothing to say of them.
 BUILDERS = (
@@ -94,12 +94,12 @@ def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
     results = StoredResults(folder)
     inventory = results.inventory
     if not inventory.complete:
-        left = len(inventory.missing) + len(inventory.damaged)
+        left, every = len(inventory.missing) + len(inventory.damaged), len(results.manifest.pieces)
         raise InputError(
-            f"the run in {folder} is not finished: {left} of {len(results.run.pieces)} pieces are "
+            f"the run in {folder} is not finished: {left} of {every} pieces are "
             f"missing or damaged; go on with: changeproof run --out {folder}"
         )
-    check_plan(results)
+    check_plan(results.folder, results.manifest)
     return plan, _from_files(_as_files(build_tables(results)))
 
 

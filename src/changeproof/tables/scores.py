@@ -134,7 +134,7 @@ def _variants(results: StoredResults) -> pd.DataFrame:
 
 def _families(results: StoredResults) -> pd.DataFrame:
     """Return which families count in numbers over all families, and what sets others apart."""
-    why = apart(results.run.families, results.unchanged)
+    why = apart(results.families, results.unchanged)
     counts = ("yes" if name in results.averaged else "no" for name in why)
     return pd.DataFrame({"family": list(why), "counted": list(counts), "apart": list(why.values())})
 

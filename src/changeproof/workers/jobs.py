@@ -1,7 +1,7 @@
-"""Jobs: what is done somewhere with bytes, and gives bytes; and the engines that have them done.
+"""Jobs from bytes to bytes, and the engines that run them.
 
-An engine knows nothing of runs. It has jobs done here, in other processes or on other machines,
-each after those that make what it needs, and says what became of each.
+An engine knows nothing of runs. It runs jobs here, in other processes or on other machines, each
+after those that make its inputs, and returns what became of each.
 """
 
 from __future__ import annotations
@@ -14,65 +14,63 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class Result(NamedTuple):
-    """What a job made, by mark; less than it should where something failed. `said` is the rest.
+    """What became of a job.
 
-    `again` says that another try, perhaps on another machine, may end otherwise.
+    Attributes
+    ----------
+    outputs
+        What it made, by key; fewer than promised where something failed.
+    report
+        Whatever else it returns.
+    retry
+        Whether another try, perhaps on another machine, may end differently.
+    error
+        Why it could not be run at all.
     """
 
-    made: Mapping[str, bytes]
-    said: Any
-    again: bool = False
+    outputs: Mapping[str, bytes]
+    report: Any
+    retry: bool = False
+    error: str = ""
 
 
-# Told what is to be done, with the bytes that are needed and there, by mark.
+# Takes a job's order and the inputs that are there, by key.
 Work = Callable[[Any, Mapping[str, bytes]], Result]
 
 
 @dataclass(frozen=True)
 class Job:
-    """Something to do, with the marks of the bytes that it needs and of those that it makes.
+    """Something to do, with the keys of its inputs and of its outputs.
 
-    Jobs that are `like` each other take about the same time.
+    Jobs of the same `kind` take about the same time.
     """
 
     name: str
     work: Work
-    told: Any
-    needs: tuple[str, ...]
-    makes: tuple[str, ...]
+    order: Any
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     cost: float
-    like: str = "job"
+    kind: str = "job"
 
 
-class Done(NamedTuple):
-    """A job with its result; without one, if it could not be done, with the reason.
-
-    There is no reason either where another job is the reason: one that should have made what
-    this one needs.
-    """
-
-    job: Job
-    result: Result | None
-    reason: str = ""
-
-
-# Returns the bytes of a mark; None if there are none because what makes them has failed.
+# Returns the bytes of a key; None if there are none because the job that makes them has failed.
 Supply = Callable[[str], bytes | None]
 
 
 class Engine(ABC):
-    """Where jobs are done."""
+    """Where jobs run."""
 
-    packs: ClassVar[bool] = True  # whether jobs leave this process
-    far: ClassVar[bool] = False  # whether they may leave this machine
-    # Told of a job when work on it begins, by engines that know.
-    begun: Callable[[Job], None] = staticmethod(lambda job: None)
+    pickles: ClassVar[bool] = True  # whether jobs leave this process
+    remote: ClassVar[bool] = False  # whether they may leave this machine
+    # Called with a job when it starts, by engines that know.
+    on_start: Callable[[Job], None] = staticmethod(lambda job: None)
 
     @abstractmethod
-    def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[Done]:
-        """Do jobs, each after those that make what it needs; yield each when it is done.
+    def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
+        """Run jobs, each after those that make its inputs; yield each when it has ended.
 
-        What a job has made is asked of `supply` after it was yielded, as is all that no job makes.
+        `supply` is asked for outputs of a job after it was yielded, and for all other inputs.
         """
 
     @abstractmethod
@@ -80,23 +78,40 @@ class Engine(ABC):
         """Let go of all that was started."""
 
 
-def makers(jobs: Iterable[Job]) -> dict[str, Job]:
-    """Return by mark which job makes it."""
-    return {mark: job for job in jobs for mark in job.makes}
+class InProcess(Engine):
+    """This process, which runs one job after the other."""
+
+    pickles = False
+
+    def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
+        """Run jobs in an order in which each finds its inputs."""
+        for job in most_urgent_first(jobs):
+            found = {key: supply(key) for key in job.inputs}
+            self.on_start(job)
+            there = {key: content for key, content in found.items() if content is not None}
+            yield job, job.work(job.order, there)
+
+    def close(self) -> None:
+        """Do nothing: nothing was started."""
 
 
-def awaited(jobs: Sequence[Job]) -> dict[str, set[str]]:
+def producers(jobs: Iterable[Job]) -> dict[str, Job]:
+    """Return by key which job makes it."""
+    return {key: job for job in jobs for key in job.outputs}
+
+
+def dependencies(jobs: Sequence[Job]) -> dict[str, set[str]]:
     """Return the names of the jobs that each job has to wait for."""
-    made_by = makers(jobs)
-    return {job.name: {made_by[mark].name for mark in job.needs if mark in made_by} for job in jobs}
+    made_by = producers(jobs)
+    return {job.name: {made_by[key].name for key in job.inputs if key in made_by} for job in jobs}
 
 
 def urgencies(jobs: Sequence[Job]) -> dict[str, float]:
     """Return how long it takes from the start of each job until all that waits for it is done.
 
-    With as many workers as one likes. Jobs are listed after those that they wait for.
+    With unlimited workers. Jobs are listed after those that they wait for.
     """
-    waits_for = awaited(jobs)
+    waits_for = dependencies(jobs)
     cost = {job.name: job.cost for job in jobs}
     order = tuple(TopologicalSorter(waits_for).static_order())
     urgency = {name: cost[name] for name in order}
@@ -107,7 +122,7 @@ def urgencies(jobs: Sequence[Job]) -> dict[str, float]:
 
 
 def most_urgent_first(jobs: Sequence[Job]) -> list[Job]:
-    """Return jobs in an order in which they can be done one after the other."""
+    """Return jobs in an order in which they can be run one after the other."""
     urgency = urgencies(jobs)
     place = {name: place for place, name in enumerate(urgency)}
     return sorted(jobs, key=lambda job: (-urgency[job.name], place[job.name]))

@@ -23,7 +23,7 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.plugins import parsed
-from changeproof.workers.processes import done_elsewhere
+from changeproof.workers.processes import map_in_processes
 
 NETWORKS, LIMIT = "networks", "limit"
 # How long the kernels of the networks take to compile, roughly.
@@ -60,7 +60,7 @@ def warm_up(kernels: Kernels, *, jobs: int) -> None:
     """Compile what is needed, on this machine; next to nothing when that is cached."""
     if jobs == 1:
         return  # one process compiles what it needs when it needs it
-    for _ in done_elsewhere(compile_kernels, kernels.parts, workers=jobs):
+    for _ in map_in_processes(compile_kernels, kernels.parts, workers=jobs):
         pass
 
 

@@ -8,21 +8,20 @@ from typing import Any, NamedTuple, Protocol
 import joblib
 
 from changeproof.errors import InputError
-from changeproof.workers.here import Here
-from changeproof.workers.jobs import Engine
+from changeproof.workers.jobs import Engine, InProcess
 from changeproof.workers.processes import Processes
 from changeproof.workers.warm_up import Kernels, warm_up
 
 
 class Needs(NamedTuple):
-    """What workers have to have: compiled kernels, and what these objects are made of."""
+    """What workers have to have: compiled kernels, and the packages of these objects."""
 
     kernels: Kernels
-    things: tuple[Any, ...] = ()
+    objects: tuple[Any, ...] = ()
 
 
 class Listener(Protocol):
-    """Hears what happens to workers."""
+    """Follows what happens to workers."""
 
     def told(self, text: str) -> None:
         """Pass on what people should know."""
@@ -34,7 +33,7 @@ class Listener(Protocol):
 class Workplace(ABC):
     """Where work can be done."""
 
-    elsewhere: bool = False  # whether workers are there already, so that using them costs nothing
+    running: bool = False  # whether workers run already, so that using them costs nothing
 
     @property
     @abstractmethod
@@ -68,7 +67,7 @@ class ThisMachine(Workplace):
     def start(self, needs: Needs, listener: Listener) -> Engine:
         """Return the workers, who have compiled what they need."""
         if self.jobs == 1:
-            return Here()
+            return InProcess()
         warm_up(needs.kernels, jobs=self.jobs)
         listener.workers(self.jobs)
         return Processes(self.jobs)
@@ -80,6 +79,6 @@ def workplace_of(jobs: int | None = None, client: Any = None) -> Workplace:
         return ThisMachine(jobs)
     if jobs is not None:
         raise InputError("give either jobs, for workers on this machine, or client; not both")
-    from changeproof.workers.cluster.workplace import Cluster
+    from changeproof.workers.cluster import Cluster
 
     return Cluster(client)

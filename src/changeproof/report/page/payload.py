@@ -38,7 +38,7 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
     plan = results.shown
     table = scores(tables["intervals"], plan, tables[PEOPLE])
     over = covered(tables, plan)
-    summaries = [results.run.families[family].summary for family in plan.families]
+    summaries = [results.families[family].summary for family in plan.families]
     changes = [
         words.AS_IT_WAS if family in results.unchanged else words.after(summary)
         for family, summary in zip(plan.families, summaries, strict=True)
@@ -158,7 +158,7 @@ def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[st
             "are over people, and say nothing about other base models."
         )
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
-    notes += about_sequences(results.run)
+    notes += about_sequences(results)
     full = tables["full_results"]
     silent = full[full["empirical_robustness_mean"].isna()][["method", "dataset"]].to_numpy()
     if len(silent):

@@ -12,24 +12,22 @@ from typing import Any
 import tomli_w
 
 from changeproof import __version__
-from changeproof.changes.family import Family
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import library_versions, package_version
-from changeproof.methods.method import Method
+from changeproof.runs.manifest import located
 from changeproof.runs.plan import PRESETS, Plan
-from changeproof.runs.resolved import located
 from changeproof.runs.results import StoredResults
 from changeproof.spelling import visible
 from changeproof.tables import names
-from changeproof.workers.processor import processor_name
+from changeproof.workers.interpreter import processor_name
 
 
 def provenance(results: StoredResults) -> dict[str, Any]:
     """Return plan, versions, machine and fingerprints."""
     plan = results.plan
     done = set(results.inventory.done)
-    pieces = results.run.pieces
+    pieces = results.manifest.pieces
     marks = sorted(piece.fingerprint for piece in pieces)
     return {
         "plan": plan_toml(plan, results.folder),
@@ -51,10 +49,8 @@ def provenance(results: StoredResults) -> dict[str, Any]:
 
 def sources(results: StoredResults) -> list[tuple[str, str, str]]:
     """Return, for every method and family, its name, what it does, and where it is from."""
-    run, shown = results.run, results.shown
-    found: list[tuple[str, Method | Family]] = []
-    found += [(names.method_name(name), run.methods[name]) for name in shown.methods]
-    found += [(names.family_name(name), run.families[name]) for name in shown.families]
+    found = [(names.method_name(name), each) for name, each in results.methods.items()]
+    found += [(names.family_name(name), each) for name, each in results.families.items()]
     return [(name, each.summary, each.source) for name, each in found]
 
 

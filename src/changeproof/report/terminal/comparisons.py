@@ -18,8 +18,8 @@ from changeproof.paper.comparison import PaperComparison
 from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
 from changeproof.report.terminal.tables import escape, print_table, say, titled_grid
-from changeproof.runs.comparison import Line as RunLine
-from changeproof.runs.comparison import RunComparison
+from changeproof.runs.compare import Line as RunLine
+from changeproof.runs.compare import RunComparison
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import UNDEFINED, Measured, fixed, metric_interval
 from changeproof.tables.names import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,7 @@ from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
 from changeproof.plugins import Registry
 from changeproof.report.terminal.tables import print_table, say
-from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.runner import count_by_kind
+from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import largest_memory, sessions, timings_table
 
@@ -45,7 +45,7 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
     """Print what is done, damaged and missing."""
     console = Console(emoji=False)
     states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
-    counts = {state: count_by_kind(pieces) for state, pieces in states.items()}
+    counts = {state: Counter(p.kind for p in pieces) for state, pieces in states.items()}
     rows = [
         {"piece": kind.value, **{state: count.get(kind, 0) for state, count in counts.items()}}
         for kind in Kind

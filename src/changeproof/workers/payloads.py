@@ -1,9 +1,9 @@
-"""Objects on their way to worker processes.
+"""Objects as bytes, on their way to worker processes.
 
 On one machine, code is sent by its import path where a fresh process can import it, else by value,
 as for classes of a script, a notebook or a test. Other machines have what is installed; all other
-code is sent to them by value. What cannot be sent is unusable there, with the reason, and harms
-nothing else.
+code is sent to them by value. An object that cannot be sent is unusable there, with the reason, and
+harms nothing else.
 """
 
 from __future__ import annotations
@@ -23,72 +23,69 @@ from changeproof.errors import InputError
 from changeproof.fingerprints.sources import PACKAGE, is_installed, spec_on_disk
 
 
-class Label(NamedTuple):
-    """What is said of a parcel: whose it is, the hash of its bytes, why there are none."""
+class Reference(NamedTuple):
+    """Stands for an object: its name, the hash of its bytes, or why there are none."""
 
     name: str
-    mark: str
+    key: str
     reason: str = ""
 
-    def opened(self, contents: Mapping[str, bytes]) -> Any:
-        """Return the object; the same one whenever it is asked for in a process."""
+    def load(self, contents: Mapping[str, bytes]) -> Any:
+        """Return the object from bytes by key; the same object each time in a process."""
         if self.reason:
             raise InputError(f"{self.name!r} {self.reason}")
-        return _opened(_Sealed(self, contents))
+        return _load(_Unread(self, contents))
 
 
-class Parcel(NamedTuple):
-    """One object as bytes, and what is said of it."""
+class Payload(NamedTuple):
+    """An object as bytes, and what stands for it."""
 
-    label: Label
+    reference: Reference
     content: bytes = b""
 
-    def opened(self) -> Any:
-        """Return the object; the same one whenever it is asked for in a process."""
-        return self.label.opened({self.label.mark: self.content})
+    def load(self) -> Any:
+        """Return the object; the same object each time in a process."""
+        return self.reference.load({self.reference.key: self.content})
 
 
-class _Sealed:
-    """A parcel that is opened only where it has not been opened yet."""
+class _Unread:
+    """Bytes that are read only where they have not been read yet; equal where their keys are."""
 
-    def __init__(self, label: Label, contents: Mapping[str, bytes]) -> None:
-        self.label, self.contents = label, contents
+    def __init__(self, reference: Reference, contents: Mapping[str, bytes]) -> None:
+        self.reference, self.contents = reference, contents
 
     def __hash__(self) -> int:
-        return hash(self.label)
+        return hash(self.reference)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Sealed) and self.label == other.label
-
-    def take_out(self) -> bytes:
-        """Return the bytes, which are then not kept here."""
-        contents, self.contents = self.contents, {}
-        return contents[self.label.mark]
+        return isinstance(other, _Unread) and self.reference == other.reference
 
 
-def packed(name: str, thing: Any, *, far: bool = False) -> Parcel:
-    """Pack an object for another process, which may be on another machine (`far`)."""
+@lru_cache(maxsize=64)
+def _load(unread: _Unread) -> Any:
+    # The cache keeps what is read, not its bytes.
+    contents, unread.contents = unread.contents, {}
+    try:
+        return pickle.loads(contents[unread.reference.key])
+    except Exception as error:
+        raise InputError(
+            f"{unread.reference.name!r} cannot be rebuilt in a worker process: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def packed(name: str, thing: Any, *, remote: bool = False) -> Payload:
+    """Return an object as bytes for another process, which may be on another machine."""
     homes = {getattr(thing, "__module__", None), type(thing).__module__}
     near = [sys.modules[home] for home in homes if home in sys.modules]
     try:
-        with _by_value(_not_installed() if far else [m for m in near if not _importable(m)]):
+        with _by_value(_not_installed() if remote else [m for m in near if not _importable(m)]):
             content = cloudpickle.dumps(thing)
     except Exception as error:
         cause = f"{type(error).__name__}: {error}".splitlines()[0]
         reason = f"cannot be sent to worker processes ({cause}); run it with one job"
-        return Parcel(Label(name, "", reason))
-    return Parcel(Label(name, hashlib.sha256(content).hexdigest()), content)
-
-
-@lru_cache(maxsize=64)
-def _opened(sealed: _Sealed) -> Any:
-    try:
-        return pickle.loads(sealed.take_out())
-    except Exception as error:
-        raise InputError(
-            f"{sealed.label.name!r} cannot be rebuilt in a worker process: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+        return Payload(Reference(name, "", reason))
+    return Payload(Reference(name, hashlib.sha256(content).hexdigest()), content)
 
 
 @contextmanager
@@ -112,7 +109,7 @@ def _importable(module: ModuleType) -> bool:
 
 
 def _not_installed() -> list[ModuleType]:
-    """Return the modules at hand that come neither with Python nor with an installed package."""
+    """Return the imported modules that come neither with Python nor with an installed package."""
     return [
         module
         for name, module in list(sys.modules.items())

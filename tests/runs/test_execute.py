@@ -25,13 +25,12 @@ from changeproof import (
 from changeproof.errors import BusyError
 from changeproof.methods.kdtree import KDTree
 from changeproof.runs.directory import claimed
-from changeproof.runs.execution import Finished
-from changeproof.runs.piece import Kind, Piece
-from changeproof.runs.resolved import resolve
-from changeproof.runs.runner import PieceFailedError
-from changeproof.runs.stages import worth_workers
+from changeproof.runs.execute import Outcome, PieceFailedError, worth_workers
+from changeproof.runs.pieces import Kind, Piece
+from changeproof.runs.resolve import resolve
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import Effort, log_piece
+from changeproof.runs.work import pieces_of
 from tabled import tabled
 
 
@@ -62,7 +61,7 @@ class Recorder(Observer):
     def damaged(self, path: Path) -> None:
         self.named.append(path)
 
-    def finished(self, item: Finished) -> None:
+    def finished(self, item: Outcome) -> None:
         self.computed.append(item.piece)
 
 
@@ -73,7 +72,7 @@ def test_two_processes_give_the_same_pieces(quick_run: Results, tmp_path: Path) 
     )
     tabled(Plan.preset("quick", methods=backwards), tmp_path, jobs=2)
     assert pieces(tmp_path) == pieces(quick_run.folder)
-    assert len(pieces(tmp_path)) == len(quick_run.run.pieces)
+    assert len(pieces(tmp_path)) == len(quick_run.manifest.pieces)
     assert tables(tmp_path) == tables(quick_run.folder)
 
 
@@ -91,13 +90,13 @@ def test_equal_runs_with_own_models_have_equal_pieces(tmp_path: Path) -> None:
 
 def test_workers_are_called_when_there_is_enough_to_do(tmp_path: Path) -> None:
     small, large = resolve(Plan.preset("quick", **SMALL)), resolve(Plan.preset("quick"))
-    assert not worth_workers(small, list(small.pieces), list(small.pieces[:1]), tmp_path)
-    assert worth_workers(large, list(large.pieces), list(large.pieces[:2]), tmp_path)
+    assert not worth_workers(small, list(pieces_of(small)), list(pieces_of(small)[:1]), tmp_path)
+    assert worth_workers(large, list(pieces_of(large)), list(pieces_of(large)[:2]), tmp_path)
 
 
 def test_training_one_model_tells_whether_others_need_workers(tmp_path: Path) -> None:
     own = resolve(Plan.preset("quick", **FEWER, model="sklearn:LogisticRegression"))
-    base, *others = own.pieces
+    base, *others = pieces_of(own)
     assert not worth_workers(own, [base, *others], [base], tmp_path)
     log_piece(tmp_path, base, Effort(0.01, 0.01, 100.0))
     log_piece(tmp_path, others[-1], Effort(100.0, 100.0, 100.0))
@@ -181,7 +180,7 @@ def test_a_plan_can_grow_in_its_directory(tmp_path: Path) -> None:
 def baselines_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Half of the quick preset with the two baselines, in one go."""
     plan = Plan.preset("quick", datasets=["breast-cancer"], methods=["kdtree", "wachter"])
-    pieces = list(resolve(plan).pieces)
+    pieces = list(pieces_of(resolve(plan)))
     assert worth_workers(resolve(plan), pieces, pieces, Path("nowhere"))
     return tabled(plan, tmp_path_factory.mktemp("runs") / "baselines", jobs=1)
 

@@ -1,22 +1,24 @@
-"""A resolved run: what a plan names, as objects, and the pieces that follow from it.
+"""From a plan to objects: what its names mean, without what does not fit.
 
 Names become objects here and nowhere else. From here on the objects travel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
+from changeproof.changes import MARK, SUCCESSOR
 from changeproof.changes.family import Family
-from changeproof.changes.successors import SUCCESSOR, Successors
+from changeproof.changes.successors import Successors, read_successors
 from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
@@ -26,22 +28,31 @@ from changeproof.evaluation.counting import counted
 from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
-from changeproof.models.find import AbsentLearner, object_reference
+from changeproof.models.find import (
+    AbsentLearner,
+    as_learner,
+    find_learner,
+    is_shipped,
+    object_reference,
+    shipped_learner,
+    with_alternatives,
+)
 from changeproof.models.learner import Learner
+from changeproof.models.thresholds import at_threshold
 from changeproof.runs.content import table_from_bytes
-from changeproof.runs.listing import pieces_of
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.manifest import KEPT_TABLE, located
 from changeproof.runs.plan import Plan
-from changeproof.runs.successors import given_successors, learner_of, with_successors
 
-# Counterfactuals from elsewhere, as run directories keep them.
-KEPT_TABLE = ".counterfactuals.parquet"
 LIMIT = "the limit"
+TRAINED_HERE = (
+    "today's model ({}) is trained here; to use a fitted one as it is, name it: pickle:FILE, "
+    "python:module:name or onnx:FILE"
+)
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a plan names and somebody has at hand as objects already, by name."""
+class Given:
+    """Objects that somebody has at hand already, by the names that a plan has for them."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     learner: Learner | None = None
@@ -85,69 +96,31 @@ class ResolvedRun:
         """
         return counted(self.families)
 
-    @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
-        """Every piece, each once and after its inputs."""
-        pieces = dict.fromkeys(piece for name in self.tasks for piece in pieces_of(self, name))
-        order = list(Kind)
-        return tuple(sorted(pieces, key=lambda piece: order.index(piece.kind)))
-
     def without(self, names: Mapping[str, str]) -> ResolvedRun:
         """Return the run without some methods and families, by name with the reasons."""
-        plan = self.plan.model_copy(
-            update={
-                "methods": tuple(name for name in self.plan.methods if name not in names),
-                "families": tuple(name for name in self.plan.families if name not in names),
-                "counterfactuals": {
-                    name: path
-                    for name, path in self.plan.counterfactuals.items()
-                    if name not in names
-                },
-                "successors": {} if SUCCESSOR in names else self.plan.successors,
-                "left_out": self.plan.left_out | dict(names),
-            }
-        )
         methods = {name: method for name, method in self.methods.items() if name not in names}
         families = {name: family for name, family in self.families.items() if name not in names}
+        plan = self.plan.without(names, names)
         return replace(self, plan=plan, methods=methods, families=families)
 
-    def without_renewals(self, reason: str) -> ResolvedRun:
-        """Return the run without renewals, for a reason."""
-        left_out = self.plan.left_out | {"renewals": reason}
-        plan = self.plan.model_copy(update={"renew": None, "left_out": left_out})
-        return replace(self, plan=plan, renewer=None)
 
-    def without_limit(self, reason: str) -> ResolvedRun:
-        """Return the run without the limit, for a reason."""
-        left_out = self.plan.left_out | {LIMIT: reason}
-        plan = self.plan.model_copy(update={"limit": False, "left_out": left_out})
-        return replace(self, plan=plan)
-
-
-def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) -> ResolvedRun:
+def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) -> ResolvedRun:
     """Turn the names of a plan into objects; what does not fit the model is left out.
 
     Parameters
     ----------
     folder
         The run directory, where files that the plan names are looked for first.
-    known
+    given
         What need not be looked for.
     """
-    known = known if known is not None else Known()
-    tasks = dict(known.tasks) or _tasks(plan, folder)
-    if plan.over_time:
-        # Of a task that a directory has kept so, nothing changes.
+    given = given if given is not None else Given()
+    tasks = dict(given.tasks) or load_tasks(plan, folder)
+    if plan.over_time:  # nothing changes about tasks that are so already
         tasks = {name: task.over_time() for name, task in tasks.items()}
     every = list(tasks.values())
-    for task in every:
-        safe_name(task.name, "a dataset")
-        for by in plan.by:
-            groups_of(task, by)
-        unknown_rows = pd.Index(plan.rows or ()).difference(task.frame.index, sort=False)
-        if len(unknown_rows):
-            raise InputError(f"rows: task {task.name!r} has no row {unknown_rows[0]}")
-    learner = known.learner
+    _check_tasks(plan, every)
+    learner = given.learner
     if learner is None:
         learner = learner_of(
             plan.model,
@@ -160,33 +133,28 @@ def resolve(plan: Plan, folder: Path | None = None, known: Known | None = None) 
     if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
     found: dict[str, Method] = {
-        name: known.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
+        name: given.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
     }
     for name, path in plan.counterfactuals.items():
-        found[name] = known.methods.get(name) or _given(name, located(path, folder), tasks)
+        found[name] = given.methods.get(name) or _answers(name, located(path, folder), tasks)
     families = {
-        name: known.families.get(name) or changes.REGISTRY.make(name) for name in plan.families
+        name: given.families.get(name) or changes.REGISTRY.make(name) for name in plan.families
     }
     if plan.successors:
-        successors = known.families.get(SUCCESSOR)
+        successors = given.families.get(SUCCESSOR)
         if not isinstance(successors, Successors):
             successors = given_successors(plan.successors, every, found, plan.threshold)
         families[SUCCESSOR] = successors
         plan = plan.model_copy(update={"successors": successors.records})
     renewer = None
     if plan.renew is not None:
-        renewer = known.methods.get(plan.renew) or methods.REGISTRY.make(plan.renew)
+        renewer = given.methods.get(plan.renew) or methods.REGISTRY.make(plan.renew)
     run = ResolvedRun(plan, tasks, learner, found, families, renewer)
-    return run if isinstance(learner, AbsentLearner) else _fitting(with_successors(run))
+    return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
 
 
-def located(reference: str, folder: Path | None) -> str:
-    """Return where a file of a plan is: in the run directory, or else as named."""
-    inside = folder / reference if folder is not None else None
-    return str(inside) if inside is not None and inside.exists() else reference
-
-
-def _tasks(plan: Plan, folder: Path | None) -> dict[str, Task]:
+def load_tasks(plan: Plan, folder: Path | None) -> dict[str, Task]:
+    """Return the tasks of a plan by name; files are looked for in the run directory first."""
     tasks: dict[str, Task] = {}
     references: dict[str, str] = {}
     for reference in plan.datasets:
@@ -198,10 +166,57 @@ def _tasks(plan: Plan, folder: Path | None) -> dict[str, Task]:
                 f"{task.name!r}; give one of them another name"
             )
         tasks[task.name], references[task.name] = task, reference
-    return tasks
+    return {n: task.over_time() for n, task in tasks.items()} if plan.over_time else tasks
 
 
-def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
+def _check_tasks(plan: Plan, tasks: Sequence[Task]) -> None:
+    for task in tasks:
+        safe_name(task.name, "a dataset")
+        for by in plan.by:
+            groups_of(task, by)
+        unknown_rows = pd.Index(plan.rows or ()).difference(task.frame.index, sort=False)
+        if len(unknown_rows):
+            raise InputError(f"rows: task {task.name!r} has no row {unknown_rows[0]}")
+
+
+def learner_of(
+    model: Any,
+    tasks: Sequence[Task],
+    *,
+    successors: bool,
+    threshold: str | None,
+    grid: Mapping[str, Sequence[Any]] | None,
+    replacements: Sequence[str] | None,
+) -> Learner:
+    """Return today's model: used as it is, if it is fitted and has a successor, or trained."""
+    if is_shipped(model, successors):
+        task = _only(tasks, "today's model")
+        return shipped_learner(model, task, grid, replacements, threshold)
+    found = find_learner(model) if isinstance(model, str) else as_learner(model)
+    rows = max((len(task.split.train) for task in tasks), default=0)
+    varied = with_alternatives(found, grid, replacements).sized(rows)
+    return varied if isinstance(varied, AbsentLearner) else at_threshold(varied, threshold)
+
+
+def given_successors(
+    given: Mapping[str, Any] | None,
+    tasks: Sequence[Task],
+    methods: Mapping[str, Method],
+    threshold: str | None = None,
+    id_column: str | None = None,
+) -> Successors:
+    """Return the successors that somebody names or brings.
+
+    Of those that a run has recorded, only what it says of them.
+    """
+    if not given or any(isinstance(each, str) and MARK in each for each in given.values()):
+        return Successors(records=given or {})
+    letters = {n: m.table for n, m in methods.items() if isinstance(m, GivenCounterfactuals)}
+    return read_successors(given, _only(tasks, "successors"), letters, threshold, id_column)
+
+
+def _answers(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
+    """Return counterfactuals from elsewhere as a method."""
     if len(tasks) > 1:
         raise InputError(
             f"counterfactuals {name!r} belong to one dataset; the plan has {', '.join(tasks)}"
@@ -214,6 +229,37 @@ def _given(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read counterfactuals {path}: {one_line(error)}") from None
     return GivenCounterfactuals.named(name, {"table": table})
+
+
+def _under_successors(run: ResolvedRun) -> ResolvedRun:
+    """Return the run without what cannot be put to its successors, with the reasons."""
+    family = run.families.get(SUCCESSOR)
+    if not isinstance(family, Successors) or family.models is None:
+        return run
+    if reason := family.only_letters:
+        others = [name for name in run.methods if name not in run.plan.counterfactuals]
+        run = run.without(dict.fromkeys(others, reason))
+        if run.plan.limit:
+            plan = run.plan.without((), {LIMIT: reason}).model_copy(update={"limit": False})
+            run = replace(run, plan=plan)
+    if run.renewer is None:
+        return run
+    task = _only(list(run.tasks.values()), "successors")
+    reasons = {
+        f"renewals under {name}": reason
+        for name, successor in family.models.items()
+        if (reason := successor.reason_against(run.renewer, task))
+    }
+    if len(reasons) == len(family.models):
+        raise InputError(f"letters cannot be renewed: {'; '.join(reasons.values())}")
+    return run.without(reasons)
+
+
+def _only(tasks: Sequence[Task], what: str) -> Task:
+    if len(tasks) > 1:
+        names = ", ".join(task.name for task in tasks)
+        raise InputError(f"{what}: a fitted model belongs to one dataset; got {names}")
+    return tasks[0]
 
 
 def _fitting(run: ResolvedRun) -> ResolvedRun:

@@ -1,4 +1,4 @@
-"""Two runs side by side: what became better or worse."""
+"""Two runs side by side: who and what they have in common, and what became better or worse."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
+from changeproof.evaluation.counting import counted
 from changeproof.evaluation.differences import Verdict, changes
+from changeproof.evaluation.people import People
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
-from changeproof.runs.kept_run import KeptRun
-from changeproof.runs.results import ALL_FAMILIES
-from changeproof.runs.same_people import (
-    counted_in_both,
-    families_of_both,
-    finished_seeds,
-    only_in_one,
-    same_rows,
-    sides,
-)
+from changeproof.model import Booleans, Integers
+from changeproof.plugins import parsed, spelled
+from changeproof.runs.pieces import Kind
+from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
 # Under one family, the other metrics are what they are over all.
 BY_FAMILY = ("empirical_robustness", "end_to_end_robustness")
+# Two runs are compared person by person if at least this share of the smaller one is in both.
+SHARE_IN_COMMON = 0.5
 
 
 class Line(NamedTuple):
@@ -148,11 +147,11 @@ def compare_runs(
     >>> comparison = cp.compare_runs("audits/spring", "audits/autumn")
     >>> comparison.table.query("verdict == 'worse'")
     """
-    runs = (KeptRun(before), KeptRun(after))
+    runs = (_read(before), _read(after))
     pairs = _methods(runs, match or {})
     notes: list[str] = []
     same = _same_data(runs, notes)
-    families = families_of_both(runs, notes)
+    families = _families_of_both(runs, notes)
     for what, common in (("method", pairs), ("family", families)):
         if not common:
             raise _nothing(runs, what)
@@ -174,12 +173,19 @@ def compare_runs(
         )
     first, second = zip(*families.values(), strict=True)
     back = {after: name for name, after in pairs.items()}
-    kinds = (only_in_one(*runs, pairs, first), only_in_one(*runs[::-1], back, second))
+    kinds = (_only_in_one(*runs, pairs, first), _only_in_one(*runs[::-1], back, second))
     said = tuple(dict.fromkeys(notes))
     return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, said)
 
 
-def _methods(runs: Sequence[KeptRun], match: Mapping[str, str]) -> dict[str, str]:
+def _read(folder: str | Path) -> StoredResults:
+    results = StoredResults(folder)
+    for path in results.inventory.damaged.values():
+        raise InputError(f"damaged file {path}; compute it again: changeproof run --out {folder}")
+    return results
+
+
+def _methods(runs: Sequence[StoredResults], match: Mapping[str, str]) -> dict[str, str]:
     """Return the methods of the first run by those of the second that they are compared with."""
     for names, run in zip((match, match.values()), runs, strict=True):
         for name in names:
@@ -194,7 +200,7 @@ def _methods(runs: Sequence[KeptRun], match: Mapping[str, str]) -> dict[str, str
     }
 
 
-def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[Any]]:
+def _same_data(runs: Sequence[StoredResults], notes: list[str]) -> dict[str, pd.Index[Any]]:
     """Return the rows that are the same in both runs, by dataset."""
     found, other = {}, []
     common = [name for name in runs[0].tasks if name in runs[1].tasks]
@@ -202,7 +208,7 @@ def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[
         raise _nothing(runs, "dataset")
     for name in common:
         tasks = [run.tasks[name] for run in runs]
-        rows = same_rows(*tasks)
+        rows = _same_rows(*tasks)
         shared = pd.Index(tasks[0].ids).isin(tasks[1].ids).sum()
         if len(rows) < max(1, shared / 2):
             other.append(name)
@@ -224,7 +230,7 @@ def _same_data(runs: Sequence[KeptRun], notes: list[str]) -> dict[str, pd.Index[
     return found
 
 
-def _nothing(runs: Sequence[KeptRun], what: str) -> InputError:
+def _nothing(runs: Sequence[StoredResults], what: str) -> InputError:
     plural = {"dataset": "tasks", "method": "methods", "family": "families"}
     has = [", ".join(getattr(run, plural[what])) for run in runs]
     hint = {
@@ -238,7 +244,7 @@ def _nothing(runs: Sequence[KeptRun], what: str) -> InputError:
 
 
 def _lines(
-    runs: Sequence[KeptRun],
+    runs: Sequence[StoredResults],
     dataset: str,
     methods: tuple[str, str],
     families: Mapping[str, tuple[str, str]],
@@ -251,18 +257,18 @@ def _lines(
         family: both
         for family, both in families.items()
         if all(
-            finished_seeds(run, dataset, method, [name])
+            _finished_seeds(run, dataset, method, [name])
             for (run, method), name in zip(pairs, both, strict=True)
         )
     }
     seeds = [
-        finished_seeds(run, dataset, method, [both[place] for both in there.values()])
+        _finished_seeds(run, dataset, method, [both[place] for both in there.values()])
         for place, (run, method) in enumerate(pairs)
     ]
     if not there or not all(seeds):
         notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and left out.")
         return
-    (one, other), paired = sides(runs, dataset, methods, seeds, same)
+    (one, other), paired = _sides(runs, dataset, methods, seeds, same)
     common = {}
     for family, both in there.items():
         each = [side.changes(name) for side, name in zip((one, other), both, strict=True)]
@@ -277,7 +283,7 @@ def _lines(
             )
     # One family alone is all of them.
     under = common if len(common) > 1 else {}
-    over_all = counted_in_both(runs, {family: families[family] for family in common})
+    over_all = _counted_in_both(runs, {family: families[family] for family in common})
     names = [run.tasks[dataset].feature_names for run in runs]
     for family in (ALL_FAMILIES, *under) if common else ():
         chosen = over_all if family == ALL_FAMILIES else (family,)
@@ -293,3 +299,191 @@ def _lines(
                 where = (dataset, *methods, family, metric)
                 numbers = (one.number, other.number)
                 yield Line(*where, *change[:5], change.verdict, paired, *numbers)
+
+
+class _Side(NamedTuple):
+    """What of a run is compared: a method's answers to some people of some base models.
+
+    `people` are their places among those who were asked, for every base model.
+    """
+
+    run: StoredResults
+    dataset: str
+    method: str
+    seeds: tuple[int, ...]
+    people: tuple[Integers, ...]
+
+    @property
+    def number(self) -> int:
+        """How many different people they are."""
+        asked = [_asked_of(self.run, self.dataset, seed, self.method) for seed in self.seeds]
+        pairs = zip(asked, self.people, strict=True)
+        return len({person for ids, places in pairs for person in ids[places]})
+
+    def changes(self, family: str) -> pd.Index[Any]:
+        """Return the changes of a family that every base model has."""
+        found = _changes_of(self.run, self.dataset, self.seeds[0], family)
+        for seed in self.seeds[1:]:
+            here = _changes_of(self.run, self.dataset, seed, family)
+            found = found.intersection(here, sort=False)
+        return found
+
+    def measured(self, changes: Mapping[str, pd.Index[Any]]) -> list[People]:
+        """Return what became of the people of each base model under changes, by family."""
+        found = []
+        task = self.run.tasks[self.dataset]
+        families = [family for family, names in changes.items() for _ in names]
+        for seed, chosen in zip(self.seeds, self.people, strict=True):
+            answers = self.run.counterfactuals(self.dataset, seed, self.method)
+            held = [self._held(seed, family, names) for family, names in changes.items()]
+            everybody = People.of(task, answers, np.hstack(held), families)
+            found.append(everybody.of_some(chosen))
+        return found
+
+    def _held(self, seed: int, family: str, names: pd.Index[Any]) -> Booleans:
+        places = _changes_of(self.run, self.dataset, seed, family).get_indexer(names)
+        return self.run.held(self.dataset, seed, self.method, family)[:, places]
+
+
+def _same_rows(one: Task, other: Task) -> pd.Index[Any]:
+    """Return the ids of the rows that are the same in both: outcome, and features in common."""
+    ids: pd.Index[Any] = pd.Index(one.ids).intersection(pd.Index(other.ids), sort=False)
+    columns = [name for name in one.feature_names if name in other.feature_names]
+    if not len(ids) or not columns:
+        return ids[:0]
+    values = []
+    for task in (one, other):
+        places = pd.Index(task.ids).get_indexer(ids)
+        raw = task.frame[columns].to_numpy(dtype=np.float64)
+        values.append(np.column_stack([raw, task.labels])[places])
+    alike: Booleans = np.isclose(values[0], values[1]).all(axis=1)
+    same: pd.Index[Any] = ids[alike]
+    return same
+
+
+def _changes_of(run: StoredResults, dataset: str, seed: int, family: str) -> pd.Index[Any]:
+    """Return names of a family's changed models: level, replicate, and which of equals."""
+    found = run.changed(dataset, seed, family)[["level", "replicate"]].astype(str)
+    which = found.groupby(list(found.columns)).cumcount().astype(str)
+    return pd.Index(found["level"] + " / " + found["replicate"] + " / " + which, dtype=object)
+
+
+def _asked_of(run: StoredResults, dataset: str, seed: int, method: str) -> pd.Index[Any]:
+    """Return the ids of whom a method answered."""
+    rows = run.counterfactuals(dataset, seed, method).row_ids.tolist()
+    ids: pd.Index[Any] = pd.Index(run.tasks[dataset].ids.loc[rows])
+    return ids
+
+
+def _finished_seeds(
+    run: StoredResults, dataset: str, method: str, families: Sequence[str]
+) -> tuple[int, ...]:
+    """Return the base models whose answers were put to all of some families."""
+    return tuple(
+        seed
+        for seed in run.plan.base_seeds
+        if all(run.finished(Kind.SURVIVAL, dataset, seed, method, each) for each in families)
+    )
+
+
+def _sides(
+    runs: Sequence[StoredResults],
+    dataset: str,
+    methods: Sequence[str],
+    seeds: Sequence[tuple[int, ...]],
+    same: pd.Index[Any],
+) -> tuple[list[_Side], bool]:
+    """Return what to compare of both runs, and whether these are the same people.
+
+    The same people are those in both, for base models in both, in the order of the first run.
+    Without enough of them everybody is compared.
+    """
+    both = tuple(seed for seed in seeds[0] if seed in seeds[1])
+    pairs = list(zip(runs, methods, strict=True))
+    asked = [[_asked_of(run, dataset, seed, method) for seed in both] for run, method in pairs]
+    requests = [
+        [
+            ids[run.counterfactuals(dataset, seed, method).asking]
+            for ids, seed in zip(each, both, strict=True)
+        ]
+        for (run, method), each in zip(pairs, asked, strict=True)
+    ]
+    known = [one[one.isin(other) & one.isin(same)] for one, other in zip(*requests, strict=True)]
+    number, smaller = sum(map(len, known)), min(sum(map(len, ids)) for ids in requests)
+    if number == 0 or number < SHARE_IN_COMMON * smaller:
+        return [
+            _everybody(*pair, dataset, own) for pair, own in zip(pairs, seeds, strict=True)
+        ], False
+    return [
+        _Side(run, dataset, method, both, _places(ids, known))
+        for (run, method), ids in zip(pairs, asked, strict=True)
+    ], True
+
+
+def _everybody(run: StoredResults, method: str, dataset: str, seeds: tuple[int, ...]) -> _Side:
+    places = (np.flatnonzero(run.counterfactuals(dataset, seed, method).asking) for seed in seeds)
+    return _Side(run, dataset, method, seeds, tuple(places))
+
+
+def _places(asked: Sequence[pd.Index[Any]], known: Sequence[pd.Index[Any]]) -> tuple[Integers, ...]:
+    return tuple(
+        np.asarray(ids.get_indexer(people), dtype=np.int64)
+        for ids, people in zip(asked, known, strict=True)
+    )
+
+
+def _families_of_both(
+    runs: Sequence[StoredResults], notes: list[str]
+) -> dict[str, tuple[str, str]]:
+    """Return the families in common: what to call each, and its name in both runs.
+
+    Other numbers of replicates make no other family: the changes in both are the same.
+    """
+    found = {name: (name, name) for name in runs[0].families if name in runs[1].families}
+    alone = [[name for name in run.families if name not in found] for run in runs]
+    for name in alone[0]:
+        plain = _without_replicates(name)
+        alike = [other for other in alone[1] if _without_replicates(other) == plain]
+        if len(alike) == 1 and [_without_replicates(other) for other in alone[0]].count(plain) == 1:
+            found[spelled(*plain)] = (name, alike[0])
+            notes.append(
+                f"{name} and {alike[0]} differ in how many changes are drawn; they are compared "
+                "on those in both."
+            )
+    return found
+
+
+def _without_replicates(family: str) -> tuple[str, dict[str, Any]]:
+    name, settings = parsed(family)
+    return name, {key: value for key, value in settings.items() if key != "replicates"}
+
+
+def _counted_in_both(
+    runs: Sequence[StoredResults], families: Mapping[str, tuple[str, str]]
+) -> tuple[str, ...]:
+    """Return the families that numbers over all families are about in both runs.
+
+    Without any, those that would be if the runs had no others.
+    """
+    both = tuple(
+        family
+        for family, names in families.items()
+        if all(name in run.averaged for run, name in zip(runs, names, strict=True))
+    )
+    kinds = {family: runs[0].families[names[0]] for family, names in families.items()}
+    return both or counted(kinds)
+
+
+def _only_in_one(
+    run: StoredResults, other: StoredResults, methods: Mapping[str, str], families: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return what only the first of two runs has, by kind."""
+    alone = {
+        "datasets": [name for name in run.tasks if name not in other.tasks],
+        "methods": [name for name in run.methods if name not in methods],
+        "families": [name for name in run.families if name not in families],
+        "base seeds": [
+            str(seed) for seed in run.plan.base_seeds if seed not in other.plan.base_seeds
+        ],
+    }
+    return {kind: tuple(names) for kind, names in alone.items() if names}

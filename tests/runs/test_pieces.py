@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from changeproof.runs.piece import Kind, Piece
+from changeproof.runs.pieces import FORMS, Kind, Piece
 
 BASE = Piece(Kind.BASE, "loans", 2026, "f0")
 BANK = replace(BASE, kind=Kind.BANK, fingerprint="f1", family="bootstrap", inputs=(BASE,))
@@ -22,7 +22,7 @@ def test_labels_and_files_say_whose_a_piece_is() -> None:
         "loans 2026 survival kdtree under bootstrap",
     ]
     assert SURVIVAL.file_stem == "loans/2026/survival-kdtree-bootstrap.f3"
-    assert [piece.suffix for piece in (BASE, ANSWERS)] == ["safetensors", "parquet"]
+    assert [FORMS[piece.kind].suffix for piece in (BASE, ANSWERS)] == ["safetensors", "parquet"]
 
 
 def test_references_become_parts_of_file_names() -> None:
@@ -34,4 +34,4 @@ def test_references_become_parts_of_file_names() -> None:
 def test_what_a_piece_needs_is_everything_before_it() -> None:
     survival = replace(SURVIVAL, inputs=(ANSWERS, BANK))
     assert survival.needed == (ANSWERS, BASE, BANK)
-    assert survival.together == BANK.together != ANSWERS.together
+    assert survival.job == BANK.job != ANSWERS.job

@@ -27,9 +27,10 @@ from changeproof import (
     methods,
     run,
 )
-from changeproof.runs.piece import Kind
-from changeproof.runs.resolved import resolve
-from changeproof.workers.parcels import packed
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import resolve
+from changeproof.runs.work import pieces_of
+from changeproof.workers.payloads import packed
 from tabled import tabled
 
 SMALL: dict[str, Any] = {"datasets": ["diabetes"], "factuals": 5}
@@ -124,7 +125,7 @@ def test_a_plan_of_own_methods_can_be_read_where_they_are_not(tmp_path: Path) ->
 def test_only_the_edited_method_is_computed_again() -> None:
     def pieces() -> dict[str, str]:
         plan = Plan.preset("quick", **SMALL, methods=["kdtree", "mine", "halfway"])
-        return {piece.label: piece.fingerprint for piece in resolve(plan).pieces}
+        return {piece.label: piece.fingerprint for piece in pieces_of(resolve(plan))}
 
     def mine(step: float) -> None:
         @changeproof.method("mine")
@@ -233,16 +234,16 @@ def test_what_cannot_be_sent_is_unusable_there_and_nothing_else() -> None:
             return factuals.rows + 1
 
     made = [methods.make_method(name) for name in ("locked", "kdtree")]
-    parcel, other = (packed(method.name, method) for method in made)
-    assert other.opened() is other.opened()
-    assert repr(other.opened()) == repr(made[1])
+    payload, other = (packed(method.name, method) for method in made)
+    assert other.load() is other.load()
+    assert repr(other.load()) == repr(made[1])
     with pytest.raises(InputError, match=r"'locked' cannot be sent to worker processes \(TypeErr"):
-        parcel.opened()
+        payload.load()
 
 
 def test_kinds_of_pieces_are_the_same_for_own_methods() -> None:
     changeproof.register_method(halfway)
-    kinds = [p.kind for p in resolve(Plan.preset("quick", **SMALL, methods=["halfway"])).pieces]
+    kinds = [p.kind for p in pieces_of(resolve(Plan.preset("quick", **SMALL, methods=["halfway"])))]
     assert kinds.count(Kind.COUNTERFACTUALS) == 1
     assert kinds.count(Kind.SURVIVAL) == kinds.count(Kind.BANK) == 8
     assert Kind.TUNING not in kinds

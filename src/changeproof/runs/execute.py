@@ -1,0 +1,498 @@
+"""Running: take the pieces of a run, subtract what is in the store, and compute the rest.
+
+Pieces become jobs, which an engine of `workers/` runs somewhere. Only this process uses the store.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.kept import task_to_bytes
+from changeproof.errors import InputError, one_line
+from changeproof.files import clear_unfinished, write_whole
+from changeproof.methods.given import GivenCounterfactuals
+from changeproof.runs.content import table_to_bytes
+from changeproof.runs.costs import OWN_FIT, expected_seconds
+from changeproof.runs.directory import FOLDERS, claimed
+from changeproof.runs.manifest import (
+    PLAN,
+    Described,
+    Manifest,
+    read_record,
+    table_file,
+    task_file,
+    write_manifest,
+)
+from changeproof.runs.pieces import FORMS, Kind, Piece, in_order
+from changeproof.runs.plan import Plan
+from changeproof.runs.resolve import ResolvedRun, resolve
+from changeproof.runs.store import Inventory, Store, checksum
+from changeproof.runs.timings import (
+    Effort,
+    Session,
+    log_piece,
+    log_session,
+    peak_memory,
+    piece_efforts,
+)
+from changeproof.runs.work import Ingredients, compute, pieces_of
+from changeproof.workers.interpreter import one_thread, processor_name
+from changeproof.workers.jobs import Engine, InProcess, Job, Result, Work
+from changeproof.workers.payloads import Payload, Reference, packed
+from changeproof.workers.warm_up import Kernels
+from changeproof.workers.workplace import Needs, Workplace
+
+FAILED = "failed in this run"
+NOTHING = Effort(0.0, 0.0, 0.0)
+# Starting worker processes and ending them takes as long as two of them save on so many seconds.
+WORTH_WORKERS = 6.0
+
+
+class Outcome(NamedTuple):
+    """What became of a piece: its content and what it took or, where it failed, why.
+
+    Attributes
+    ----------
+    failure, error
+        The traceback, and its last words in one line. None and "" where something that the piece
+        needs had failed.
+    refused
+        Whether it was an `InputError`: something that was given does not fit.
+    retry
+        Whether it failed for lack of memory, disk or the like.
+    checksum
+        That of its bytes when they left the worker.
+    """
+
+    piece: Piece
+    content: bytes | None
+    effort: Effort
+    failure: str | None = None
+    error: str = ""
+    refused: bool = False
+    retry: bool = False
+    checksum: str = ""
+
+
+class Observer:
+    """Follows a run; override what is of interest."""
+
+    def planned(self, inventory: Inventory) -> None:
+        """Say what is there and what is to be done."""
+
+    def told(self, text: str) -> None:
+        """Pass on what people should know."""
+
+    def damaged(self, path: Path) -> None:
+        """Name a damaged file, which is going to be computed again."""
+
+    def compiling(self) -> None:
+        """Say that kernels are being compiled (seconds, the first time only)."""
+
+    def workers(self, count: int) -> None:
+        """Say how many workers there are, at first and when that changes."""
+
+    def started(self, pieces: list[Piece]) -> None:
+        """Say that work on pieces begins."""
+
+    def begun(self, pieces: list[Piece]) -> None:
+        """Say that a worker begins to make pieces, one after the other, where that is known."""
+
+    def finished(self, item: Outcome) -> None:
+        """Say that a piece was computed or failed."""
+
+
+class PieceFailedError(RuntimeError):
+    """Some pieces could not be computed; everything else was done and kept."""
+
+    def __init__(self, failures: list[Outcome], skipped: int) -> None:
+        reasons = [f"{item.piece.label}\n{item.failure}" for item in failures]
+        also = f" ({skipped} pieces that need them were not tried)" if skipped else ""
+        super().__init__(f"{len(failures)} pieces failed{also}:\n\n" + "\n".join(reasons))
+        self.failures = failures
+
+    @property
+    def refused(self) -> bool:
+        """Whether all that failed is something that was given and does not fit."""
+        return all(item.refused for item in self.failures)
+
+    @property
+    def summary(self) -> list[str]:
+        """One line per method, family or kind: what failed how often, and its first error."""
+        lines = []
+        alike: dict[tuple[Kind, str], list[Outcome]] = {}
+        for item in self.failures:
+            alike.setdefault((item.piece.kind, item.piece.subject), []).append(item)
+        for (kind, subject), items in alike.items():
+            what = f"{kind} of {subject}" if subject else FORMS[kind].singular
+            times = f" ({len(items)} times)" if len(items) > 1 else ""
+            lines.append(f"{what} failed{times}: {items[0].error}")
+        return lines
+
+
+def run_pieces(
+    run: ResolvedRun,
+    folder: Path,
+    *,
+    workplace: Workplace,
+    observer: Observer | None = None,
+    same_plan: bool = False,
+    before_work: Callable[[], None] = lambda: None,
+    after_work: Callable[[Manifest | None], None] = lambda part: None,
+) -> None:
+    """Do what is left of a run in a run directory.
+
+    `before_work` is called when there is something to do, `after_work` with the finished part
+    when all is done that can be; both while the directory is held. When pieces have failed,
+    `PieceFailedError` says so after that.
+    """
+    observer = observer if observer is not None else Observer()
+    for task in run.tasks.values():
+        for note in task.notes:
+            observer.told(note)
+    manifest = manifest_of(run)
+    with claimed(folder):
+        store = Store(folder)
+        _record(folder, run, manifest, same_plan=same_plan)
+        clear_unfinished(folder, *FOLDERS)
+        inventory = store.take_inventory(manifest.pieces)
+        observer.planned(inventory)
+        left = [*inventory.damaged, *inventory.missing]
+        if left:
+            store.check_writable(left)
+            for path in inventory.damaged.values():
+                store.remove_damaged(path)
+                observer.damaged(path)
+            before_work()
+            session, failures, skipped = _compute_all(left, run, folder, workplace, observer)
+        began = time.perf_counter()
+        undone = (piece for piece in manifest.pieces if store.path(piece) is None)
+        after_work(manifest.without(undone, FAILED))
+        if left:
+            log_session(folder, replace(session, report_seconds=time.perf_counter() - began))
+            if failures:
+                raise PieceFailedError(failures, skipped)
+
+
+def take_inventory(plan: Plan, folder: str | Path) -> Inventory:
+    """Compare a plan with the store of a run directory, reading every file to see it is whole."""
+    return Store(Path(folder)).take_inventory(pieces_of(resolve(plan, Path(folder))))
+
+
+def manifest_of(run: ResolvedRun) -> Manifest:
+    """Return what readers of a run need to know; files are those that its directory keeps."""
+    names = dataset_names()
+    files = {
+        "datasets": tuple(name if name in names else task_file(name) for name in run.tasks),
+        "counterfactuals": {name: table_file(name) for name in run.plan.counterfactuals},
+    }
+    return Manifest(
+        run.plan.model_copy(update=files),
+        run.learner.name,
+        run.learner.stores_models,
+        tuple(run.tasks),
+        {name: Described(str(m.summary), str(m.source)) for name, m in run.methods.items()},
+        {
+            name: Described(str(f.summary), str(f.source), f.sequence, f.real)
+            for name, f in run.families.items()
+        },
+        pieces_of(run),
+    )
+
+
+def _record(folder: Path, run: ResolvedRun, manifest: Manifest, *, same_plan: bool) -> None:
+    """Record what is asked, and keep a copy of data that are not embedded.
+
+    Other data than those of the directory are refused and, if the plan has to be the same,
+    another plan. Nothing is written then.
+    """
+    plan, there = manifest.plan, (folder / PLAN).exists()
+    if there:
+        _refuse_others(folder, run, plan if same_plan else None)
+    for name, task in run.tasks.items():
+        path = folder / task_file(name)
+        # Without a plan nothing says of which data those are that are there.
+        if name not in dataset_names() and not (path.exists() and there):
+            write_whole(path, task_to_bytes(task), folder)
+    for name, method in run.methods.items():
+        if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):
+            path = folder / plan.counterfactuals[name]
+            write_whole(path, table_to_bytes(method.table), folder)
+    write_manifest(folder, manifest, {name: task.fingerprint for name, task in run.tasks.items()})
+
+
+def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:
+    known = read_record(folder)
+    for name, fingerprint in known.tasks.items():
+        if name in run.tasks and run.tasks[name].fingerprint != fingerprint:
+            raise InputError(
+                f"{folder} holds a run on other data: {name!r}, or what may change about it, is "
+                "not what it was when that run began; name another directory"
+            )
+    if plan is None:
+        return
+    for key in Plan.model_fields:
+        here, there = getattr(plan, key), getattr(known.plan, key)
+        if here != there:
+            raise InputError(
+                f"{folder} holds another audit: {key} is {there!r} there and {here!r} here; "
+                "name another directory"
+            )
+
+
+def _compute_all(
+    pieces: list[Piece], run: ResolvedRun, folder: Path, workplace: Workplace, observer: Observer
+) -> tuple[Session, list[Outcome], int]:
+    """Compute pieces and keep them; return what failed, and how many were skipped for that."""
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    store, workers, starting = Store(folder), 1, 0.0
+    computed, failures = 0, []
+    for stage in _stages(pieces, run, workplace):
+        left = [piece for piece in pieces if store.path(piece) is None]
+        engine: Engine = InProcess()
+        if workplace.running or (workplace.workers > 1 and worth_workers(run, left, stage, folder)):
+            observer.compiling()
+            before = time.perf_counter()
+            engine = workplace.start(_needs(run, left), observer)
+            starting += time.perf_counter() - before
+            workers = workplace.workers
+        with closing(engine):
+            observer.started(stage)
+            for item in compute_pieces(stage, run, store, engine, observer.begun):
+                if item.content is not None:
+                    store.save(item.piece, item.content)
+                    log_piece(folder, item.piece, item.effort)
+                    computed += 1
+                elif item.failure is not None:
+                    failures.append(item)
+                observer.finished(item)
+    session = Session(
+        started=started,
+        jobs=workers,
+        pieces=computed,
+        compile_seconds=starting,
+        work_seconds=time.perf_counter() - began - starting,
+    )
+    return session, failures, len(pieces) - computed - len(failures)
+
+
+def _stages(pieces: list[Piece], run: ResolvedRun, workplace: Workplace) -> list[list[Piece]]:
+    """Return all at once or, for models of unknown cost, first the base models."""
+    if run.learner.stores_models or workplace.running:
+        return [pieces]
+    bases = [piece for piece in pieces if piece.kind is Kind.BASE]
+    rest = [piece for piece in pieces if piece.kind is not Kind.BASE]
+    return [stage for stage in (bases, rest) if stage]
+
+
+def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folder: Path) -> bool:
+    """Say whether what is left takes longer than worker processes take to start.
+
+    What a model that is not ours takes to train is not known before the first one is.
+    """
+    if run.learner.stores_models:
+        return expected_seconds(left) > WORTH_WORKERS
+    if len(ready) == 1 and ready[0].kind is Kind.BASE:
+        return False
+    efforts = piece_efforts(folder).items()
+    fits = [effort.seconds for stem, effort in efforts if f"/{Kind.BASE.value}." in stem]
+    return expected_seconds(left, max(fits, default=OWN_FIT)) > WORTH_WORKERS
+
+
+def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
+    """Return what workers have to have for these pieces."""
+    kernels = Kernels(
+        frozenset(piece.method for piece in pieces),
+        realisable=any(piece.realisable for piece in pieces),
+        limit=any(piece.kind is Kind.LIMIT for piece in pieces),
+    )
+    objects = [run.learner, run.renewer, *run.methods.values(), *run.families.values()]
+    return Needs(kernels, tuple(each for each in objects if each is not None))
+
+
+def compute_pieces(
+    pieces: Sequence[Piece],
+    run: ResolvedRun,
+    store: Store,
+    engine: Engine,
+    begun: Callable[[list[Piece]], None] = lambda pieces: None,
+) -> Iterator[Outcome]:
+    """Compute pieces; yield each as it is done.
+
+    What is yielded has to be in the store before the next one is asked for. `begun` is told of
+    the pieces of a job when work on it begins, by engines that know.
+    """
+    engine.on_start = lambda job: begun([piece for piece, _ in job.order])
+    jobs = Jobs(run, compute_job, pickled=engine.pickles, remote=engine.remote)
+    by_key = {part.fingerprint: part for piece in pieces for part in (piece, *piece.needed)}
+
+    def supply(key: str) -> bytes | None:
+        if (content := jobs.payloads.get(key)) is not None:
+            return content
+        return store.load(by_key[key]) if store.path(by_key[key]) is not None else None
+
+    for job, result in engine.run(jobs.of(pieces), supply):
+        yield from _outcomes(job, result)
+
+
+# Pieces that share work, each with what it is made with: objects, or references to payloads.
+Order = tuple[tuple[Piece, Ingredients], ...]
+
+
+class Jobs:
+    """Makes jobs of pieces, and the payloads that they need, by key.
+
+    Parameters
+    ----------
+    pickled
+        Whether jobs go to other processes, so that objects have to be pickled, each once.
+    remote
+        Whether those may be on other machines.
+    """
+
+    def __init__(
+        self, run: ResolvedRun, work: Work, *, pickled: bool = False, remote: bool = False
+    ) -> None:
+        self.run, self.work, self.pickled, self.remote = run, work, pickled, remote
+        self.payloads: dict[str, bytes] = {}
+        self._references: dict[int, Reference] = {}
+
+    def of(self, pieces: Iterable[Piece]) -> list[Job]:
+        """Return one job for all pieces that share work."""
+        shared: dict[str, list[Piece]] = {}
+        for piece in pieces:
+            shared.setdefault(piece.job, []).append(piece)
+        return [self._job(name, in_order(group)) for name, group in shared.items()]
+
+    def _job(self, name: str, pieces: Sequence[Piece]) -> Job:
+        order: Order = tuple((piece, self._ingredients(piece)) for piece in pieces)
+        outputs = tuple(piece.fingerprint for piece in pieces)
+        inputs = [part.fingerprint for piece in pieces for part in piece.needed]
+        inputs += [each.key for _, using in order for each in _references(using) if each.key]
+        return Job(
+            name,
+            self.work,
+            order,
+            tuple(key for key in dict.fromkeys(inputs) if key not in outputs),
+            outputs,
+            sum(piece.cost for piece in pieces),
+            f"{pieces[0].kind}-{pieces[0].dataset}-{pieces[0].subject}",
+        )
+
+    def _ingredients(self, piece: Piece) -> Ingredients:
+        run, given = self.run, self._given
+        # Methods are told what the families reserve; the limit may have to make their models.
+        families = () if piece.family or piece.kind is Kind.BASE else run.families.values()
+        renewing = piece.kind is Kind.RENEWALS
+        return Ingredients(
+            given(run.tasks[piece.dataset]),
+            given(run.learner),
+            given(run.renewer if renewing else run.methods.get(piece.method)),
+            given(run.families.get(piece.family)),
+            tuple(map(given, families)),
+        )
+
+    def _given(self, thing: Any) -> Any:
+        """Return an object or, where objects are pickled, a reference to its payload."""
+        if not self.pickled or thing is None:
+            return thing
+        if id(thing) not in self._references:
+            payload: Payload = packed(thing.name, thing, remote=self.remote)
+            self._references[id(thing)] = payload.reference
+            self.payloads[payload.reference.key] = payload.content
+        return self._references[id(thing)]
+
+
+def _references(using: Any) -> list[Reference]:
+    """Return the references among ingredients."""
+    if isinstance(using, Reference):
+        return [using]
+    return [each for part in using for each in _references(part)] if _is_several(using) else []
+
+
+def _is_several(thing: Any) -> bool:
+    return isinstance(thing, tuple) and not isinstance(thing, Reference)
+
+
+def _loaded(using: Ingredients, contents: Mapping[str, bytes]) -> Ingredients | InputError:
+    """Return ingredients as objects, or why they cannot be had here."""
+
+    def load(thing: Any) -> Any:
+        if isinstance(thing, Reference):
+            return thing.load(contents)
+        if _is_several(thing):  # of several things those that could be sent
+            return tuple(load(each) for each in thing if not getattr(each, "reason", ""))
+        return thing
+
+    try:
+        return Ingredients(*map(load, using))
+    except InputError as error:
+        return error
+
+
+def compute_job(order: Order, contents: Mapping[str, bytes]) -> Result:
+    """Compute pieces that share work, wherever this is."""
+    outputs: dict[str, bytes] = {}
+    report = []
+    # Loaded first: only libraries that are imported by then are kept to one thread.
+    loaded = [(piece, _loaded(using, contents)) for piece, using in order]
+    with one_thread():
+        for piece, using in loaded:
+            keys = [part.fingerprint for part in piece.needed]
+            inputs = {key: contents[key] for key in keys if key in contents}
+            inputs |= {key: outputs[key] for key in keys if key in outputs}
+            outcome = _outcome(piece, using, inputs)
+            if outcome.content is not None:
+                outputs[piece.fingerprint] = outcome.content
+            report.append(outcome._replace(content=None))
+    return Result(outputs, tuple(report), any(outcome.retry for outcome in report))
+
+
+def _outcome(piece: Piece, using: Ingredients | InputError, inputs: Mapping[str, bytes]) -> Outcome:
+    wall, processor = time.perf_counter(), time.process_time()
+
+    def effort(search_seconds: float | None = None) -> Effort:
+        return Effort(
+            time.perf_counter() - wall,
+            time.process_time() - processor,
+            round(peak_memory(), 1),
+            search_seconds,
+            processor_name(),
+        )
+
+    if any(part.fingerprint not in inputs for part in piece.inputs):
+        return Outcome(piece, None, effort())
+    try:
+        if isinstance(using, InputError):
+            raise using
+        content, search_seconds = compute(piece, using, inputs)
+    except Exception as error:
+        # Not hidden: the run goes on with what it can and then fails with all of these.
+        why = (traceback.format_exc(), one_line(error), isinstance(error, InputError))
+        return Outcome(piece, None, effort(), *why, isinstance(error, OSError | MemoryError))
+    return Outcome(piece, content, effort(search_seconds), checksum=checksum(content))
+
+
+def _outcomes(job: Job, result: Result) -> Iterator[Outcome]:
+    """Yield what became of the pieces of a job."""
+    if result.report is None:
+        for place, (piece, _) in enumerate(job.order):
+            # The others need the first one, or were not reached.
+            error = "" if place else result.error
+            yield Outcome(piece, None, NOTHING, error or None, error)
+        return
+    for outcome in result.report:
+        content = result.outputs.get(outcome.piece.fingerprint)
+        if content is not None and checksum(content) != outcome.checksum:
+            why = "its bytes arrived with another checksum than they left the worker with"
+            yield Outcome(outcome.piece, None, outcome.effort, why, why)
+        else:
+            yield outcome._replace(content=content)

@@ -1,0 +1,322 @@
+"""What a run directory says of itself: what was asked, and what it is made of.
+
+`plan.json` is the plan, with the fingerprints of its data. `manifest.json` lists every piece with
+its file, and says of methods, families and the model what readers need to know. Both are written
+before any work starts. Reading a run resolves, imports and fingerprints nothing: a directory may be
+a stranger's, and what made it may be gone, or another version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from changeproof.changes import SUCCESSOR
+from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.find import FILE_ENDINGS
+from changeproof.errors import InputError, one_line
+from changeproof.files import safe_name, write_together
+from changeproof.runs.pieces import Kind, Piece
+from changeproof.runs.plan import Plan, check_names_something
+
+PLAN, MANIFEST, DATA = "plan.json", "manifest.json", "data"
+FORMAT, MANIFEST_FORMAT = 2, 1
+# Data that are not embedded, and counterfactuals from elsewhere, as run directories keep them.
+KEPT_TASK, KEPT_TABLE = FILE_ENDINGS[1], ".counterfactuals.parquet"
+
+
+class Record(NamedTuple):
+    """What `plan.json` says: the plan, and the fingerprints of its tasks."""
+
+    plan: Plan
+    tasks: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What tables and pages say of a method, or of a family of change."""
+
+    summary: str = ""
+    source: str = ""
+    sequence: bool = False
+    real: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Manifest:
+    """What a run is made of.
+
+    Attributes
+    ----------
+    plan
+        What was asked.
+    model
+        What the kind of model is called.
+    keeps_models
+        Whether its models are kept, as networks of ours are.
+    tasks
+        The names of the datasets, in order.
+    methods, families
+        By the names that tables show; counterfactuals from elsewhere are methods.
+    pieces
+        Every piece, each after its inputs.
+    """
+
+    plan: Plan
+    model: str
+    keeps_models: bool
+    tasks: tuple[str, ...]
+    methods: Mapping[str, Described]
+    families: Mapping[str, Described]
+    pieces: tuple[Piece, ...]
+
+    def without(self, pieces: Iterable[Piece], reason: str) -> Manifest | None:
+        """Return the part of a run that needs none of these pieces.
+
+        Methods and families that lack one anywhere are left out, with the reason. None if there is
+        no method or no family left, or no base model.
+        """
+        lost = set(pieces)
+        if any(piece.kind is Kind.BASE for piece in lost):
+            return None
+        families = {piece.family for piece in lost if piece.kind is Kind.BANK}
+        methods = {
+            piece.method
+            for piece in lost
+            if piece.family not in families and piece.kind is not Kind.RENEWALS
+        } - {""}
+        gone = families | methods
+        kept = [
+            piece
+            for piece in self.pieces
+            if piece not in lost and piece.method not in methods and piece.family not in families
+        ]
+        update: dict[str, Any] = {}
+        left_out = dict.fromkeys(sorted(gone), reason)
+        for kind, field, value, name in (
+            (Kind.RENEWALS, "renew", None, "renewals"),
+            (Kind.LIMIT, "limit", False, "the limit"),
+        ):
+            if any(
+                piece.kind is kind and piece.method not in methods and piece.family not in families
+                for piece in lost
+            ):
+                kept = [piece for piece in kept if piece.kind is not kind]
+                update[field] = value
+                left_out[name] = reason
+        part = replace(
+            self,
+            plan=self.plan.without(gone, left_out).model_copy(update=update),
+            methods={name: each for name, each in self.methods.items() if name not in gone},
+            families={name: each for name, each in self.families.items() if name not in gone},
+            pieces=tuple(kept),
+        )
+        return part if part.methods and part.families else None
+
+
+def task_file(name: str) -> str:
+    """Return where a run directory keeps a task that is not embedded."""
+    return f"{DATA}/{safe_name(name, 'a dataset')}{KEPT_TASK}"
+
+
+def table_file(name: str) -> str:
+    """Return where a run directory keeps counterfactuals from elsewhere."""
+    return f"{DATA}/{safe_name(name, 'counterfactuals')}{KEPT_TABLE}"
+
+
+def located(reference: str, folder: Path | None) -> str:
+    """Return where a file of a plan is: in the run directory, or else as named."""
+    inside = folder / reference if folder is not None else None
+    return str(inside) if inside is not None and inside.exists() else reference
+
+
+def write_plan(folder: Path, plan: Plan, tasks: Mapping[str, str] | None = None) -> None:
+    """Record a plan, and the fingerprints of its tasks."""
+    write_together({folder / PLAN: _plan_bytes(plan, tasks or {})}, folder)
+
+
+def write_manifest(folder: Path, manifest: Manifest, tasks: Mapping[str, str]) -> None:
+    """Record what a run is made of, and the fingerprints of its tasks."""
+    plan = _plan_bytes(manifest.plan, tasks)
+    files = {folder / PLAN: plan, folder / MANIFEST: _manifest_bytes(manifest, plan)}
+    write_together(files, folder)
+
+
+def _plan_bytes(plan: Plan, tasks: Mapping[str, str]) -> bytes:
+    content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": dict(tasks)}
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def _manifest_bytes(manifest: Manifest, plan: bytes) -> bytes:
+    place = {piece: place for place, piece in enumerate(manifest.pieces)}
+    about = {
+        "format": MANIFEST_FORMAT,
+        "plan": _hash(json.loads(plan)),
+        "model": manifest.model,
+        "keeps_models": manifest.keeps_models,
+        "tasks": list(manifest.tasks),
+        "methods": {name: asdict(each) for name, each in manifest.methods.items()},
+        "families": {name: asdict(each) for name, each in manifest.families.items()},
+    }
+    # A line for every piece.
+    lines = ",\n".join(
+        json.dumps(
+            {
+                "file": piece.file_stem,
+                "kind": piece.kind,
+                "dataset": piece.dataset,
+                "base_seed": piece.base_seed,
+                "method": piece.method,
+                "family": piece.family,
+                "inputs": [place[needed] for needed in piece.inputs],
+            }
+        )
+        for piece in manifest.pieces
+    )
+    head = json.dumps(about, indent=2).removesuffix("\n}")
+    return f'{head},\n  "pieces": [\n{lines}\n  ]\n}}\n'.encode()
+
+
+def read_record(folder: Path) -> Record:
+    """Return what was asked of a run directory, and of which data."""
+    path = folder / PLAN
+    damaged = (
+        "; if it is damaged, remove it and give the full command again, which goes on with what is "
+        "finished"
+    )
+    content = _read(path, f"{folder} is not a run directory: it has no {PLAN}", damaged)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path} is not a plan of this version of changeproof")
+    for key in ("plan", "tasks"):
+        if not isinstance(content.get(key), dict):
+            raise InputError(f"{path}: {key} is missing, or not an object")
+    check_names_something(str(path), content["plan"])
+    plan = Plan.checked(content["plan"], where=str(path), record=True)
+    _refuse_files_elsewhere(path, plan)
+    return Record(plan, {name: str(value) for name, value in content["tasks"].items()})
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return what was asked of a run directory."""
+    return read_record(folder).plan
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return what a run directory is made of; nothing that it names is imported."""
+    path, plan = folder / MANIFEST, read_record(folder).plan
+    remedy = f"; to have it written again, go on with: changeproof run --out {folder}"
+    content = _read(path, f"{folder} has no {MANIFEST}{remedy}", remedy)
+    try:
+        of_this_plan = content["plan"] == plan_hash(folder)
+        manifest = _manifest(plan, content) if of_this_plan else None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, InputError):
+        raise InputError(f"{path} is damaged, or of another version{remedy}") from None
+    if manifest is None:
+        raise InputError(f"{folder / PLAN} is not the plan that {path} was written for{remedy}")
+    return manifest
+
+
+def plan_hash(folder: Path) -> str:
+    """Return a hash of the record of a plan, whatever its spaces; "" if there is none."""
+    try:
+        return _hash(json.loads((folder / PLAN).read_bytes()))
+    except (OSError, ValueError, RecursionError):
+        return ""
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read(path: Path, missing: str, damaged: str) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(missing) from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {one_line(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"cannot read {path}: {one_line(error)}{damaged}") from None
+
+
+def _manifest(plan: Plan, content: Any) -> Manifest:
+    """Return a manifest from JSON, which may be a stranger's."""
+    if content["format"] != MANIFEST_FORMAT:
+        raise ValueError
+    pieces: list[Piece] = []
+    for line in content["pieces"]:
+        piece = Piece(
+            Kind(line["kind"]),
+            safe_name(line["dataset"], "a dataset"),
+            int(line["base_seed"]),
+            safe_name(line["file"].rpartition(".")[2], "a piece"),
+            str(line["method"]),
+            str(line["family"]),
+            inputs=tuple(pieces[place] for place in line["inputs"]),
+        )
+        if piece.file_stem != line["file"]:
+            raise ValueError
+        pieces.append(piece)
+    methods, families = (
+        {str(name): Described(**each) for name, each in content[key].items()}
+        for key in ("methods", "families")
+    )
+    manifest = Manifest(
+        plan,
+        str(content["model"]),
+        bool(content["keeps_models"]),
+        tuple(safe_name(name, "a dataset") for name in content["tasks"]),
+        methods,
+        families,
+        tuple(pieces),
+    )
+    _check_pieces(manifest)
+    return manifest
+
+
+def _check_pieces(manifest: Manifest) -> None:
+    """Refuse a manifest whose pieces are not those that follow from its plan."""
+    plan = manifest.plan
+    methods = (*plan.methods, *plan.counterfactuals)
+    families = (*plan.families, *([SUCCESSOR] if plan.successors else []))
+    letters = (tuple(plan.counterfactuals) or methods) if plan.successors else ()
+    expected = {
+        Kind.BANK: [("", family) for family in families],
+        Kind.COUNTERFACTUALS: [(method, "") for method in methods],
+        Kind.SURVIVAL: [(method, family) for method in methods for family in families],
+        Kind.LIMIT: [("", "")] if plan.limit else [],
+        Kind.LETTERS: [(method, SUCCESSOR) for method in letters],
+        Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
+    }
+    wanted = {
+        (kind, dataset, seed, *which)
+        for kind, several in expected.items()
+        for which in several
+        for dataset in manifest.tasks
+        for seed in plan.base_seeds
+    }
+    listed = {
+        (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family)
+        for piece in manifest.pieces
+        if piece.kind in expected
+    }
+    names = (set(manifest.methods), set(manifest.families), len(manifest.tasks))
+    if names != (set(methods), set(families), len(plan.datasets)) or listed != wanted:
+        raise ValueError
+
+
+def _refuse_files_elsewhere(path: Path, plan: Plan) -> None:
+    """Refuse a record that names other files than the copies in its own directory."""
+    tasks = [name for name in plan.datasets if name not in dataset_names()]
+    named = [(name, task_file(Path(name).name.removesuffix(KEPT_TASK))) for name in tasks]
+    named += [(file, table_file(name)) for name, file in plan.counterfactuals.items()]
+    for file, own in named:
+        if file != own:
+            raise InputError(
+                f"{path} names the file {file!r}, which is not one of its directory; expected "
+                f"{own!r}"
+            )

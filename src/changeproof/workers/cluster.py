@@ -1,0 +1,511 @@
+"""Dask clusters: reaching one, checking its workers, and having them run jobs.
+
+The whole graph of jobs is handed over, and results come as they are done. What jobs make goes from
+worker to worker; this process gets it as well, and keeps it. A worker that dies costs what it held:
+Dask has it done again elsewhere. If the scheduler goes and comes back, what is left is handed over
+again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from changeproof.errors import InputError, described, one_line
+
+try:
+    import dask
+    from dask.utils import parse_timedelta
+    from distributed import Client, Future, LocalCluster, Security, as_completed
+    from distributed.scheduler import KilledWorker
+except ModuleNotFoundError:
+    raise InputError("clusters need Dask, an extra: pip install 'changeproof[cluster]'") from None
+
+from changeproof.workers.cluster_workers import (
+    Preparation,
+    difference,
+    environment_of,
+    packages_of,
+)
+from changeproof.workers.jobs import (
+    Engine,
+    Job,
+    Result,
+    Supply,
+    Work,
+    dependencies,
+    most_urgent_first,
+    producers,
+)
+from changeproof.workers.workplace import Listener, Needs, Workplace
+
+LOCAL = "local"
+ADDRESS = re.compile(r"[a-z]+://[^\s/]+:[0-9]+")
+# Dask's settings that are ours, with what they are by default.
+PATIENCE = ("changeproof.patience", "60s")
+# Looking at oneself takes processor time: sampling what workers do, ticking fifty times a second.
+# Handing back small bits of memory at once takes more.
+LOCAL_SETTINGS = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.nanny.pre-spawn-environ": {
+        f"{library}_NUM_THREADS": 1 for library in ("OMP", "MKL", "OPENBLAS")
+    },
+}
+
+# How often a job is tried again that failed for want of something that may be had later.
+RETRIES = 2
+# How often all that is left may be handed over again without anything coming of it.
+ROUNDS = 5
+# Seconds between looks at results, and at the workers.
+PAUSE, LOOK = 0.05, 2.0
+# A table may be large, and is sent once.
+LARGE_IS_FINE = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+# How many looks may find workers and none of them at work.
+IDLE = 2
+FINISHED_IS_KEPT = "what is finished is kept: run the same command again to go on"
+
+
+class ClusterError(InputError):
+    """A cluster cannot be used, or not any more; what is finished is kept."""
+
+
+class GoneError(RuntimeError):
+    """The scheduler does not answer any more."""
+
+
+class StuckError(RuntimeError):
+    """There are workers, and work, and nothing happens."""
+
+
+class Certificates(NamedTuple):
+    """The files of TLS, as Dask takes them: the authority's, one's own certificate, its key."""
+
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+@contextmanager
+def connected(
+    cluster: str, *, jobs: int | None = None, certificates: Certificates | None = None
+) -> Iterator[Client]:
+    """Connect to a cluster.
+
+    Parameters
+    ----------
+    cluster
+        An address ("tcp://host:8786"), the file that a scheduler wrote about itself
+        ("scheduler.json"), or "local" for a cluster that is started here and ends with this.
+    jobs
+        How many workers a local cluster has; as many as there are cores by default.
+    certificates
+        For clusters that talk over TLS. Without them Dask's own settings count.
+    """
+    # What happens to a cluster is said in our own words, once.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    if cluster == LOCAL:
+        with (
+            dask.config.set(LOCAL_SETTINGS),
+            LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                memory_limit=0,
+                dashboard_address="127.0.0.1:0",
+            ) as here,
+            Client(here, set_as_default=False) as client,
+        ):
+            yield client
+        return
+    if jobs is not None:
+        raise InputError(
+            f"--jobs says how many workers there are here; {cluster} has its own. Leave out one"
+        )
+    with _reached(address_of(cluster), certificates) as client:
+        yield client
+
+
+def address_of(cluster: str) -> str:
+    """Return the address of a scheduler, from the file that it wrote if that is what was given."""
+    path = Path(cluster)
+    if ADDRESS.fullmatch(cluster):
+        return cluster
+    if "://" in cluster or not (path.suffix == ".json" or path.exists()):
+        raise InputError(
+            f"cluster {cluster!r}; expected an address such as tcp://HOST:8786 or tls://HOST:8786, "
+            f"the file of a scheduler (scheduler.json), or {LOCAL}"
+        )
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        return str(content["address"])
+    except OSError as error:
+        raise InputError(f"cannot read the scheduler's file {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{path} is not a file that a Dask scheduler wrote (dask scheduler --scheduler-file)"
+        ) from None
+
+
+def patience() -> float:
+    """Return how many seconds to wait for workers, or for a scheduler that is gone."""
+    return float(parse_timedelta(dask.config.get(*PATIENCE)))
+
+
+def _reached(address: str, certificates: Certificates | None) -> Client:
+    given = {}
+    if certificates is not None and any(certificates):
+        missing = [path for path in certificates if path is not None and not path.is_file()]
+        if missing:
+            raise InputError(f"cannot read the TLS file {missing[0]}")
+        names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+        files = {name: str(path) for name, path in zip(names, certificates, strict=True) if path}
+        given["security"] = Security(require_encryption=True, **files)
+    try:
+        return Client(address, set_as_default=False, **given)
+    except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address} ({one_line(error)}); start one with "
+            "'dask scheduler', or mend the address (tls:// with certificates)"
+        ) from None
+
+
+class Cluster(Workplace):
+    """The workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client
+        A client that is connected to it.
+    """
+
+    running = True
+
+    def __init__(self, client: Client) -> None:
+        if not isinstance(client, Client) or client.asynchronous:
+            raise InputError(
+                "client has to be a distributed.Client that is not asynchronous; got "
+                f"{described(client)}"
+            )
+        self.client = client
+        self.address = str(client.scheduler.address)
+        self._given = client
+        self._count = 0
+        self._seen = time.monotonic()
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are that have been found to be as this process is."""
+        return len(self._workers(ready=True))
+
+    def start(self, needs: Needs, listener: Listener) -> Engine:
+        """Look at the workers, prepare them, and return them."""
+        self._needs, self._listener = needs, listener
+        self._packages = packages_of(needs.objects)
+        self._environment = environment_of(self._packages)
+        self._known: set[str] = set()
+        listener.told(f"cluster at {self.address}; watch it at {self.client.dashboard_link}")
+        try:
+            self._prepare()
+        except GoneError:
+            self.come_back()
+        return ClusterEngine(self, self._packages)
+
+    def look(self) -> int:
+        """Say how many workers there are, if that has changed; give up when all are gone."""
+        count = self.workers
+        for worker in sorted(self._workers(ready=False) - self._known):
+            self._known.add(worker)
+            if differs := self._differs(worker):
+                self._listener.told(f"no work for {worker}: it {differs}")
+        if count != self._count:
+            self._count = count
+            self._listener.workers(count)
+        if count:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > patience():
+            raise ClusterError(f"all workers of {self.address} are gone; {FINISHED_IS_KEPT}")
+        return count
+
+    def come_back(self) -> None:
+        """Wait for a scheduler that is gone, and for its workers."""
+        deadline = time.monotonic() + patience()
+        self._listener.told(
+            f"the scheduler at {self.address} is gone; waiting for it, at most {patience():.0f} s"
+        )
+        while time.monotonic() < deadline:
+            try:
+                self._reconnect()
+                self._prepare()
+                return
+            except GoneError:
+                time.sleep(PAUSE)
+        raise ClusterError(f"the cluster at {self.address} is gone; {FINISHED_IS_KEPT}")
+
+    def let_go(self) -> None:
+        """Leave the workers as they were."""
+        if self.client.status == "running":
+            self.client.unregister_worker_plugin("changeproof")
+        if self.client is not self._given:
+            self.client.close()
+
+    def _reconnect(self) -> None:
+        """Have a client that is connected; Dask closes one that has waited too long."""
+        if self.client.status == "running":
+            return
+        if self.client.status not in ("closing", "closed"):
+            raise GoneError
+        try:
+            self.client = Client(
+                self.address,
+                security=self._given.security,
+                timeout=max(1.0, patience() / 10),
+                set_as_default=False,
+            )
+        except (OSError, TimeoutError) as error:
+            raise GoneError from error
+
+    def _prepare(self) -> None:
+        """Wait for workers, refuse those that differ from the client, compile what is needed."""
+        self._wait_for_workers()
+        for worker in sorted(self._workers(ready=False)):
+            if differs := self._differs(worker):
+                raise ClusterError(f"worker {worker} {differs}")
+        plugin = Preparation(self._environment, self._packages, self._needs.kernels.parts)
+        try:
+            self.client.register_plugin(plugin, name=plugin.name)
+        except (OSError, TimeoutError) as error:
+            raise GoneError from error
+        self.look()
+
+    def _workers(self, *, ready: bool) -> set[str]:
+        """Return the addresses of workers that are ready for work, or of all others."""
+        try:
+            # Not `scheduler_info`, which may hand out what it was last told without workers.
+            known = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
+        except (OSError, TimeoutError, RuntimeError, AttributeError) as error:
+            raise GoneError from error
+        ours = self._environment.resource
+        return {worker for worker, facts in known.items() if (ours in facts["resources"]) == ready}
+
+    def _differs(self, worker: str) -> str:
+        """Say why a worker cannot be used; "" if it can."""
+        try:
+            threads = self.client.nthreads([worker]).get(worker, 1)
+            answers = self.client.run(
+                environment_of, self._packages, workers=[worker], on_error="return"
+            )
+        except (OSError, TimeoutError) as error:
+            raise GoneError from error
+        if threads != 1:
+            return (
+                f"has {threads} threads; results need workers of one thread: "
+                f"dask worker {self.address} --nworkers {threads} --nthreads 1"
+            )
+        found = answers.get(worker)
+        if isinstance(found, ModuleNotFoundError):
+            wanted = f"changeproof[cluster]=={self._environment.versions['changeproof']}"
+            return (
+                f"has no {found.name}; install there what is installed here: pip install '{wanted}'"
+            )
+        if isinstance(found, BaseException):
+            return f"cannot be asked what it has: {one_line(found)}"
+        return difference(found, self._environment) if found is not None else ""
+
+    def _wait_for_workers(self) -> None:
+        deadline, told = time.monotonic() + patience(), False
+        while not (self._workers(ready=True) or self._workers(ready=False)):
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"the scheduler at {self.address} has no workers; start some: "
+                    f"dask worker {self.address} --nthreads 1"
+                )
+            if not told:
+                wait = f"waiting for workers of {self.address}, at most {patience():.0f} s"
+                self._listener.told(wait)
+                told = True
+            time.sleep(PAUSE)
+
+
+class TryAgainError(RuntimeError):
+    """A job failed as it might not elsewhere, or later."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("to be tried again")
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TryAgainError, (self.result,)
+
+
+class ClusterEngine(Engine):
+    """The workers of a cluster, who are ready for work."""
+
+    remote = True
+
+    def __init__(self, cluster: Cluster, packages: tuple[str, ...]) -> None:
+        self.cluster, self.packages = cluster, packages
+        self.environment = environment_of(packages)
+
+    def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
+        """Hand over all jobs, and what is left of them again if the cluster has lost it."""
+        left = {job.name: job for job in most_urgent_first(jobs)}
+        vain = 0
+        while left:
+            before = len(left)
+            try:
+                for job, result in self._round(list(left.values()), supply):
+                    del left[job.name]
+                    yield job, result
+            except GoneError:
+                self.cluster.come_back()
+            except StuckError:
+                pass  # what is left is handed over again
+            vain = vain + 1 if len(left) == before else 0
+            if vain > ROUNDS:
+                raise ClusterError(
+                    f"the cluster at {self.cluster.address} loses all that it is given; what is "
+                    "finished is kept"
+                )
+
+    def close(self) -> None:
+        """Give the workers back."""
+        self.cluster.let_go()
+
+    def _round(self, jobs: list[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
+        """Hand over jobs; yield what is done, and what fails by itself."""
+        client = self.cluster.client
+        futures: dict[Future, Job] = {}
+        try:
+            with dask.config.set(LARGE_IS_FINE):
+                self._submit(client, jobs, supply, futures)
+            failed: dict[str, tuple[Job, BaseException]] = {}
+            for future, answer in self._ended(client, futures):
+                job = futures.pop(future)
+                if future.status == "finished":
+                    yield job, self._trusted(job, answer)
+                elif future.status == "error":
+                    failed[job.name] = (job, answer[1])
+                elif client.status != "running":
+                    raise GoneError
+            waits_for = dependencies(jobs)
+            for job, error in failed.values():
+                # What failed because of another one is left for the next round, without that.
+                if waits_for[job.name].isdisjoint(failed):
+                    yield job, _lost(error)
+        finally:
+            if client.status == "running":
+                client.cancel(list(futures), force=True)
+
+    def _submit(
+        self, client: Client, jobs: list[Job], supply: Supply, futures: dict[Future, Job]
+    ) -> None:
+        """Hand over the whole graph; bytes that are there already once each.
+
+        They are jobs, too, and not scattered: what only a worker holds is lost with it.
+        """
+        made_by, session = producers(jobs), uuid4().hex[:8]
+        ready = {self.environment.resource: 1}
+        given: dict[str, Future] = {}
+        by_name: dict[str, Future] = {}
+        for place, job in enumerate(jobs):
+            for key in job.inputs:
+                if key in made_by or key in given:
+                    continue
+                if (content := supply(key)) is not None:
+                    given[key] = client.submit(
+                        _given,
+                        content,
+                        key=f"given-{key}-{session}",
+                        priority=len(jobs),
+                        resources=ready,
+                    )
+            earlier = dict.fromkeys(made_by[key].name for key in job.inputs if key in made_by)
+            by_name[job.name] = client.submit(
+                _do,
+                job.work,
+                job.order,
+                {key: given[key] for key in job.inputs if key in given},
+                [by_name[name] for name in earlier],
+                self.packages,
+                key=f"{job.kind}-{job.name}-{session}",  # Dask learns how long what is alike takes
+                priority=len(jobs) - place,
+                retries=RETRIES,
+                resources=ready,
+                pure=False,
+            )
+            futures[by_name[job.name]] = job
+
+    def _ended(self, client: Client, futures: Mapping[Future, Job]) -> Iterator[tuple[Future, Any]]:
+        """Yield futures as they end, with what came of each, keeping an eye on the workers."""
+        waiting = as_completed(
+            list(futures), loop=client.loop, with_results=True, raise_errors=False
+        )
+        looked, idle = time.monotonic(), 0
+        while not waiting.is_empty():
+            for ended in waiting.next_batch(block=False):
+                idle = 0
+                yield ended
+            if time.monotonic() - looked > LOOK:
+                # A worker that comes when no other was left is not told of what waits for it.
+                idle = idle + 1 if self.cluster.look() and not self._busy(client) else 0
+                if idle > IDLE:
+                    raise StuckError
+                looked = time.monotonic()
+            if not waiting.has_ready():
+                time.sleep(PAUSE)
+
+    def _busy(self, client: Client) -> bool:
+        try:
+            return any(client.processing().values())
+        except (OSError, TimeoutError) as error:
+            raise GoneError from error
+
+    def _trusted(self, job: Job, answer: tuple[str, Result]) -> Result:
+        key, result = answer
+        if key != self.environment.key:
+            raise ClusterError(
+                f"{job.name} was computed by a worker with other versions than the client's; "
+                "it was not kept"
+            )
+        return result
+
+
+def _lost(error: BaseException) -> Result:
+    """Return the result of a job that did not come back."""
+    if isinstance(error, TryAgainError):
+        return error.result
+    why = one_line(error)
+    if isinstance(error, KilledWorker):
+        times = error.allowed_failures + 1
+        why = f"its worker died {times} times, last {error.last_worker.address}"
+    return Result({}, None, error=why)
+
+
+def _given(content: bytes) -> bytes:
+    """Have bytes go to the workers that need them, once to each."""
+    return content
+
+
+def _do(
+    work: Work,
+    order: Any,
+    given: Mapping[str, bytes],
+    earlier: Sequence[tuple[str, Result]],
+    packages: tuple[str, ...],
+) -> tuple[str, Result]:
+    """Do a job on a worker, and say by what code and libraries that was done."""
+    contents = dict(given)
+    for _, result in earlier:
+        contents |= result.outputs
+    result = work(order, contents)
+    if result.retry:
+        raise TryAgainError(result)
+    return environment_of(packages).key, result
