@@ -80,8 +80,7 @@ def show(
 
     changeproof show runs/paper --table family_results
     """
-    from changeproof.report.terminal import print_table, print_tables
-    from changeproof.report.terminal.tables import print_groups
+    from changeproof.report.terminal.tables import print_groups, print_table, print_tables
     from changeproof.tables.registry import read_finished
 
     _, tables = read_finished(directory)

@@ -116,7 +116,7 @@ def status(
 
     changeproof status runs/paper --timings
     """
-    from changeproof.report.terminal import print_inventory, print_timings
+    from changeproof.report.terminal.status import print_inventory, print_timings
     from changeproof.runs.manifest import read_manifest
     from changeproof.runs.store import Store
 
@@ -161,7 +161,7 @@ def diagnose_apds_radius(
     """
     from changeproof.files import write_whole
     from changeproof.paper.diagnosis import diagnose_apds_radius
-    from changeproof.report.terminal import print_table
+    from changeproof.report.terminal.tables import print_table
 
     table = diagnose_apds_radius(
         split(datasets) or ("breast-cancer", "diabetes"),
