@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from changeproof.errors import InputError, described, one_line, unknown
+from changeproof.errors import InputError, described, keywords, one_line, unknown
 from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
 
 # The paper whose protocol this is; see CITATION.cff.
@@ -164,26 +164,20 @@ def parsed(reference: str) -> tuple[str, dict[str, Any]]:
     name, bracket, rest = reference.partition("(")
     if not bracket:
         return reference.strip(), {}
-    try:
-        call = ast.parse(f"_({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
-            raise ValueError
-        if any(word.arg is None for word in call.keywords):
-            raise ValueError
-        settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+    rest = rest.rstrip()
+    settings = keywords(rest[:-1]) if rest.endswith(")") else None
+    if settings is None:
         raise InputError(
             f"{reference!r}: expected a name, or name(setting=value) with plain values"
-        ) from None
+        )
     return name.strip(), settings
 
 
 def without_settings(reference: str) -> str:
     """Return the name or import path alone; what is no reference stays as it is."""
-    try:
-        return parsed(reference)[0]
-    except InputError:
-        return reference
+    name, bracket, rest = reference.partition("(")
+    known = bracket and rest.endswith(")") and keywords(rest[:-1]) is not None
+    return name if known and re.fullmatch(r"[\w.:-]+", name) else reference
 
 
 def spelled(name: str, settings: Mapping[str, Any]) -> str:
