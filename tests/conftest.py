@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-import came_next
+import shipped
 from advised import advised
 from changeproof import (
     Context,
@@ -89,13 +89,13 @@ def cancer_network(cancer: Task) -> Network:
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     """Loans that no line tells apart; of each file its own, as some change what they are given."""
-    return came_next.table()
+    return shipped.table()
 
 
 @pytest.fixture(scope="module")
 def task(frame: pd.DataFrame) -> Task:
     """The same as a task; files whose `frame` or `task` is another have their own."""
-    return came_next.task(frame)
+    return shipped.task(frame)
 
 
 @pytest.fixture

@@ -14,13 +14,14 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-import came_next
 import changeproof as cp
+import shipped
 from changeproof import InputError, Results
 from changeproof.cli import app
 from changeproof.report.letters import letter_lines, letter_paragraphs
-from changeproof.report.letters import letters as on_the_page
+from changeproof.report.page.payload import build_payload
 from command_line import call
+from paged import parts
 
 AUDIT = ["audit", "--data", "loans.csv", "--target", "approved", "--favourable", "yes"]
 AUDIT += ["--id-column", "applicant", "--counterfactuals", "letters.csv", "--out", "audit"]
@@ -30,7 +31,7 @@ LOOK = "--unpickle-and-run-its-code"
 
 @pytest.fixture(scope="module")
 def at_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return came_next.written(tmp_path_factory.mktemp("successor"))
+    return shipped.written(tmp_path_factory.mktemp("successor"))
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +63,13 @@ def test_pickle_onnx_and_scores_give_the_same_verdicts(results: Results, at_hand
     later = pickle.loads((at_hand / "next.pkl").read_bytes())
     today = pickle.loads((at_hand / "today.pkl").read_bytes())
     told = pd.read_csv(at_hand / "letters.csv")
-    accepted, holds = (m.predict(told[came_next.FEATURES]) == "yes" for m in (today, later))
+    accepted, holds = (m.predict(told[shipped.FEATURES]) == "yes" for m in (today, later))
     expected = np.select([~accepted, holds], ["not accepted today", "holds"], "breaks")
     found = table[table["successor"] == "next"].set_index("id").loc[told["id"], "verdict"]
     assert found.tolist() == expected.tolist()
     assert {"breaks", "holds"} <= set(expected)
     firm = table[table["successor"] == "firm"].set_index("id").loc[told["id"]]
-    shares = later.predict_proba(told[came_next.FEATURES])[:, 1]
+    shares = later.predict_proba(told[shipped.FEATURES])[:, 1]
     assert ((firm["successor_score"] >= 0.7) == (shares >= 0.7)).all()
     np.testing.assert_allclose(firm["successor_margin"], shares - 0.7, atol=1e-5)
     np.testing.assert_allclose(firm["today_margin"], firm["today_score"] - 0.5, atol=1e-5)
@@ -119,13 +120,12 @@ def test_the_command_line_says_it_in_sentences(audited: tuple[Path, str], result
     assert "Left out: parameter-perturbation (needs a network's parameters, ours or" in said
     lines = list(letter_lines(results.tables()))
     assert all(line in said for line in lines)
-    views = on_the_page(results.tables())
-    assert views is not None and [view["name"].split()[-1] for view in views] == [
-        "next", "open", "house", "firm"
-    ]  # fmt: skip
-    verdicts = [person[1] for person in views[0]["people"]]
+    (shown,) = parts(build_payload(results, results.tables()), "letters", "choice")
+    assert [name.split()[-1] for name in shown["choice"][0][1]] == ["next", "open", "house", "firm"]
+    tables = [[part for part in view if "table" in part] for view in shown["views"]]
+    verdicts = [person[1] for person in tables[0][0]["rows"]]
     assert verdicts == sorted(verdicts, key=["breaks", "holds", "not accepted today"].index)
-    assert views[2]["renewals"] == [] and views[0]["renewals"]
+    assert len(tables[2]) == 1 and len(tables[0]) == 2
 
 
 def test_the_directory_is_read_without_the_models(
@@ -202,7 +202,7 @@ def mistakes(at_hand: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     scores[["score"]].to_csv(folder / "no-ids.csv", index=False)
     scores.assign(id=["X1", *scores["id"][1:]]).to_csv(folder / "unknown.csv", index=False)
     scores[3:].to_csv(folder / "few.csv", index=False)
-    frame = came_next.table()
+    frame = shipped.table()
     numbers = frame[["income", "debts"]]
     other = LogisticRegression().fit(numbers.rename(columns={"debts": "fees"}), frame["approved"])
     (folder / "other.pkl").write_bytes(pickle.dumps(other))
@@ -234,21 +234,25 @@ def test_the_command_line_itself_says_one_line(mistakes: Path) -> None:
 
 
 def test_in_python_models_are_handed_over(tmp_path: Path) -> None:
-    frame = came_next.table()
-    today, later = came_next.todays(frame), came_next.stricter(frame)
-    told = came_next.letters(frame, today)
+    frame = shipped.table()
+    today, later = shipped.current(frame), shipped.stricter(frame)
+    told = shipped.letters(frame, today)
 
     def points(people: pd.DataFrame) -> Any:
-        return 1000 * later.predict_proba(people[came_next.FEATURES])[:, 1]
+        return 1000 * later.predict_proba(people[shipped.FEATURES])[:, 1]
 
     results = cp.evaluate(
         frame,
         today,
         families=["bootstrap(replicates=2)"],
         counterfactuals={"letters": told},
-        successors={"next": later, "points": (points, 500), "house": came_next.scores(told, later)},
+        successors={
+            "next": later,
+            "points": (points, 500),
+            "house": shipped.scores(told, later),
+        },
         jobs=1,
-        **came_next.DATA,
+        **shipped.DATA,
     )
     survived = results.survived("data", 2026, "letters")[:, 2:]
     assert (survived == survived[:, :1]).all()
@@ -258,22 +262,22 @@ def test_in_python_models_are_handed_over(tmp_path: Path) -> None:
         points,
         threshold=500,
         counterfactuals={"letters": told},
-        successors={"house": (came_next.scores(told, later), 0.5)},
+        successors={"house": (shipped.scores(told, later), 0.5)},
         out=tmp_path / "alone",
         publish=False,
         jobs=1,
-        **came_next.DATA,
+        **shipped.DATA,
     )
     assert alone.plan.families == ()
     assert "cannot be fitted again" in alone.plan.left_out["bootstrap"]
     (said,) = letter_paragraphs(Results(tmp_path / "alone").tables())
     assert said[0][1].endswith("Nothing was simulated beside it.")
     with pytest.raises(InputError, match="is not fitted: it has no classes_"):
-        cp.evaluate(frame, came_next.pipeline(), successors={"next": later}, **came_next.DATA)
+        cp.evaluate(frame, shipped.pipeline(), successors={"next": later}, **shipped.DATA)
 
 
 def test_thresholds_hold_everywhere(tmp_path: Path) -> None:
-    frame = came_next.table()
+    frame = shipped.table()
     notes: list[str] = []
 
     class Listening(cp.Observer):
@@ -286,13 +290,13 @@ def test_thresholds_hold_everywhere(tmp_path: Path) -> None:
         ["kdtree", "betarce"],
         ["bootstrap(replicates=2)", "architecture(replicates=2)"],
         threshold=0.7,
-        successors={"next": (came_next.stricter(frame), 0.6)},
+        successors={"next": (shipped.stricter(frame), 0.6)},
         factuals=6,
         out=tmp_path / "run",
         publish=False,
         jobs=1,
         observer=Listening(),
-        **came_next.DATA,
+        **shipped.DATA,
     )
     task, key = results.task("data"), ("data", 2026, "kdtree")
     base = results.base_network("data", 2026)

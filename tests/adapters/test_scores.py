@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import came_next
+import shipped
 from changeproof import InputError, Task, read_counterfactuals
 from changeproof.adapters.scores import ScoreTable
 from changeproof.models.thresholds import Threshold
@@ -14,7 +14,7 @@ from changeproof.models.thresholds import Threshold
 
 @pytest.fixture(scope="module")
 def told(frame: pd.DataFrame) -> pd.DataFrame:
-    return came_next.letters(frame, came_next.todays(frame), people=6)
+    return shipped.letters(frame, shipped.current(frame), people=6)
 
 
 @pytest.fixture(scope="module")

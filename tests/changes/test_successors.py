@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import came_next
+import shipped
 from changeproof import InputError, Task, read_counterfactuals
 from changeproof.changes.bank import build_bank
 from changeproof.changes.family import BaseModel
@@ -16,17 +16,17 @@ from changeproof.networks.training import TrainingRecipe
 
 
 def test_successors_are_changed_models_as_they_are(frame: pd.DataFrame, task: Task) -> None:
-    today, later = came_next.todays(frame), came_next.stricter(frame)
-    told = came_next.letters(frame, today)
+    today, later = shipped.current(frame), shipped.stricter(frame)
+    told = shipped.letters(frame, today)
     letters = {"letters": read_counterfactuals(told, task)}
-    given = {"next": later, "firm": (later, 0.7), "house": came_next.scores(told, later)}
+    given = {"next": later, "firm": (later, 0.7), "house": shipped.scores(told, later)}
     family = read_successors(given, task, letters)
     learner = shipped_learner(today, task)
     base = learner.train([TrainingRecipe(initialisation_seed=2026)], task)[0]
     bank = build_bank(task, BaseModel(2026, base), [family], learner)
     assert bank.table["level"].tolist() == ["next", "firm", "house"]
     rows = task.rows("test")
-    shares = later.predict_proba(task.told(rows)[came_next.FEATURES])[:, 1]
+    shares = later.predict_proba(task.told(rows)[shipped.FEATURES])[:, 1]
     np.testing.assert_array_equal(bank.stack[0].favourable(rows), shares >= 0.5)
     np.testing.assert_array_equal(bank.stack[1].favourable(rows), shares >= 0.7)
     measured = change_magnitudes(task, base, bank.stack)
@@ -40,7 +40,7 @@ def test_records_say_where_successors_are_from_and_what_they_are(
     frame: pd.DataFrame, task: Task
 ) -> None:
     first, second = (
-        read_successors({"next": (came_next.stricter(frame), at)}, task, {}, threshold="0.6")
+        read_successors({"next": (shipped.stricter(frame), at)}, task, {}, threshold="0.6")
         for at in (None, 0.7)
     )
     assert first.records["next"].startswith("object:LogisticRegression@0.6#")
@@ -77,20 +77,18 @@ def test_what_cannot_be_a_successor_is_refused(frame: pd.DataFrame, task: Task) 
         read_successors({"next": "mlp"}, task, {})
     with pytest.raises(InputError, match="pass --unpickle-and-run-its-code"):
         read_successors({"next": "pickle:next.pkl"}, task, {})
-    scores = came_next.scores(
-        came_next.letters(frame, came_next.todays(frame)), came_next.todays(frame)
-    )
+    scores = shipped.scores(shipped.letters(frame, shipped.current(frame)), shipped.current(frame))
     with pytest.raises(InputError, match=r"expected one table of counterfactuals .* there is none"):
         read_successors({"house": scores}, task, {})
     with pytest.raises(InputError, match="model next calls no test row of 'data' favourable"):
-        read_successors({"next": (came_next.stricter(frame), 0.999999)}, task, {})
+        read_successors({"next": (shipped.stricter(frame), 0.999999)}, task, {})
 
 
 def test_who_can_renew_depends_on_the_successor(frame: pd.DataFrame, task: Task) -> None:
     def points(people: pd.DataFrame) -> pd.Series[float]:
         return people["income"] / 10_000
 
-    given = {"next": came_next.stricter(frame), "points": (points, 0.25)}
+    given = {"next": shipped.stricter(frame), "points": (points, 0.25)}
     both = read_successors(given, task, {}).at_hand
     against = {
         name: [each.reason_against(get_method(method)(), task) for each in both.values()]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-import came_next
+import shipped
 from answered import Answered
 from changeproof import Context, Factuals, own_task
 from changeproof.changes.successors import Successor
@@ -33,9 +33,9 @@ def to_the_line(context: Context, factuals: Factuals) -> np.ndarray:
 
 
 def test_broken_letters_are_renewed_from_where_they_brought_people() -> None:
-    frame = came_next.table()[["applicant", "income", "debts", "approved"]]
+    frame = shipped.table()[["applicant", "income", "debts", "approved"]]
     actions = {"income": {"change": "increase"}, "debts": {"change": "none"}}
-    task = own_task(frame, **came_next.DATA, actions=actions)
+    task = own_task(frame, **shipped.DATA, actions=actions)
     people = task.encoded(pd.DataFrame({"income": [2000.0, 2000.0, 2000.0], "debts": [1, 2, 3]}))
     told = task.encoded(pd.DataFrame({"income": [2500.0, 2900.0, 2500.0], "debts": [1, 2, 3]}))
     valid = np.array([True, True, False])
@@ -58,8 +58,8 @@ def test_broken_letters_are_renewed_from_where_they_brought_people() -> None:
 
 
 def test_rules_apply_from_the_letter_on() -> None:
-    frame = came_next.table()[["applicant", "income", "debts", "approved"]]
-    task = own_task(frame, **came_next.DATA, actions={"debts": {"change": "none"}})
+    frame = shipped.table()[["applicant", "income", "debts", "approved"]]
+    task = own_task(frame, **shipped.DATA, actions={"debts": {"change": "none"}})
     people = task.encoded(pd.DataFrame({"income": [2000.0], "debts": [4]}))
     told = task.encoded(pd.DataFrame({"income": [2000.0], "debts": [1]}))
     there = np.ones(1, bool)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-import came_next
+import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.models import onnx
 from changeproof.models.find import find_shipped, shipped_learner
@@ -22,7 +22,7 @@ skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (ex
 
 @pytest.fixture(scope="module")
 def numbers(frame: pd.DataFrame) -> Task:
-    return own_task(frame.drop(columns=["purpose", "owner"]), **came_next.DATA)
+    return own_task(frame.drop(columns=["purpose", "owner"]), **shipped.DATA)
 
 
 def on_numbers(model: Any, frame: pd.DataFrame, target: Any, **options: Any) -> OnnxModel:
@@ -37,17 +37,17 @@ def on_numbers(model: Any, frame: pd.DataFrame, target: Any, **options: Any) -> 
 def test_a_pipeline_with_an_input_per_column_judges_as_before(
     frame: pd.DataFrame, task: Task, zipmap: bool
 ) -> None:
-    model = came_next.todays(frame)
-    kept = OnnxModel(came_next.onnx_bytes(model, zipmap=zipmap), "kept", "onnx:kept.onnx")
+    model = shipped.current(frame)
+    kept = OnnxModel(shipped.onnx_bytes(model, zipmap=zipmap), "kept", "onnx:kept.onnx")
     rows = task.rows("test")
     judged = kept.model(task, None)
-    expected = model.predict_proba(task.told(rows)[came_next.FEATURES])[:, 1]
+    expected = model.predict_proba(task.told(rows)[shipped.FEATURES])[:, 1]
     np.testing.assert_allclose(judged.probabilities(rows), expected, atol=1e-5)
     assert not kept.gives_scores(task)
     # Without its names, too, the favourable outcome is the one that the data call so.
-    refused = own_task(frame, **came_next.DATA | {"favourable": "no"})
+    refused = own_task(frame, **shipped.DATA | {"favourable": "no"})
     other = kept.model(refused, None).probabilities(refused.rows("test"))
-    frame_of_others = refused.told(refused.rows("test"))[came_next.FEATURES]
+    frame_of_others = refused.told(refused.rows("test"))[shipped.FEATURES]
     np.testing.assert_allclose(other, model.predict_proba(frame_of_others)[:, 0], atol=1e-5)
 
 
@@ -87,18 +87,19 @@ def test_other_inputs_are_named_in_one_line(
     ):
         kept.model(task, None)
     three = own_task(
-        frame.drop(columns=["purpose", "owner"]).assign(age=range(len(frame))), **came_next.DATA
+        frame.drop(columns=["purpose", "owner"]).assign(age=range(len(frame))),
+        **shipped.DATA,
     )
     with pytest.raises(InputError, match="expected one input of 3 floats, or one input per"):
         kept.model(three, None)
-    names = came_next.onnx_bytes(came_next.todays(frame))
+    names = shipped.onnx_bytes(shipped.current(frame))
     with pytest.raises(InputError, match=r"takes the inputs income .* debts .* purpose .* owner"):
         OnnxModel(names, "kept", "onnx:kept.onnx").model(numbers, None)
     words = frame.assign(debts=frame["debts"].map({k: f"d{k}" for k in range(6)}))
     with pytest.raises(
         InputError, match=r"takes 'debts' as tensor\(float\); the data have values such as 'd"
     ):
-        OnnxModel(names, "kept", "onnx:kept.onnx").model(own_task(words, **came_next.DATA), None)
+        OnnxModel(names, "kept", "onnx:kept.onnx").model(own_task(words, **shipped.DATA), None)
     (tmp_path / "no.onnx").write_bytes(b"nothing of the kind")
     with pytest.raises(InputError, match=r"no.onnx is no ONNX model"):
         find_shipped(f"onnx:{tmp_path / 'no.onnx'}")

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-import came_next
+import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.models.find import as_shipped, find_shipped, shipped_learner
 from changeproof.models.learner import Learner
@@ -23,11 +23,11 @@ BASE = TrainingRecipe(initialisation_seed=BASE_SEED)
 
 @pytest.fixture(scope="module")
 def today(frame: pd.DataFrame) -> Pipeline:
-    return came_next.todays(frame)
+    return shipped.current(frame)
 
 
 def numbers_only(frame: pd.DataFrame) -> Task:
-    return own_task(frame.drop(columns=["purpose", "owner"]), **came_next.DATA)
+    return own_task(frame.drop(columns=["purpose", "owner"]), **shipped.DATA)
 
 
 def test_the_base_model_is_the_fitted_model_itself(
@@ -36,13 +36,13 @@ def test_the_base_model_is_the_fitted_model_itself(
     learner = shipped_learner(today, task)
     model = learner.train([BASE], task)[0]
     people = frame.set_index("applicant").loc[task.ids.loc[task.row_ids("test")]]
-    expected = today.predict_proba(people[came_next.FEATURES])[:, 1]
+    expected = today.predict_proba(people[shipped.FEATURES])[:, 1]
     np.testing.assert_array_equal(model.probabilities(task.rows("test")), expected)
     assert learner.name == "LogisticRegression" and learner.traits.only_seed == BASE_SEED
 
 
 def test_changed_models_are_clones_that_are_fitted_again(task: Task, today: Pipeline) -> None:
-    before = today.predict_proba(came_next.table()[came_next.FEATURES])
+    before = today.predict_proba(shipped.table()[shipped.FEATURES])
     learner = shipped_learner(today, task)
     weights = np.zeros(len(task.split.train) + len(task.split.update))
     weights[: len(task.split.train)] = bootstrap_weights(len(task.split.train), 1)
@@ -52,7 +52,7 @@ def test_changed_models_are_clones_that_are_fitted_again(task: Task, today: Pipe
     rows = task.rows("test")
     assert np.abs(base.probabilities(rows) - drawn.probabilities(rows)).max() > 0.01
     assert np.abs(base.probabilities(rows) - again.probabilities(rows)).max() > 0.001
-    after = today.predict_proba(came_next.table()[came_next.FEATURES])
+    after = today.predict_proba(shipped.table()[shipped.FEATURES])
     np.testing.assert_array_equal(before, after)
 
 
@@ -69,7 +69,7 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
     frame = task.told(rows)
     scores = 300 + frame["income"] / 10 - 20 * frame["debts"]
     np.testing.assert_array_equal(model.favourable(rows), scores >= 560)
-    assert list(seen[0].columns) == came_next.FEATURES
+    assert list(seen[0].columns) == shipped.FEATURES
     assert set(seen[0]["purpose"]) == {"car", "house", "study"}
     assert learner.traits.no_training == "points is used as it is and cannot be fitted again"
     with pytest.raises(InputError, match="cannot be fitted again"):
@@ -106,7 +106,7 @@ def test_the_favourable_outcome_is_found_as_in_the_data(frame: pd.DataFrame, tas
     assert as_shipped(by_truth).model(task, None).probabilities(rows).shape == (len(rows),)
     with pytest.raises(InputError, match="knows the outcomes accepted, another; expected yes"):
         as_shipped(LogisticRegression().fit(numbers, mirrored)).model(task, None)
-    bad = own_task(frame.assign(approved=1 - counted), **came_next.DATA | {"favourable": 0})
+    bad = own_task(frame.assign(approved=1 - counted), **shipped.DATA | {"favourable": 0})
     zero = LogisticRegression().fit(numbers, 1 - counted)
     np.testing.assert_allclose(
         as_shipped(zero).model(bad, None).probabilities(bad.rows("test")), shares[0], rtol=1e-6
@@ -166,7 +166,7 @@ def test_a_threshold_that_nobody_can_be_on_the_other_side_of_is_refused(
 
 
 def test_fitted_models_are_found_by_reference(tmp_path: Path) -> None:
-    came_next.written(tmp_path)
+    shipped.written(tmp_path)
     reference = f"pickle:{tmp_path / 'today.pkl'}"
     with pytest.raises(InputError, match="pass --unpickle-and-run-its-code"):
         find_shipped(reference)
@@ -181,11 +181,11 @@ def test_fitted_models_are_found_by_reference(tmp_path: Path) -> None:
 
 
 def test_another_state_is_another_model(frame: pd.DataFrame, task: Task) -> None:
-    first, second = came_next.todays(frame), came_next.stricter(frame)
+    first, second = shipped.current(frame), shipped.stricter(frame)
     marks = {
         as_shipped(first).digest,
         as_shipped(second).digest,
-        as_shipped(came_next.todays(frame)).digest,
+        as_shipped(shipped.current(frame)).digest,
     }
     assert len(marks) == 2
     learners: list[Learner] = [

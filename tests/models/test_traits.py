@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-import came_next
+import shipped
 from changeproof import InputError, Learner, NetworkLearner, Task, Traits, own_task
 from changeproof.changes import builtin_family_names, get_family
 from changeproof.changes.bank import build_bank
@@ -35,7 +35,7 @@ NUMBERS = ["income", "debts"]
 
 
 def mixed(frame: pd.DataFrame) -> Any:
-    return came_next.pipeline().fit(frame[came_next.FEATURES][:150], frame["approved"][:150])
+    return shipped.pipeline().fit(frame[shipped.FEATURES][:150], frame["approved"][:150])
 
 
 def neighbours(frame: pd.DataFrame) -> Any:
@@ -97,7 +97,7 @@ def test_weights_of_a_fitted_model_keep_its_outcomes_apart(frame: pd.DataFrame) 
     """The favourable class is the first here; copies with other weights have it there, too."""
     outcomes = frame["approved"].map({"yes": "accepted", "no": "rejected"})
     told = frame.drop(columns=["purpose", "owner"]).assign(approved=outcomes)
-    task = own_task(told, **came_next.DATA | {"favourable": "accepted"})
+    task = own_task(told, **shipped.DATA | {"favourable": "accepted"})
     fitted = LogisticRegression(max_iter=1000).fit(told[NUMBERS], outcomes)
     assert list(fitted.classes_) == ["accepted", "rejected"]
     learner = shipped_learner(fitted, task, threshold="0.6")
@@ -126,13 +126,13 @@ def test_a_recipe_that_is_spelled_out_is_the_base_model_too(
 
 
 def learners(frame: pd.DataFrame, task: Task) -> list[Learner]:
-    numbers = own_task(frame.drop(columns=["purpose", "owner"]), **came_next.DATA)
+    numbers = own_task(frame.drop(columns=["purpose", "owner"]), **shipped.DATA)
     machine = LinearSVC(dual=False).fit(frame[NUMBERS], frame["approved"])
     return [
         NetworkLearner((4,)),
         EstimatorLearner(LogisticRegression()),
         EstimatorLearner(KNeighborsClassifier()),
-        EstimatorLearner(came_next.pipeline()),
+        EstimatorLearner(shipped.pipeline()),
         FunctionLearner(lambda X, y, sample_weight, seed: None, name="nothing"),
         *(shipped_learner(fitted(frame), task) for fitted in (mixed, neighbours, forest)),
         shipped_learner(machine, numbers, threshold="0.0"),

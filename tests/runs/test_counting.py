@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-import came_next
+import shipped
 from changeproof import Results, compare_runs, evaluate, explain, gate
 from changeproof.changes.updates import Updates
 from changeproof.evaluation.counting import Apart, apart, counted
@@ -22,6 +22,7 @@ from changeproof.report.page.payload import build_payload
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
+from paged import answer
 from workbooks import read
 
 utility = pytest.importorskip(
@@ -94,7 +95,7 @@ def test_every_surface_has_the_same_number_for_all(mixed: Results, tmp_path: Pat
         "seed_results": seed,
         "terminal": shown.mean,
         "gate": outcome.decisive.number.value,
-        "page": payload["scores"][0][0][0][2][0],
+        "page": answer(payload)["answers"][0][0]["values"][0][1][0],
         "verdict": verdict(mixed, mixed.tables()).findings[0].holds,
         "JSON": row[f"{WHAT}_mean"],
         "compare-runs": before,
@@ -137,16 +138,16 @@ def test_a_run_where_all_count_has_one_limit(quick_run: Results) -> None:
 
 
 def test_letters_are_held_against_the_same_families() -> None:
-    frame = came_next.table()
-    today, later = came_next.todays(frame), came_next.stricter(frame)
+    frame = shipped.table()
+    today, later = shipped.current(frame), shipped.stricter(frame)
     results = evaluate(
         frame,
         today,
         families=[SINGLE, MyUpdates(length=3, replicates=2, every=2)],
-        counterfactuals={"letters": came_next.letters(frame, today)},
+        counterfactuals={"letters": shipped.letters(frame, today)},
         successors={"next": later},
         jobs=1,
-        **came_next.DATA,
+        **shipped.DATA,
     )
     assert results.averaged == (SINGLE,)
     table = results.table("successors").set_index("family")

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-import came_next
+import shipped
 from changeproof.tables.letters import changes_in_words
 
 
 def test_changes_are_told_in_the_units_of_the_data_the_largest_first() -> None:
-    task = came_next.task(came_next.table())
+    task = shipped.task(shipped.table())
     before = pd.DataFrame(
         {"income": [2000.5, 3000.0], "debts": [3, 1], "purpose": ["car"] * 2, "owner": ["no"] * 2}
     )

@@ -34,7 +34,7 @@ def list_names(
 
     changeproof list families -v
     """
-    from changeproof.report.terminal import print_names
+    from changeproof.report.terminal.status import print_names
 
     print_names(what.value, sources=verbose)
 
@@ -47,7 +47,7 @@ def check(
         bool, typer.Option("--family", help="Check a family of change, not a method.")
     ] = False,
 ) -> None:
-    """Check your own method or family of change against the contract.
+    """Check your own method or family against the contract.
 
     A method must give a person the same answer in any batch, order and process.
     It must say so when it finds nothing, and must not modify its inputs. It is
@@ -58,7 +58,7 @@ def check(
     changeproof check my_package.module:MyMethod
     """
     from changeproof.checks.check import check_family, check_method, findings_table
-    from changeproof.report.terminal import print_table
+    from changeproof.report.terminal.tables import print_table
 
     findings = (check_family if family else check_method)(reference)
     print_table(reference, findings_table(findings))

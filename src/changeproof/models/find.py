@@ -67,7 +67,7 @@ def find_learner(
     unpickle
         Whether a "pickle:" file may be loaded. Loading one runs whatever code it holds.
     """
-    return with_alternatives(_parsed(reference, unpickle), grid, replacements, unpickle)
+    return with_alternatives(_learner(reference, unpickle), grid, replacements, unpickle)
 
 
 def with_alternatives(
@@ -88,9 +88,9 @@ def with_alternatives(
         learner.grid = grid_of(grid)
         learner.configurations()
     if replacements is not None:
-        learner.replacement_learners = tuple(_parsed(other, unpickle) for other in replacements)
+        learner.replacement_learners = tuple(_learner(other, unpickle) for other in replacements)
     elif "hidden" not in learner.traits.follows and not learner.replacement_learners:
-        others = [_parsed(other, False) for other in REPLACEMENTS]
+        others = [_learner(other) for other in REPLACEMENTS]
         learner.replacement_learners = tuple(o for o in others if o.name != learner.name)
     return learner
 
@@ -179,20 +179,12 @@ def find_shipped(reference: str, *, unpickle: bool = False) -> ShippedModel:
         Whether a "pickle:" file may be loaded. Loading one runs whatever code it holds.
     """
     kind, _, rest = reference.partition(":")
-    if kind == "python" and rest:
-        found = from_path("model", rest)
-        return as_shipped(found, rest.rpartition(":")[2], reference)
-    if kind not in ("pickle", "onnx") or not rest:
+    if kind not in ("pickle", "python", "onnx") or not rest:
         raise InputError(f"unknown fitted model {reference!r}; expected {SHIPPED_FORMS}")
-    path = Path(rest)
-    if kind == "onnx":
-        from changeproof.models.onnx import OnnxModel
-
-        return OnnxModel(_content(path), path.stem, reference)
-    thing = unpickled(path, unpickle)
-    found = as_shipped(thing, path.stem, reference)
-    if not callable(thing):  # of a function, the file has no more than the name
-        found.digest = hashlib.sha256(_content(path)).hexdigest()
+    thing, name = _thing(reference, unpickle)
+    found = as_shipped(thing, name, reference)
+    if kind == "pickle" and not callable(thing):  # of a function, the file has only the name
+        found.digest = hashlib.sha256(_content(Path(rest))).hexdigest()
     return found
 
 
@@ -219,28 +211,42 @@ def shipped_learner(
     return learner
 
 
-def _parsed(reference: str, unpickle: bool) -> Learner:
+def _learner(reference: str, unpickle: bool = False) -> Learner:
+    return as_learner(*_thing(reference, unpickle))
+
+
+def _thing(reference: str, unpickle: bool) -> tuple[Any, str | None]:
+    """Return what a reference leads to, and what it is called if it does not say so itself."""
     kind, _, rest = reference.partition(":")
+    path = Path(rest)
     if kind == "mlp":
-        widths = [part.strip() for part in rest.split(",")] if rest else []
-        if not all(width.isdecimal() for width in widths):
-            raise InputError(f"model {reference!r}: expected widths such as mlp:64,32")
-        too_wide = any(len(width) > 9 or int(width) > MOST_UNITS for width in widths)
-        if too_wide or len(widths) > MOST_LAYERS:
-            raise InputError(
-                f"model {reference!r}: expected at most {MOST_LAYERS} hidden layers of at most "
-                f"{MOST_UNITS} units each"
-            )
-        return NetworkLearner([int(width) for width in widths] or HIDDEN)
+        return NetworkLearner(_widths(reference, rest) or HIDDEN), None
     if kind == "sklearn" and rest:
-        return as_learner(_estimator(rest))
+        return _estimator(rest), None
     if kind == "python" and rest:
-        return as_learner(from_path("model", rest), name=rest.partition(":")[2])
+        return from_path("model", rest), rest.rpartition(":")[2]
     if kind == "pickle" and rest:
-        return as_learner(unpickled(Path(rest), unpickle), name=Path(rest).stem)
+        return unpickled(path, unpickle), path.stem
+    if kind == "onnx" and rest:
+        from changeproof.models.onnx import OnnxModel
+
+        return OnnxModel(_content(path), path.stem, reference), path.stem
     if kind == OBJECT and rest:
-        return AbsentLearner(reference)
+        return AbsentLearner(reference), None
     raise InputError(f"unknown model {reference!r}; expected {FORMS}")
+
+
+def _widths(reference: str, text: str) -> list[int]:
+    widths = [part.strip() for part in text.split(",")] if text else []
+    if not all(width.isdecimal() for width in widths):
+        raise InputError(f"model {reference!r}: expected widths such as mlp:64,32")
+    too_wide = any(len(width) > 9 or int(width) > MOST_UNITS for width in widths)
+    if too_wide or len(widths) > MOST_LAYERS:
+        raise InputError(
+            f"model {reference!r}: expected at most {MOST_LAYERS} hidden layers of at most "
+            f"{MOST_UNITS} units each"
+        )
+    return [int(width) for width in widths]
 
 
 def _estimator(text: str) -> Any:

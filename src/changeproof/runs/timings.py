@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from changeproof.runs.pieces import FORMS, Piece
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LOG = "timings.jsonl"
 # Seconds or MiB that nothing takes.
@@ -96,6 +97,8 @@ def piece_efforts(folder: Path) -> dict[str, Effort]:
 
 def timings_table(folder: Path, pieces: Sequence[Piece]) -> pd.DataFrame:
     """Return seconds by stage and subject, for the pieces of a plan whose time is known."""
+    import pandas as pd  # when it is needed: `status` does without
+
     efforts = piece_efforts(folder)
     rows = [
         (FORMS[piece.kind].label, piece.subject, 1, *efforts[piece.file_stem][:2])

@@ -17,7 +17,8 @@ from changeproof.evaluation.metrics import METRICS
 from changeproof.paper.comparison import PaperComparison
 from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
-from changeproof.report.terminal.tables import escape, print_table, say, titled_grid
+from changeproof.report.terminal.grid import escape, say, titled_grid
+from changeproof.report.terminal.tables import print_table
 from changeproof.runs.compare import Line as RunLine
 from changeproof.runs.compare import RunComparison
 from changeproof.runs.results import ALL_FAMILIES

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 
 from changeproof import changes, methods
 from changeproof.datasets.builtin import dataset_records
 from changeproof.plugins import Registry
-from changeproof.report.terminal.tables import print_table, say
+from changeproof.report.terminal.grid import escape, say, titled_grid
 from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import largest_memory, sessions, timings_table
@@ -46,12 +45,14 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
     console = Console(emoji=False)
     states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
     counts = {state: Counter(p.kind for p in pieces) for state, pieces in states.items()}
-    rows = [
-        {"piece": kind.value, **{state: count.get(kind, 0) for state, count in counts.items()}}
-        for kind in Kind
-        if any(kind in count for count in counts.values())
-    ]
-    print_table(f"{folder}", pd.DataFrame(rows), console)
+    grid = titled_grid(str(folder))
+    grid.add_column("piece")
+    for state in states:
+        grid.add_column(state, justify="right")
+    for kind in Kind:
+        if any(kind in count for count in counts.values()):
+            grid.add_row(escape(kind.value), *(str(count[kind]) for count in counts.values()))
+    console.print(grid, "")
     for path in inventory.damaged.values():
         say(console, f"damaged: {path}")
     for piece in inventory.missing[:MOST_MISSING]:
@@ -64,6 +65,10 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
 
 def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
     """Print where the time of a run went, longest first."""
+    import pandas as pd
+
+    from changeproof.report.terminal.tables import print_table
+
     console = Console(emoji=False)
     table = timings_table(folder, pieces).sort_values("seconds", ascending=False)
     names = {"processor_seconds": "processor", "share": "share (%)"}
@@ -90,6 +95,10 @@ def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
 
 def print_names(kind: str, sources: bool = False) -> None:
     """Print what plans can name: datasets, families or methods; also where these are from."""
+    import pandas as pd
+
+    from changeproof.report.terminal.tables import print_table
+
     column, told = NAMED[kind]
     usable: Mapping[str, Any] = dataset_records()
     broken: dict[str, str] = {}

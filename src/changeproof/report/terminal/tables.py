@@ -7,14 +7,12 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape as without_markup
 from rich.table import Table as Grid
 
 from changeproof.report.groups import left_out_words
-from changeproof.spelling import visible
+from changeproof.report.terminal.grid import escape, say, titled_grid
 from changeproof.tables.display import Table
 from changeproof.tables.registry import FORMS, screen_tables
 
@@ -102,29 +100,6 @@ def print_table(title: str, table: pd.DataFrame, console: Console | None = None)
     for row in table.itertuples(index=False):
         grid.add_row(*(escape(_cell(value)) for value in row))
     console.print(grid, "")
-
-
-def escape(text: str) -> str:
-    """Return text that neither rich nor the terminal takes for anything but text."""
-    return without_markup(visible(text))
-
-
-def say(console: Console, text: str) -> None:
-    """Print a line, however long and whatever is in it."""
-    console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
-
-
-def titled_grid(title: str) -> Grid:
-    """Return a table without rows, as all of them look."""
-    return Grid(
-        title=escape(title),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        collapse_padding=True,
-        pad_edge=False,
-        show_edge=False,
-    )
 
 
 def _cell(value: object) -> str:

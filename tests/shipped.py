@@ -35,7 +35,7 @@ def pipeline() -> Pipeline:
     return make_pipeline(columns, LogisticRegression())
 
 
-def todays(frame: pd.DataFrame) -> Pipeline:
+def current(frame: pd.DataFrame) -> Pipeline:
     return pipeline().fit(frame[FEATURES], frame["approved"])
 
 
@@ -77,7 +77,7 @@ def onnx_bytes(model: Any, **options: Any) -> bytes:
 def written(folder: Path) -> Path:
     """Write all that somebody who asks about a successor would have at hand."""
     frame = table()
-    today, later = todays(frame), stricter(frame)
+    today, later = current(frame), stricter(frame)
     told = letters(frame, today)
     frame.to_csv(folder / "loans.csv", index=False)
     told.to_csv(folder / "letters.csv", index=False)
