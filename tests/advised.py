@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from changeproof import Method, Results, evaluate
-from changeproof.methods.method import Candidates, Factuals
+from changeproof.datasets.recourse import MOST_CHANGES
+from changeproof.methods.method import Candidates, Factuals, People
+from changeproof.model import Booleans, Floats
 from loans import loans
 
 LOGISTIC = "sklearn:LogisticRegression"
@@ -45,6 +47,10 @@ class More(Method):
         rows = self.context.task.rows("train")
         most = rows[self.context.model.favourable(rows)].max(axis=0)
         return Candidates(factuals.rows + 0.6 * (most - factuals.rows))
+
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        changed = self.context.task.actions.changed(people.factuals, rows)
+        return np.asarray(changed.sum(axis=1) > MOST_CHANGES)
 
 
 def applicants(rows: int = 300) -> pd.DataFrame:

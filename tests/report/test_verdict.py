@@ -256,8 +256,7 @@ def test_no_rule_at_all_is_told(tmp_path: Path, rule: dict[str, Any], said: bool
         assert all(option in line for line in found)
     # Once on every surface that has the verdict.
     page, whole = page_of(results, tables).decode(), json.dumps(document(results, tables))
-    assert verdict_html(verdict(results, tables).as_dict()).count(beginning) == said
-    assert page.count(f"<p class='note'>{beginning}") == said
+    assert page.count(f'<p class="note">{beginning}') == said
     assert (
         len([line for line in json.loads(whole)["verdict"]["lines"] if beginning in line]) == said
     )

@@ -19,6 +19,7 @@ from changeproof.evaluation.counting import Apart, apart, counted
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
 from changeproof.report.page.payload import build_payload
+from changeproof.report.robustness import limit_curves
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
@@ -126,11 +127,11 @@ def test_the_limit_is_over_the_same_families(mixed: Results, tmp_path: Path) -> 
     assert price == pytest.approx(changing[0].mean(), rel=1e-5)
     whole = json.loads(json.dumps(document(mixed, tables), default=str))["tables"]
     sheet = workbook_rows(mixed, tmp_path / "book.xlsx", "limit")
-    curve = build_payload(mixed, mixed.tables())["limit"]["curves"][0]
+    (curve,) = limit_curves(tables).values()
     for place, row in enumerate(overall.to_dict("records")):
         assert whole["limit"][place]["distance_mean"] == row["distance_mean"]
         assert float(sheet[place]["distance_mean"]) == row["distance_mean"]
-        assert [row["distance_mean"], row["share"]] in curve
+        assert (row["distance_mean"], row["share"]) in curve
 
 
 def test_a_run_where_all_count_has_one_limit(quick_run: Results) -> None:

@@ -184,15 +184,19 @@ class MethodBench(Bench):
         context = replace(self.context, task=task, actions=task.actions)
         together = self._fresh().fit(context).generate(self.people)
         each = (self.people[i : i + 1] for i in range(len(self.people)))
-        alone = [self._fresh().fit(context).generate(one).rows for one in each]
-        difference = _difference(np.concatenate(alone), together.rows)
+        alone = [self._fresh().fit(context).generate(one) for one in each]
+        difference = _difference(np.concatenate([one.rows for one in alone]), together.rows)
         demand(difference <= TOLERANCE, f"one by one, answers differ by up to {difference:.2g}")
-        assert together.realisation is not None
-        mended = int((together.realisation.raw_breach != "").sum())
-        own = int(np.isfinite(together.realisation.raw_distance).sum())
+        proposed = together.realisation
+        assert proposed is not None
+        lengths = np.concatenate([one.realisation.raw_distance for one in alone if one.realisation])
+        difference = _difference(lengths, proposed.raw_distance)
+        demand(difference <= TOLERANCE, f"one by one, proposals differ by up to {difference:.2g}")
+        broken = int((proposed.raw_breach != "").sum())
+        own = int(np.isfinite(proposed.raw_distance).sum())
         return (
             f"{together.found.sum()} of {len(together)} found, {together.base_valid.sum()} "
-            f"base-valid; {mended} of its own {own} answers were mended"
+            f"base-valid; {broken} of {own} proposals were not feasible"
         )
 
     def _constrained(self) -> Task:
@@ -276,9 +280,9 @@ _HONEST = (
     "do not raise, do not return the factual"
 )
 _MAY_CHANGE = (
-    "context.actions says what people may be told (None where answers are tested as published): "
-    "keep to actions.bounds(rows), or return actions.project(rows, candidates); what is not "
-    "realisable is mended afterwards, which may cost the answer its validity"
+    "propose as if everything may change; where people may be told only certain rows, the nearest "
+    "such row that _accepts(rows, people) passes is told instead. An answer must not depend on who "
+    "else asks"
 )
 _NEEDS = (
     "set needs to what is used of the model: Access.PREDICTIONS (probabilities, favourable), "

@@ -259,10 +259,11 @@ class Method(Configurable, ABC):
             measured = dict(self._measure(rows[who][there], People(np.flatnonzero(there), people)))
             for name, values in measured.items():
                 diagnostics[name] = _replaced(diagnostics.get(name), len(asked), who[there], values)
-        if "certified" in diagnostics and "certified" not in measured:
-            # What was certified is the method's own row, to the byte.
-            same = np.asarray((rows == candidates.rows).all(axis=1))
-            diagnostics["certified"] = diagnostics["certified"].astype(bool) & same
+        if "certified" in diagnostics:
+            # Only what is told is certified: as measured, or the method's own row, to the byte.
+            own = (rows if "certified" in measured else candidates.rows) == rows
+            certified = diagnostics["certified"].astype(bool) & own.all(axis=1)
+            diagnostics["certified"] = certified
         reasons = np.where(outcomes == FOUND, NOTHING_FEASIBLE, outcomes)
         return Candidates(rows, reasons.tolist(), diagnostics), realisation
 

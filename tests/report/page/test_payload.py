@@ -191,7 +191,7 @@ def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> Non
     """Who may change little gets answers that are not certified; these break, and count apart."""
     results = evaluate(
         applicants(),
-        methods=["rnce(radius=0.02)"],
+        methods=["rnce(radius=0.05)"],
         families=["parameter-perturbation"],
         out=tmp_path / "run",
         target="approved",
@@ -204,10 +204,10 @@ def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> Non
         jobs=1,
         publish=False,
     )
-    answers = results.counterfactuals("data", 2026, "rnce(radius=0.02)")
+    answers = results.counterfactuals("data", 2026, "rnce(radius=0.05)")
     certified = answers.diagnostics["certified"].astype(bool)
-    inside = results.variants("data", 2026)["level"].astype(float).to_numpy() <= 0.02
-    held = results.survived("data", 2026, "rnce(radius=0.02)")[:, inside]
+    inside = results.variants("data", 2026)["level"].astype(float).to_numpy() <= 0.05
+    held = results.survived("data", 2026, "rnce(radius=0.05)")[:, inside]
     assert held[certified].all()
     assert not held[answers.base_valid & ~certified].all()
     (entry,) = guarantees(build_tables(results), results.shown, results)["methods"]

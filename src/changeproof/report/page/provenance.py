@@ -90,8 +90,8 @@ def run_section(source: Source) -> list[Part]:
 
 
 BESIDE = (
-    "It names files of the run directory: keep plan.toml there, beside plan.json. The command can be "
-    "given anywhere, with the path of plan.toml."
+    "It names files of the run directory: keep plan.toml there, beside plan.json. The command "
+    "can be given anywhere, with the path of plan.toml."
 )
 
 
