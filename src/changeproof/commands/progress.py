@@ -24,9 +24,9 @@ from rich.progress import (
 from rich.text import Text
 
 from changeproof.runs.execute import Observer, Outcome
-from changeproof.runs.pace import Pace
 from changeproof.runs.pieces import FORMS, Kind, Piece
 from changeproof.runs.store import Inventory
+from changeproof.runs.timings import Pace
 from changeproof.spelling import as_options, visible
 
 SECONDS_BETWEEN_LINES = 10.0
