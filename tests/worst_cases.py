@@ -7,9 +7,8 @@ import numpy as np
 from changeproof import Network
 from changeproof.certificates.bounds import first_layer_bounds, layer_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import GAP, MAX_NODES, Certificates, Enclosure, Verdict
+from changeproof.certificates.exact import GAP, MAX_NODES, Certificates, Verdict
 from changeproof.certificates.reach import largest_logit
-from changeproof.certificates.worst_case import WorstCase
 from changeproof.model import Floats
 
 
@@ -19,16 +18,15 @@ def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES)
     `lower` and `upper` of what is returned enclose the exact minimum over the box, and meet up
     to a small gap and single precision unless the nodes did not suffice or the solver failed.
     """
-    known = Enclosure.of(box, rows)
-    known.attack(np.ones(len(known.rows), np.bool_), np.full(len(known.rows), -np.inf))
-    hidden = len(box.flat.layers) - 1
-    for i in np.flatnonzero(np.isfinite(known.lower)).tolist() if hidden > 1 else []:
-        bounds = float(known.lower[i]), float(known.upper[i]), known.directions[i]
-        worst = WorstCase(box, known.rows[i], known.bounds[i], *bounds)
-        worst.solve(max_nodes, above=np.inf, below=-np.inf, gap=GAP * float(known.scale[i]))
-        known.lower[i], known.upper[i] = worst.lower, worst.upper
-        known.directions[i] = worst.directions
-    return known.judged()
+    answers = Certificates.begin(box, rows)
+    answers.attack(np.ones(len(answers.rows), np.bool_), np.full(len(answers.rows), -np.inf))
+    hidden, gap = len(box.flat.layers) - 1, GAP * answers.scale
+    for i in np.flatnonzero(np.isfinite(answers.lower)).tolist() if hidden > 1 else []:
+        worst = answers.worst_case(i)
+        worst.solve(max_nodes, above=np.inf, below=-np.inf, gap=float(gap[i]))
+        answers.lower[i], answers.upper[i] = worst.lower, worst.upper
+        answers.directions[i] = worst.directions
+    return answers
 
 
 def refuting_network(answers: Certificates, row: int) -> Network:

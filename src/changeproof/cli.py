@@ -13,14 +13,12 @@ import typer
 from changeproof import __version__
 from changeproof.commands import (
     auditing,
-    comparing,
     explaining,
     extending,
-    gating,
     reading,
     running,
 )
-from changeproof.commands.options import Command
+from changeproof.commands.console import Command
 from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
@@ -31,6 +29,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Will this counterfactual still hold after the model changes? changeproof has every "
     "method explain the same model once. It then tests those explanations on the same changed "
@@ -46,8 +45,8 @@ app.command(cls=Command)(running.status)
 app.command(cls=Command)(reading.report)
 app.command(cls=Command)(reading.show)
 app.command(cls=Command)(reading.compare)
-app.command("compare-runs", cls=Command)(comparing.compare_runs)
-app.command(cls=Command)(gating.gate)
+app.command("compare-runs", cls=Command)(reading.compare_runs)
+app.command(cls=Command)(reading.gate)
 app.command("list", cls=Command)(extending.list_names)
 app.command(cls=Command)(extending.check)
 app.add_typer(diagnose, name="diagnose")

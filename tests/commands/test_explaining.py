@@ -187,7 +187,7 @@ def test_a_finished_audit_is_read(advised_run: Results) -> None:
     ("more", "said"),
     [
         (["--data", "loans.csv", "--model", "mlp:8"], "leave out --data, --model"),
-        (["--immutable", "age"], "leave out --immutable, --only-increase"),
+        (["--immutable", "age"], "leave out --immutable"),
         (["--name", "other"], "unknown dataset 'other'"),
         (["--method", "nobody"], "nobody"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changeproof.commands.options import split, whole_numbers
+from changeproof.commands.parsing import split, whole_numbers
 from changeproof.errors import InputError
 from command_line import call
 from loans import loans

@@ -104,6 +104,6 @@ def test_mistakes_are_told_in_one_line(
 def test_a_dataset_file_says_itself_when(data: Path, tmp_path: Path) -> None:
     words = ["--data", data.with_suffix(".toml"), "--time", "applied", "--out", tmp_path / "out"]
     done = call("audit", *words)
-    assert done.returncode != 0 and "says itself what --time would say" in done.stderr
+    assert done.returncode != 0 and "says that itself; leave out --time" in done.stderr
     done = call("run", "--datasets", "diabetes", "--over-time", "--out", tmp_path / "run")
     assert done.returncode != 0 and "task 'diabetes' has no times" in done.stderr

@@ -40,7 +40,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Certificates:
     """What is known about every row, over all networks of a box.
 
@@ -48,10 +48,8 @@ class Certificates:
     ----------
     box, rows
         The networks and the rows.
-    verdicts
-        Per row "certified" (all networks give a positive logit), "refuted" (one of them gives a
-        negative logit) or "unknown". Logits are those that double precision computes, in whatever
-        order of sums, and the true ones as well.
+    bounds
+        Of all neurons of every row (see `neuron_bounds`).
     lower
         No network of the box gives a logit below this.
     upper
@@ -62,15 +60,78 @@ class Certificates:
 
     box: ParameterBox
     rows: Floats
-    verdicts: npt.NDArray[np.str_]
+    bounds: Floats
     lower: Floats
     upper: Floats
     directions: Floats
 
+    @classmethod
+    def begin(cls, box: ParameterBox, rows: Floats) -> Self:
+        """Begin with bounds from below and the network itself from above."""
+        rows = box.checked(rows)
+        bounds = neuron_bounds(box, rows)
+        directions = np.zeros((len(rows), box.flat.n_neurons))
+        lower, upper = bounds[:, LOW_MIN, -1].copy(), box.logits_at(rows, directions)
+        return cls(box, rows, bounds, lower, upper, directions)
+
+    @property
+    def scale(self) -> Floats:
+        """The largest logit that the bounds allow, at least one."""
+        ends = np.abs(self.bounds[:, (LOW_MIN, HIGH_MAX), -1])
+        return np.asarray(np.maximum(ends.max(axis=1), 1.0))
+
+    @property
+    def doubt(self) -> Floats:
+        """How much the logit of one network may depend on the order of its sums."""
+        return np.asarray(self.bounds[:, DRIFT, -1])
+
     @property
     def certified(self) -> Booleans:
-        """Which rows are proven favourable."""
-        return np.asarray(self.verdicts == Verdict.CERTIFIED)
+        """Which rows are proven favourable: all networks give a positive logit."""
+        return (self.lower > 0.0) & ~self.refuted
+
+    @property
+    def refuted(self) -> Booleans:
+        """Which rows a network of the box certainly calls adverse: it gives a negative logit."""
+        return np.asarray(self.upper < -self.doubt)
+
+    @property
+    def undecided(self) -> Booleans:
+        """Which rows are neither proven nor refuted, though they are not too large for it."""
+        return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
+
+    @property
+    def verdicts(self) -> npt.NDArray[np.str_]:
+        """Per row "certified", "refuted" or "unknown".
+
+        Logits are those that double precision computes, in whatever order of sums, and the true
+        ones as well.
+        """
+        verdicts = np.full(len(self.rows), Verdict.UNKNOWN.value)
+        verdicts = np.where(self.certified, Verdict.CERTIFIED.value, verdicts)
+        return np.where(self.refuted, Verdict.REFUTED.value, verdicts)
+
+    def attack(self, chosen: Booleans, target: Floats) -> None:
+        """Look for worse networks of the chosen rows, down to a logit each."""
+        found = attack(self.box, self.rows[chosen], target=target)
+        self.upper[chosen], self.directions[chosen] = found
+
+    def solve(self, chosen: Booleans, max_nodes: int) -> None:
+        """Ask the solver about the chosen rows, until they are decided."""
+        # With one hidden layer or none, intervals are exact.
+        if max_nodes < 1 or len(self.box.flat.layers) < 3:
+            return
+        doubt, gap = self.doubt, GAP * self.scale
+        for i in np.flatnonzero(chosen & np.isfinite(self.lower)).tolist():
+            worst = self.worst_case(i)
+            worst.solve(max_nodes, above=0.0, below=-float(doubt[i]), gap=float(gap[i]))
+            self.lower[i], self.upper[i] = worst.lower, worst.upper
+            self.directions[i] = worst.directions
+
+    def worst_case(self, i: int) -> WorstCase:
+        """Return what is known of one row."""
+        known = float(self.lower[i]), float(self.upper[i]), self.directions[i]
+        return WorstCase(self.box, self.rows[i], self.bounds[i], *known)
 
 
 def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
@@ -89,11 +150,11 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     -------
     One verdict per row; one that would need more nodes is unknown, which is not certified.
     """
-    known = Enclosure.of(box, rows)
-    undecided = known.undecided
-    known.attack(undecided, -SINGLE_PRECISION * known.scale[undecided])
-    known.solve(undecided & known.undecided, max_nodes)
-    return known.judged()
+    answers = Certificates.begin(box, rows)
+    undecided = answers.undecided
+    answers.attack(undecided, -SINGLE_PRECISION * answers.scale[undecided])
+    answers.solve(undecided & answers.undecided, max_nodes)
+    return answers
 
 
 def proven_rows(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Booleans:
@@ -102,76 +163,3 @@ def proven_rows(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) 
     parts = [rows[start : start + ROWS_AT_ONCE] for start in starts]
     found = [certify(box, part, max_nodes=max_nodes).certified for part in parts]
     return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
-
-
-@dataclass
-class Enclosure:
-    """What is known of the smallest logit of every row so far: see `Certificates`.
-
-    `bounds` are those of all neurons; `scale` is the largest logit that they allow, at least one.
-    `doubt` is how much the logit of one network may depend on the order of its sums.
-    """
-
-    box: ParameterBox
-    rows: Floats
-    bounds: Floats
-    scale: Floats
-    doubt: Floats
-    lower: Floats
-    upper: Floats
-    directions: Floats
-
-    @classmethod
-    def of(cls, box: ParameterBox, rows: Floats) -> Self:
-        """Begin with bounds from below and the network itself from above."""
-        rows = box.checked(rows)
-        bounds = neuron_bounds(box, rows)
-        ends = np.abs(bounds[:, (LOW_MIN, HIGH_MAX), -1])
-        scale = np.asarray(np.maximum(ends.max(axis=1), 1.0))
-        directions = np.zeros((len(rows), box.flat.n_neurons))
-        return cls(
-            box,
-            rows,
-            bounds,
-            scale,
-            doubt=bounds[:, DRIFT, -1],
-            lower=bounds[:, LOW_MIN, -1].copy(),
-            upper=box.logits_at(rows, directions),
-            directions=directions,
-        )
-
-    @property
-    def refuted(self) -> Booleans:
-        """Which rows a network of the box certainly calls adverse."""
-        return np.asarray(self.upper < -self.doubt)
-
-    @property
-    def undecided(self) -> Booleans:
-        """Which rows are neither proven nor refuted, though they are not too large for it."""
-        return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
-
-    def attack(self, chosen: Booleans, target: Floats) -> None:
-        """Look for worse networks of the chosen rows, down to a logit each."""
-        found = attack(self.box, self.rows[chosen], target=target)
-        self.upper[chosen], self.directions[chosen] = found
-
-    def solve(self, chosen: Booleans, max_nodes: int) -> None:
-        """Ask the solver about the chosen rows, until they are decided."""
-        # With one hidden layer or none, intervals are exact.
-        if max_nodes < 1 or len(self.box.flat.layers) < 3:
-            return
-        for i in np.flatnonzero(chosen & np.isfinite(self.lower)).tolist():
-            known = float(self.lower[i]), float(self.upper[i]), self.directions[i]
-            worst = WorstCase(self.box, self.rows[i], self.bounds[i], *known)
-            gap = GAP * float(self.scale[i])
-            worst.solve(max_nodes, above=0.0, below=-float(self.doubt[i]), gap=gap)
-            self.lower[i], self.upper[i] = worst.lower, worst.upper
-            self.directions[i] = worst.directions
-
-    def judged(self) -> Certificates:
-        """Draw the conclusions."""
-        verdicts = np.full(len(self.rows), Verdict.UNKNOWN.value)
-        verdicts = np.where(self.lower > 0.0, Verdict.CERTIFIED.value, verdicts)
-        verdicts = np.where(self.refuted, Verdict.REFUTED.value, verdicts)
-        found = self.lower, self.upper, self.directions
-        return Certificates(self.box, self.rows, verdicts, *found)

@@ -2,97 +2,41 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from changeproof.commands import audit_options as ask
-from changeproof.commands import cluster_options as on
-from changeproof.commands import constraints as may
-from changeproof.commands import successors as next_to
-from changeproof.commands.console import print_document, quiet_output, say
-from changeproof.commands.group_options import AuditBy, AuditSmallestGroup
-from changeproof.commands.options import AsJson, whole_numbers
-from changeproof.commands.options import split as split_names
-from changeproof.errors import InputError
-from changeproof.files import plain_name, safe_name
+from changeproof.commands.console import failures_told, print_document, quiet_output, say
+from changeproof.commands.options import (
+    RUN,
+    AsJson,
+    Brought,
+    DataFile,
+    Given,
+    Pickles,
+    Table,
+    Workers,
+    data_of,
+    plan_values,
+    takes,
+    workers_of,
+)
+from changeproof.commands.parsing import model_of, successors_of, tables_of
+from changeproof.commands.running import say_where
+from changeproof.runs.plan import Plan
 
 if TYPE_CHECKING:
     from changeproof.workflow import Results
 
 
+@takes("audit", Table, Plan, Pickles, Brought, Workers)
 def audit(
-    data: ask.Data,
-    out: Annotated[Path, ask.option(ask.RUN, "The run directory.", metavar="DIR")],
-    target: ask.Target = None,
-    favourable: ask.Favourable = None,
-    model: ask.ModelName = "mlp",
-    counterfactuals: Annotated[
-        list[str] | None,
-        ask.option(
-            ask.RUN,
-            "A table of counterfactuals from another tool. Repeat for several.",
-            metavar="[NAME=]FILE",
-        ),
-    ] = None,
-    name: ask.Name = None,
-    id_column: ask.IdColumn = None,
-    categorical: ask.Categorical = None,
-    drop: ask.Drop = None,
-    allow_leak: ask.AllowLeak = None,
-    missing: ask.Missing = "refuse",
-    encoding: ask.Encoding = None,
-    split: ask.SplitColumn = None,
-    time: ask.Time = None,
-    over_time: ask.OverTime = False,
-    immutable: may.Immutable = None,
-    only_increase: may.OnlyIncrease = None,
-    only_decrease: may.OnlyDecrease = None,
-    ranges: may.Range = None,
-    most_changes: may.MostChanges = None,
-    realisable: may.Realisable = True,
-    grid: ask.Grid = None,
-    replacements: ask.Replacements = None,
-    threshold: next_to.ThresholdValue = None,
-    successor: next_to.SuccessorNames = None,
-    renew: next_to.Renew = None,
-    methods: Annotated[
-        list[str] | None,
-        ask.option(
-            ask.RUN,
-            "Methods, with or without settings: robx-balanced(quantile=0.7).",
-            "all that fit the model",
-            metavar="NAME,…",
-        ),
-    ] = None,
-    families: ask.Families = None,
-    base_seeds: Annotated[
-        list[str] | None,
-        ask.option(ask.RUN, "Seeds of the base models.", "2026", metavar="SEED,…"),
-    ] = None,
-    factuals: Annotated[
-        int | None,
-        ask.option(ask.RUN, "The most people to explain, per base model.", "250", metavar="N"),
-    ] = None,
-    limit: Annotated[
-        bool,
-        typer.Option(
-            "--limit/--no-limit",
-            help="Also look for the limit: the shortest change that the changed models accept, "
-            "found by a search that knows them. Models that are not ours are trained again for it.",
-            rich_help_panel=ask.RUN,
-        ),
-    ] = False,
-    by: AuditBy = None,
-    smallest_group: AuditSmallestGroup = None,
-    jobs: ask.Jobs = None,
-    unpickle: ask.Unpickle = False,
-    cluster: on.ClusterName = None,
-    tls_ca_file: on.Authority = None,
-    tls_cert: on.Certificate = None,
-    tls_key: on.Key = None,
+    given: Given,
+    data: Annotated[Path, DataFile],
+    out: Annotated[
+        Path, typer.Option(help="The run directory.", metavar="DIR", rich_help_panel=RUN)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Test counterfactual explanations on your own data and model.
@@ -105,9 +49,9 @@ def audit(
     With --counterfactuals, explanations of another tool are tested beside them, on
     the people in its table.
 
-    With --successor, letters that are out are put to the model that came next: which
-    break, who is it, and was the real change within what was simulated? --renew looks
-    for the further change that repairs them.
+    With --successor, letters that were sent are tested on the model that came next:
+    which of them break, whose are they, and was the real change among the simulated
+    ones? With --renew, a method finds what else those people would have to change.
 
     People are only told what they can do: one category of each feature, whole steps,
     inside the range of the data, and no change that you forbid with --immutable,
@@ -140,55 +84,28 @@ def audit(
 
     changeproof audit --data loans.toml --out audit-described
     """
-    from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.front_door import audit as run_audit
 
-    source, described = ask.data_of(
-        data,
-        {
-            "target": target,
-            "favourable": favourable,
-            "name": name,
-            "id_column": id_column,
-            "categorical": split_names(categorical) or (),
-            "drop": split_names(drop) or (),
-            "allow_leak": split_names(allow_leak) or (),
-            "missing": missing,
-            "split": split,
-            "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
-            "most_changes": most_changes,
-            "time": time,
-            "encoding": encoding,
-        },
-        split_names(by) or (),
-    )
+    source, described = data_of(data, given)
+    values, unpickle = plan_values(given), given.get("unpickle", False)
+    if "model" in values:
+        values["model"] = model_of(values["model"], unpickle, "successor" in given)
+    if "time" in given:
+        values["over_time"] = True
     with (
         quiet_output(as_json),
-        on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
+        workers_of(given) as workers,
         ConsoleObserver(beginning=f"reading {data.name}") as observer,
         failures_told(out),
     ):
         results = run_audit(
             source,
             out,
-            model=next_to.model_of(model, unpickle, bool(successor)),
-            threshold=threshold,
-            successors=next_to.successors_of(successor, unpickle),
-            renew=renew,
-            counterfactuals=_tables(counterfactuals),
-            grid=grid_of(grid),
-            replacements=replacements,
-            realisable=realisable,
-            limit=limit,
-            over_time=over_time or time is not None,
-            by=split_names(by),
-            smallest_group=smallest_group,
+            successors=successors_of(given.get("successor", []), unpickle) or None,
+            counterfactuals=tables_of(given.get("counterfactuals", [])) or None,
             observer=observer,
-            methods=split_names(methods),
-            families=split_names(families),
-            base_seeds=whole_numbers("base seed", split_names(base_seeds)),
-            factuals=factuals,
+            **values,
             **workers,
             **described,
         )
@@ -197,10 +114,7 @@ def audit(
         return
     say_what_was_left_out(results)
     say_the_verdict(results)
-    if results.plan.successors:
-        next_to.say_what_came_next(results)
-    say(f"Tables: {results.folder / 'tables'}")
-    say(f"Report: {results.folder / 'report' / 'index.html'}")
+    say_where(results.folder)
 
 
 def say_what_was_left_out(results: Results) -> None:
@@ -210,40 +124,11 @@ def say_what_was_left_out(results: Results) -> None:
 
 
 def say_the_verdict(results: Results) -> None:
-    """Print what the page says at its top."""
+    """Print what the page says at its top, and what successors do to letters."""
+    from changeproof.report.letters import letter_lines
     from changeproof.report.verdict import verdict
 
-    for line in verdict(results, results.tables()).lines:
+    tables = results.tables()
+    letters = letter_lines(tables) if results.plan.successors else ()
+    for line in (*verdict(results, tables).lines, *letters):
         say(line)
-
-
-def _tables(given: list[str] | None) -> dict[str, Path] | None:
-    tables: dict[str, Path] = {}
-    for text in given or ():
-        before, sign, after = text.partition("=")
-        path = Path(after if sign else text)
-        name = safe_name(before, "counterfactuals") if sign else plain_name(path.stem, "given")
-        if name in tables:
-            raise InputError(f"two tables are called {name!r}; name them with NAME=FILE")
-        tables[name] = path
-    return tables or None
-
-
-def grid_of(given: list[str] | None) -> dict[str, list[Any]] | None:
-    """Return parameters and their values from repeated options."""
-    if given is None:
-        return None
-    grid = {}
-    for text in given:
-        key, sign, values = text.partition("=")
-        if not sign or not values:
-            raise InputError(f"--grid {text!r}; expected PARAMETER=VALUE,VALUE")
-        grid[key.strip()] = [_literal(value.strip()) for value in values.split(",")]
-    return grid
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text

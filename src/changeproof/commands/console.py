@@ -1,4 +1,4 @@
-"""What commands say: one line at a time, and nothing that a terminal would obey."""
+"""How commands speak: help, one line at a time, one document only, and failures at the end."""
 
 from __future__ import annotations
 
@@ -6,13 +6,58 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
 
 import typer
 
+from changeproof.commands.options import PANELS
+from changeproof.errors import InputError
 from changeproof.spelling import as_options, visible
 
 # Standard output and standard error, as other processes know them.
 OUTPUT, ERROR = 1, 2
+# Stands for a hyphen while lines are filled.
+UNBROKEN = "\x00"
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help has options by panel, and that takes no empty name of a file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was given, and refuse an empty name of a file: Python would read it as "."."""
+        said, *_ = self.make_parser(ctx).parse_args(args=list(args))
+        left: list[str] = super().parse_args(ctx, args)
+        for each in self.params:
+            if said.get(each.name) == "" and isinstance(ctx.params.get(each.name), Path):
+                name = each.opts[-1] if each.opts[-1].startswith("-") else each.opts[-1].upper()
+                raise InputError(f"{name} is empty; expected a path")
+        return left
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; no line ends at a hyphen, which would break names and options."""
+        text, self.help = self.help, _unbroken(self.help or "")
+        super().format_help(ctx, formatter)
+        self.help = text
+        formatter.buffer[:] = ["".join(formatter.buffer).replace(UNBROKEN, "-")]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List arguments, then the options of every panel, each as wide as the terminal."""
+        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *PANELS)}
+        for each in self.get_params(ctx):
+            argument = each.param_type_name == "argument"
+            panel = "Arguments" if argument else getattr(each, "rich_help_panel", None)
+            if record := each.get_help_record(ctx):
+                name, text = record
+                panels.setdefault(panel or "Options", []).append((name, _unbroken(text)))
+        for name, records in panels.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
+
+def _unbroken(text: str) -> str:
+    return text.replace("-", UNBROKEN)
 
 
 def say(text: str, *, err: bool = False, lines: bool = False) -> None:
@@ -43,3 +88,21 @@ def quiet_output(wanted: bool) -> Iterator[None]:
     finally:
         os.dup2(kept, OUTPUT)
         os.close(kept)
+
+
+@contextmanager
+def failures_told(folder: Path) -> Iterator[None]:
+    """End a run with failures: print what failed and why, and where the rest is."""
+    from changeproof.runs.execute import PieceFailedError
+
+    try:
+        yield
+    except PieceFailedError as error:
+        for item in error.failures[:1]:
+            if not item.refused:
+                say(item.failure or "", err=True, lines=True)
+        for line in error.summary:
+            say(f"changeproof: {line}", err=True)
+        if (folder / "tables").exists():
+            say(f"Tables and report of everything else are in {folder}.", err=True)
+        raise typer.Exit(2 if error.refused else 1) from None

@@ -9,13 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from changeproof.commands import audit_options as ask
-from changeproof.commands import constraints as may
-from changeproof.commands.auditing import grid_of, say_what_was_left_out
-from changeproof.commands.console import print_document, quiet_output, say
-from changeproof.commands.options import split as split_names
-from changeproof.commands.successors import ThresholdValue, model_of
+from changeproof.commands.auditing import say_what_was_left_out
+from changeproof.commands.console import failures_told, print_document, quiet_output, say
+from changeproof.commands.options import (
+    DATA,
+    RUN,
+    DataFile,
+    Given,
+    Jobs,
+    Pickles,
+    Table,
+    data_of,
+    flags_of,
+    plan_values,
+    takes,
+)
+from changeproof.commands.parsing import model_of
 from changeproof.errors import InputError, unknown
+from changeproof.runs.plan import Plan
 
 if TYPE_CHECKING:
     from changeproof.datasets.task import Task
@@ -24,9 +35,13 @@ if TYPE_CHECKING:
     from changeproof.workflow import Results
 
 
+@takes("explain", Table, Plan, Pickles, Jobs)
 def explain(
-    row: Annotated[str, ask.option(ask.RUN, "The id of the person.", metavar="ID")],
-    data: Annotated[Path | None, ask.DATA_FILE] = None,
+    given: Given,
+    row: Annotated[
+        str, typer.Option(help="The id of the person.", metavar="ID", rich_help_panel=RUN)
+    ],
+    data: Annotated[Path | None, DataFile] = None,
     audit: Annotated[
         Path | None,
         typer.Option(
@@ -34,52 +49,23 @@ def explain(
             help="Read a finished audit or run instead of data and model. Nothing is computed.",
             metavar="DIR",
             show_default=False,
-            rich_help_panel=ask.DATA,
+            rich_help_panel=DATA,
         ),
     ] = None,
-    target: ask.Target = None,
-    favourable: ask.Favourable = None,
-    method: Annotated[
-        list[str] | None,
-        ask.option(
-            ask.RUN,
-            "The method, or several, with or without settings.",
-            "all that fit the model",
-            metavar="NAME,…",
-        ),
-    ] = None,
-    model: ask.ModelName = "mlp",
     out: Annotated[
         Path | None,
-        ask.option(ask.RUN, "The run directory.", "runs/explain-NAME", metavar="DIR"),
+        typer.Option(
+            help="The run directory.",
+            show_default="runs/explain-NAME",
+            metavar="DIR",
+            rich_help_panel=RUN,
+        ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=ask.RUN)
+        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RUN)
     ] = False,
-    name: ask.Name = None,
-    id_column: ask.IdColumn = None,
-    categorical: ask.Categorical = None,
-    drop: ask.Drop = None,
-    allow_leak: ask.AllowLeak = None,
-    missing: ask.Missing = "refuse",
-    encoding: ask.Encoding = None,
-    split: ask.SplitColumn = None,
-    time: ask.Time = None,
-    over_time: ask.OverTime = False,
-    immutable: may.Immutable = None,
-    only_increase: may.OnlyIncrease = None,
-    only_decrease: may.OnlyDecrease = None,
-    ranges: may.Range = None,
-    most_changes: may.MostChanges = None,
-    realisable: may.Realisable = True,
-    grid: ask.Grid = None,
-    replacements: ask.Replacements = None,
-    threshold: ThresholdValue = None,
-    families: ask.Families = None,
-    jobs: ask.Jobs = None,
-    unpickle: ask.Unpickle = False,
 ) -> None:
-    """Show what one person is told to change, and whether that will hold.
+    """Show what one person is told, and whether it will hold.
 
     Prints the advice in the units of your data, what must not change, and under how
     many changed models the advice still holds, with a 95 % interval.
@@ -103,67 +89,45 @@ def explain(
     from changeproof.commands.telling import told_by_one, told_by_several
     from changeproof.explanation import explain_all, recommendation
 
-    asked = split_names(method)
-    options: dict[str, Any] = {
-        "target": target,
-        "favourable": favourable,
-        "name": name,
-        "id_column": id_column,
-        "categorical": split_names(categorical) or (),
-        "drop": split_names(drop) or (),
-        "allow_leak": split_names(allow_leak) or (),
-        "missing": missing,
-        "split": split,
-        "actions": may.constraints(immutable, only_increase, only_decrease, ranges),
-        "most_changes": most_changes,
-        "time": time,
-        "encoding": encoding,
-    }
-    run = {
-        "model": None if model == "mlp" else model,
-        "grid": grid_of(grid),
-        "replacements": replacements,
-        "threshold": threshold,
-        "jobs": jobs,
-        "families": split_names(families),
-        "over_time": over_time or time is not None or None,
-        "realisable": None if realisable else False,
-    }
+    values = plan_values(given)
+    asked = values.get("methods")
     if audit is not None:
-        given = {"data": data, "out": out, **options, "name": None, **run}
-        results, dataset = _finished(audit, given, name)
+        results, dataset = _finished(audit, {"data": data, "out": out, **given})
+        answers = explain_all(results, row, asked, dataset)
     elif data is None:
         raise InputError("--data is missing; or name a finished audit by --from")
     else:
-        dataset = None
-        run["model"] = model_of(model, unpickle)
         with quiet_output(as_json):
-            results = _asked_now(data, options, out, row, {"methods": asked, **run})
-    task = results.task(dataset or results.shown.datasets[0])
-    answers = explain_all(results, row, asked if audit is not None else None, dataset)
+            results = _asked_now(data, given, out, row, values)
+        dataset = results.shown.datasets[0]
+        answers = explain_all(results, row, None, dataset)
     one = asked is not None and len(asked) == 1
     choice = recommendation(answers)
     if as_json:
         print_document(json.dumps(_plain(answers, None if one else choice), indent=2, default=str))
         return
+    task = results.task(dataset)
     for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
         say(line)
     say_what_was_left_out(results)
 
 
 def _asked_now(
-    data: Path, options: dict[str, Any], out: Path | None, row: str, run: dict[str, Any]
+    data: Path, given: Given, out: Path | None, row: str, values: dict[str, Any]
 ) -> Results:
     """Have the methods advise one person, and put that to the changed models."""
-    from changeproof.commands.failures import failures_told
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.datasets.custom import own_task
     from changeproof.explanation import row_of
     from changeproof.front_door import audit as run_audit
 
-    source, described = ask.data_of(data, options)
+    if "model" in values:
+        values["model"] = model_of(values["model"], given.get("unpickle", False))
+    if "time" in given:
+        values["over_time"] = True
+    source, described = data_of(data, given)
     task = own_task(source, **described) if described else source
-    task = task.over_time() if run["over_time"] else task
+    task = task.over_time() if values.get("over_time") else task
     folder = out if out is not None else folder_of(task)
     _refuse_audits(folder)
     with ConsoleObserver() as observer, failures_told(folder):
@@ -174,25 +138,29 @@ def _asked_now(
             rows=(row_of(task.ids, row),),
             publish=False,
             same_plan=False,
-            **run,
+            jobs=given.get("jobs"),
+            **values,
         )
 
 
-def _finished(folder: Path, given: dict[str, Any], name: str | None) -> tuple[Results, str]:
+def _finished(folder: Path, given: Given) -> tuple[Results, str]:
     """Return a run that is there, and which dataset of it is meant."""
     from changeproof.workflow import Results
 
-    names = [key for key, value in given.items() if value not in (None, (), {}, "refuse")]
-    if names:
-        flags = ", ".join(ask.FLAGS.get(key, f"--{key.replace('_', '-')}") for key in names)
-        raise InputError(f"--from reads {folder} as it is; leave out {flags}")
+    beside = [
+        name
+        for name, value in given.items()
+        if name not in ("methods", "name", "unpickle") and value is not None
+    ]
+    if beside:
+        raise InputError(f"--from reads {folder} as it is; leave out {flags_of(beside)}")
     results = Results(folder)
     if not results.inventory.complete:
         raise InputError(
             f"the run in {folder} is not finished, or was made by another version of changeproof "
             f"(see: changeproof status {folder})"
         )
-    datasets = results.shown.datasets
+    datasets, name = results.shown.datasets, given.get("name")
     if name is not None and name not in datasets:
         raise unknown("dataset", name, datasets)
     return results, name if name is not None else datasets[0]

@@ -47,7 +47,7 @@ def check(
         bool, typer.Option("--family", help="Check a family of change, not a method.")
     ] = False,
 ) -> None:
-    """Check your own method or family of change against the contract.
+    """Check your own method or family against the contract.
 
     A method must give a person the same answer in any batch, order and process.
     It must say so when it finds nothing, and must not modify its inputs. It is

@@ -1,4 +1,4 @@
-"""Read the results of a run: report, show, compare."""
+"""Read the results of runs: report, show, compare, compare-runs, gate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import typer
 
 from changeproof.commands.console import print_document, say
 from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory
-from changeproof.errors import InputError
+from changeproof.commands.parsing import matches
+from changeproof.errors import unknown
 
 
 def report(
@@ -89,7 +90,7 @@ def show(
     elif table in tables:
         print_table(table, tables[table])
     else:
-        raise InputError(f"unknown table {table!r}; expected one of: {', '.join(tables)}")
+        raise unknown("table", table, tables)
 
 
 def compare(
@@ -125,4 +126,113 @@ def compare(
     print_comparison(comparison, everything=everything)
     say(f"Every number: {path}")
     if not comparison.passed:
+        raise typer.Exit(1)
+
+
+def compare_runs(
+    before: Annotated[Path, typer.Argument(help="A run directory.", metavar="BEFORE")],
+    after: Annotated[Path, typer.Argument(help="Another one.", metavar="AFTER")],
+    match: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare a method with one of another name or with other settings. Repeat for "
+            "several.",
+            show_default=False,
+            metavar="OLD=NEW",
+        ),
+    ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Print every family, not only what is clear under one."),
+    ] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write all differences to this file, such as comparison.csv.",
+            show_default=False,
+            metavar="FILE",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
+) -> None:
+    """Compare two runs: what became better, and what worse?
+
+    Only what is in both is compared: datasets, methods and families of the same
+    name, and changes of the same level and replicate. Where both runs asked the
+    same people, differences are between the same people, which makes them more
+    certain. What is in one run only is listed.
+
+    A difference is called better or worse if its 95 % interval excludes 0.
+    Settings, models and versions of changeproof may differ: nothing of what made
+    the runs is imported.
+
+    changeproof compare-runs audits/spring audits/autumn --csv comparison.csv
+
+    changeproof compare-runs audit-1 audit-2 --match "rbr=rbr(extra_distance=0.5)"
+    """
+    from changeproof.runs.compare import compare_runs as compare
+
+    comparison = compare(before, after, matches(match or []))
+    if csv is not None:
+        from changeproof.files import write_whole
+        from changeproof.spreadsheets import csv_bytes
+
+        write_whole(csv, csv_bytes(comparison.table))
+    if as_json:
+        import json
+
+        print_document(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
+        return
+    from changeproof.report.terminal.comparisons import print_run_comparison
+
+    print_run_comparison(comparison, everything=everything)
+    if csv is not None:
+        say(f"Every difference: {csv}")
+
+
+def gate(
+    directory: RunDirectory,
+    rules: Annotated[
+        Path, typer.Argument(help="The rules: a TOML file.", metavar="RULES", show_default=False)
+    ],
+    junit: Annotated[
+        Path | None,
+        typer.Option(help="Also write JUnit XML.", metavar="FILE", show_default=False),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write JSON.", metavar="FILE", show_default=False)
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A rule that is not decided counts as broken.")
+    ] = False,
+) -> None:
+    """Check a finished run against rules, for a pipeline.
+
+    Each rule has one of three answers. It passes if the whole 95 % interval over
+    people is on the right side of the limit, and fails if the whole interval is on
+    the wrong side. Otherwise it is not decided: more people would be needed.
+
+    A rule says what it is about, a metric and a limit: method = "rnce",
+    family = "bootstrap", metric = "end_to_end_robustness", at_least = 95. All that
+    rules can say is in docs/gate.md.
+
+    The exit code is 0 if no rule fails, 1 if one does (with --strict also if one is
+    not decided), and 2 if the rules or the run cannot be read. Tables that were not
+    made from the plan and the pieces of the run are made again from the pieces. No
+    model and nobody's code is loaded.
+
+    changeproof gate audit rules.toml --junit gate.xml
+    """
+    from changeproof.files import write_whole
+    from changeproof.gating.judging import gate as judge
+    from changeproof.gating.writing import as_json, words
+    from changeproof.gating.writing import junit as as_junit
+
+    found = judge(directory, rules)
+    for line in words(found):
+        say(line)
+    for path, written in ((junit, as_junit), (json, as_json)):
+        if path is not None:
+            write_whole(path, written(found, strict=strict).encode())
+    if not found.passed(strict=strict):
         raise typer.Exit(1)

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from changeproof.commands import cluster_options as on
-from changeproof.commands.console import say
-from changeproof.commands.group_options import By, SmallestGroup
+from changeproof.commands.console import failures_told, say
 from changeproof.commands.options import (
+    RUN,
+    Given,
     ImportItsCode,
     RunDirectory,
-    names,
-    split,
-    whole_numbers,
+    Workers,
+    options_of,
+    plan_values,
+    takes,
+    workers_of,
 )
+from changeproof.commands.parsing import split, whole_numbers
 from changeproof.errors import InputError
-
-if TYPE_CHECKING:
-    from changeproof.runs.plan import Plan
+from changeproof.runs.plan import Plan, Preset
 
 
-class Preset(StrEnum):
-    """The plans that come with the package."""
-
-    quick = "quick"
-    paper = "paper"
-    recourse = "recourse"
-    beyond = "beyond"
-    time = "time"
-
-
+@takes("run", Plan, Workers)
 def run(
+    given: Given,
     preset: Annotated[
         Preset | None,
         typer.Option(
@@ -44,85 +36,28 @@ def run(
             "beyond: changes that the paper does not have, on its datasets. "
             "time: two datasets with times, and how long advice lasts.",
             show_default="quick",
+            metavar="NAME",
+            rich_help_panel=RUN,
         ),
     ] = None,
     plan: Annotated[
         Path | None,
         typer.Option(
-            help="A TOML file with any of the keys datasets, methods, families, base_seeds, "
-            "factuals, model, realisable, limit, over_time, by and smallest_group.",
+            help=f"A TOML file with any of the keys model, {', '.join(options_of(Plan, 'run'))}.",
             show_default=False,
             metavar="FILE",
+            rich_help_panel=RUN,
         ),
-    ] = None,
-    datasets: Annotated[
-        list[str] | None, names("Datasets: names ('changeproof list datasets') or dataset files.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        names(
-            "Methods: names ('changeproof list methods') or import paths, with or without "
-            "settings: robx-balanced(quantile=0.7)."
-        ),
-    ] = None,
-    families: Annotated[
-        list[str] | None,
-        names(
-            "Families of change: names ('changeproof list families') or import paths, with or "
-            "without settings: bootstrap(replicates=50)."
-        ),
-    ] = None,
-    base_seeds: Annotated[
-        list[str] | None,
-        typer.Option(help="Seeds of the base models.", show_default=False, metavar="SEED,…"),
-    ] = None,
-    factuals: Annotated[
-        int | None,
-        typer.Option(
-            help="The most people to explain, per base model.", show_default=False, metavar="N"
-        ),
-    ] = None,
-    realisable: Annotated[
-        bool | None,
-        typer.Option(
-            "--realisable/--as-published",
-            help="Tell people only what they can do (one category, whole steps, what the dataset "
-            "says may change), or test answers just as the methods give them.",
-            show_default="as the preset or plan says",
-        ),
-    ] = None,
-    limit: Annotated[
-        bool | None,
-        typer.Option(
-            "--limit/--no-limit",
-            help="Also look for the limit: the shortest change that the changed models accept, "
-            "found by a search that knows them. It says what every method costs beyond it.",
-            show_default="as the preset or plan says",
-        ),
-    ] = None,
-    over_time: Annotated[
-        bool | None,
-        typer.Option(
-            "--over-time/--not-over-time",
-            help="Train the base models on the earlier half of the rows. The later half, in the "
-            "order of time, is the update pool. Datasets need a column with times.",
-            show_default="as the preset or plan says",
-        ),
-    ] = None,
-    by: By = None,
-    smallest_group: SmallestGroup = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Worker processes.", show_default="one per core", metavar="N"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The run directory.", show_default="runs/NAME", metavar="DIR"),
+        typer.Option(
+            help="The run directory.",
+            show_default="runs/NAME",
+            metavar="DIR",
+            rich_help_panel=RUN,
+        ),
     ] = None,
-    cluster: on.ClusterName = None,
-    tls_ca_file: on.Authority = None,
-    tls_cert: on.Certificate = None,
-    tls_key: on.Key = None,
     import_its_code: ImportItsCode = False,
 ) -> None:
     """Run a plan, or continue one that was interrupted.
@@ -142,41 +77,28 @@ def run(
 
     changeproof run --preset paper --cluster tcp://scheduler:8786
     """
+    from changeproof.commands.progress import ConsoleObserver
     from changeproof.runs.directory import check_free, without_its_code
     from changeproof.runs.manifest import PLAN
-
-    changes = {
-        "datasets": split(datasets),
-        "methods": split(methods),
-        "families": split(families),
-        "base_seeds": whole_numbers("base seed", split(base_seeds)),
-        "factuals": factuals,
-        "realisable": realisable,
-        "limit": limit,
-        "over_time": over_time,
-        "by": split(by),
-        "smallest_group": smallest_group,
-    }
-    folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
-    changes = {key: value for key, value in changes.items() if value is not None}
-    continues = preset is None and plan is None and (folder / PLAN).exists()
-    from changeproof.commands.failures import failures_told
-    from changeproof.commands.progress import ConsoleObserver
     from changeproof.workflow import run as run_plan
 
+    changes = plan_values(given)
+    folder = out if out is not None else Path("runs") / (plan.stem if plan else preset or "quick")
+    continues = preset is None and plan is None and (folder / PLAN).exists()
     limited = continues and not import_its_code
     with without_its_code(folder, changes) if limited else nullcontext():
         chosen = _plan(preset, plan, folder, changes)
         check_free(folder)
-        with (
-            on.workers_of(cluster, jobs, (tls_ca_file, tls_cert, tls_key)) as workers,
-            ConsoleObserver() as observer,
-            failures_told(folder),
-        ):
+        with workers_of(given) as workers, ConsoleObserver() as observer, failures_told(folder):
             results = run_plan(chosen, folder, observer=observer, **workers)
-    say(f"Tables: {results.folder / 'tables'}")
-    say(f"Report: {results.folder / 'report' / 'index.html'}")
+    say_where(results.folder)
     say(f"Print them here: changeproof show {results.folder}")
+
+
+def say_where(folder: Path) -> None:
+    """Print where the tables and the report of a run are."""
+    say(f"Tables: {folder / 'tables'}")
+    say(f"Report: {folder / 'report' / 'index.html'}")
 
 
 def status(
@@ -211,7 +133,10 @@ def status(
 
 
 def diagnose_apds_radius(
-    datasets: Annotated[list[str] | None, names("Datasets.", "breast-cancer,diabetes")] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(help="Datasets.", show_default="breast-cancer,diabetes", metavar="NAME,…"),
+    ] = None,
     base_seeds: Annotated[
         list[str] | None,
         typer.Option(
@@ -228,7 +153,7 @@ def diagnose_apds_radius(
         ),
     ] = None,
 ) -> None:
-    """Run AP-Delta-S with the radius of independently initialised networks.
+    """Run AP-Delta-S with the radius of independent networks.
 
     Networks that predict nearly the same can have very different parameters. With
     a radius that covers such differences, AP-Delta-S finds no counterfactual. The
@@ -254,7 +179,6 @@ def diagnose_apds_radius(
 
 def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
     from changeproof.runs.manifest import PLAN, read_plan
-    from changeproof.runs.plan import Plan
 
     if preset is not None and path is not None:
         raise InputError("give either --preset or --plan, not both")
@@ -262,4 +186,4 @@ def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[
         return Plan.from_toml(path, **changes)
     if preset is None and (folder / PLAN).exists():
         return Plan.checked({**read_plan(folder).model_dump(), **changes})
-    return Plan.preset(preset.value if preset is not None else "quick", **changes)
+    return Plan.preset(preset or "quick", **changes)

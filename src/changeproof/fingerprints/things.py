@@ -21,8 +21,6 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import joblib
-
 from changeproof.fingerprints.sources import (
     PACKAGE,
     code_digest,
@@ -149,6 +147,8 @@ class _Walk:
             yield from self.lines(_without_remembered(cls, state))
         else:
             try:
+                import joblib  # NumPy, when it is needed
+
                 yield str(joblib.hash(thing))
             except Exception:  # whatever pickling a stranger's object may raise
                 yield from self.lines(dict(state or {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
@@ -66,6 +66,24 @@ def _refuse_twice(what: str, given: Sequence[object]) -> None:
             raise InputError(f"{what} {value!r} is given more than once")
 
 
+class Option(NamedTuple):
+    """How the command line asks for a field of a plan: its help, once for all commands.
+
+    `default` is what happens without the option, unless a preset or a plan file says otherwise.
+    """
+
+    help: str
+    metavar: str | None = None
+    default: str = ""
+    panel: str = "The run"
+    flags: str = ""
+    commands: tuple[str, ...] = ("run", "audit")
+
+
+EVERYWHERE = ("run", "audit", "explain")
+YOUR_MODEL = ("audit", "explain")
+
+
 class Plan(BaseModel):
     """What to run: every method on every dataset and base seed, under every family.
 
@@ -120,24 +138,136 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    datasets: tuple[str, ...] = Field(default_factory=paper_datasets, min_length=1)
-    methods: tuple[str, ...] = Field(default_factory=published_method_names)
-    families: tuple[str, ...] = Field(default_factory=published_family_names)
-    base_seeds: tuple[Seed, ...] = Field(default=BASE_SEEDS, min_length=1)
-    factuals: int = Field(default=FACTUALS, ge=1)
+    datasets: Annotated[
+        tuple[str, ...],
+        Option(
+            "Datasets: names ('changeproof list datasets') or dataset files.",
+            "NAME,…",
+            commands=("run",),
+        ),
+    ] = Field(default_factory=paper_datasets, min_length=1)
+    methods: Annotated[
+        tuple[str, ...],
+        Option(
+            "Methods: names ('changeproof list methods') or import paths, with or without "
+            "settings: robx-balanced(quantile=0.7).",
+            "NAME,…",
+            "all that fit the model",
+            flags="--methods --method",
+            commands=EVERYWHERE,
+        ),
+    ] = Field(default_factory=published_method_names)
+    families: Annotated[
+        tuple[str, ...],
+        Option(
+            "Families of change: names ('changeproof list families') or import paths, with or "
+            "without settings: bootstrap(replicates=50).",
+            "NAME,…",
+            "the paper's, as far as they fit",
+            commands=EVERYWHERE,
+        ),
+    ] = Field(default_factory=published_family_names)
+    base_seeds: Annotated[
+        tuple[Seed, ...], Option("Seeds of the base models.", "SEED,…", "2026")
+    ] = Field(default=BASE_SEEDS, min_length=1)
+    factuals: Annotated[
+        int, Option("The most people to explain, per base model.", "N", str(FACTUALS))
+    ] = Field(default=FACTUALS, ge=1)
     rows: tuple[int, ...] | None = None
-    model: str = DEFAULT_MODEL
-    grid: dict[str, tuple[Any, ...]] | None = None
-    replacements: tuple[str, ...] | None = None
-    realisable: bool = False
-    limit: bool = False
-    over_time: bool = False
-    by: tuple[str, ...] = ()
-    smallest_group: int = Field(default=SMALLEST_GROUP, ge=1)
+    model: Annotated[
+        str,
+        Option(
+            "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), "
+            "python:module:name, pickle:FILE, or onnx:FILE.",
+            "MODEL",
+            DEFAULT_MODEL,
+            "Your model",
+            commands=YOUR_MODEL,
+        ),
+    ] = DEFAULT_MODEL
+    grid: Annotated[
+        dict[str, tuple[Any, ...]] | None,
+        Option(
+            "Values of a scikit-learn parameter for the family training-configuration. "
+            "Repeat for several.",
+            "PARAMETER=VALUE,…",
+            panel="Your model",
+            commands=YOUR_MODEL,
+        ),
+    ] = None
+    replacements: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "A model that may replace yours, for the family architecture. Repeat for several.",
+            "MODEL",
+            panel="Your model",
+            commands=YOUR_MODEL,
+        ),
+    ] = None
+    realisable: Annotated[
+        bool,
+        Option(
+            "Tell people only what they can do (one category, whole steps, what may change), or "
+            "test answers just as the methods give them.",
+            default="realisable",
+            panel="What may change",
+            flags="--realisable/--as-published",
+            commands=EVERYWHERE,
+        ),
+    ] = False
+    limit: Annotated[
+        bool,
+        Option(
+            "Also look for the limit: the shortest change that the changed models accept, found "
+            "by a search that knows them. It says what every method costs beyond it. Models that "
+            "are not ours are trained again for it.",
+            flags="--limit/--no-limit",
+        ),
+    ] = False
+    over_time: Annotated[
+        bool,
+        Option(
+            "Train the base models on the earlier half of the rows. The later half, in the order "
+            "of time, is the update pool. Datasets need a column with times.",
+            panel="Time",
+            flags="--over-time/--not-over-time",
+            commands=EVERYWHERE,
+        ),
+    ] = False
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Who is let down? Columns to group people by, with the width of bands where they are "
+            "numbers: sex,age:10. Also columns that the model does not see.",
+            "COLUMN[:WIDTH],…",
+        ),
+    ] = ()
+    smallest_group: Annotated[
+        int, Option("The fewest people of a group that is shown.", "N", str(SMALLEST_GROUP))
+    ] = Field(default=SMALLEST_GROUP, ge=1)
     counterfactuals: dict[str, str] = Field(default_factory=dict)
-    threshold: str | None = None
+    threshold: Annotated[
+        str | None,
+        Option(
+            "From where on a score is favourable: 0.6, 620 (higher scores are better) or "
+            '"<=0.2" (lower ones are).',
+            "SCORE",
+            "0.5",
+            "Your model",
+            commands=YOUR_MODEL,
+        ),
+    ] = None
     successors: dict[str, str] = Field(default_factory=dict)
-    renew: str | None = None
+    renew: Annotated[
+        str | None,
+        Option(
+            "Renew letters that a successor breaks: a method looks for the further change from "
+            "where the letter would have brought the person.",
+            "METHOD",
+            panel="What came next",
+            commands=("audit",),
+        ),
+    ] = None
     left_out: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("datasets")
