@@ -40,7 +40,7 @@ all-tests: $(INSTALLED_DEV) | browser kernels style
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Rooms whose tests compile nothing and share no run, so that they are over in a minute.
-QUICK := $(addprefix tests/,fingerprints datasets test_references.py test_registry.py test_rooms.py)
+QUICK := $(addprefix tests/,fingerprints datasets test_plugins.py test_rooms.py)
 
 quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
 	@$(MAKE) --no-print-directory -j2 style types

@@ -15,8 +15,6 @@ PACKAGE = Path(changeproof.__file__).parent
 # Methods come before changes, though changes happen first: that is what keeps them apart.
 ROOMS = [
     "errors",
-    "spelling",
-    "spreadsheets",
     "files",
     "randomness",
     "fingerprints",

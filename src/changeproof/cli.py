@@ -19,8 +19,7 @@ from changeproof.commands import (
     running,
 )
 from changeproof.commands.console import Command
-from changeproof.errors import InputError
-from changeproof.spelling import as_options, visible
+from changeproof.errors import InputError, as_options, visible
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
 
 INTERRUPTED = 130

@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from changeproof.errors import InputError, described, one_line, unknown
+from changeproof.errors import InputError, described, keywords, one_line, unknown
 from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
 
 # The paper whose protocol this is; see CITATION.cff.
@@ -164,26 +164,20 @@ def parsed(reference: str) -> tuple[str, dict[str, Any]]:
     name, bracket, rest = reference.partition("(")
     if not bracket:
         return reference.strip(), {}
-    try:
-        call = ast.parse(f"_({rest}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
-            raise ValueError
-        if any(word.arg is None for word in call.keywords):
-            raise ValueError
-        settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+    rest = rest.rstrip()
+    settings = keywords(rest[:-1]) if rest.endswith(")") else None
+    if settings is None:
         raise InputError(
             f"{reference!r}: expected a name, or name(setting=value) with plain values"
-        ) from None
+        )
     return name.strip(), settings
 
 
 def without_settings(reference: str) -> str:
     """Return the name or import path alone; what is no reference stays as it is."""
-    try:
-        return parsed(reference)[0]
-    except InputError:
-        return reference
+    name, bracket, rest = reference.partition("(")
+    known = bracket and rest.endswith(")") and keywords(rest[:-1]) is not None
+    return name if known and re.fullmatch(r"[\w.:-]+", name) else reference
 
 
 def spelled(name: str, settings: Mapping[str, Any]) -> str:
@@ -258,6 +252,7 @@ def _written(value: Any) -> str:
 
 
 T = TypeVar("T", bound=Configurable)
+Class = TypeVar("Class", bound=type[Any])
 
 
 class Registry(Generic[T]):
@@ -435,6 +430,32 @@ class Registry(Generic[T]):
 
 def _place(name: str, order: Sequence[str]) -> int:
     return order.index(name) if name in order else len(order)
+
+
+class Registration(Generic[T]):
+    """Gives a class or a function a name that plans can use; also a decorator of a class.
+
+    Call it with a subclass, or with a function of the arguments that `Own` states. Without a name,
+    a class is called by its own `name`, and a function by its Python name with hyphens for
+    underscores. It returns the class.
+    """
+
+    def __init__(self, registry: Registry[T]) -> None:
+        self.registry = registry
+
+    @overload
+    def __call__(self, thing: Class, *, name: str | None = None) -> Class: ...
+    @overload
+    def __call__(self, thing: Callable[..., Any], *, name: str | None = None) -> type[T]: ...
+    @overload
+    def __call__(
+        self, thing: None = None, *, name: str | None = None
+    ) -> Callable[[Class], Class]: ...
+    def __call__(self, thing: Any = None, *, name: str | None = None) -> Any:
+        """Register a class or a function."""
+        if thing is None:
+            return lambda decorated: self(decorated, name=name)
+        return self.registry.enter(thing, name)
 
 
 class Own(Generic[T]):

@@ -8,8 +8,7 @@ import tomli_w
 
 from changeproof import InputError, find_task, load_dataset, load_task, own_task
 from changeproof.datasets.kept import task_to_bytes
-from changeproof.errors import setting
-from changeproof.spelling import as_keys
+from changeproof.errors import as_keys, setting
 from loans import loans
 
 GOOD = 'data = "table.csv"\ntarget = "approved"\nfavourable = "yes"\n'

@@ -11,8 +11,7 @@ import pytest
 from changeproof.datasets.builtin import load_task
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
-from changeproof.spelling import as_keys, as_options
+from changeproof.errors import InputError, as_keys, as_options
 from loans import loans
 
 ROWS = 300

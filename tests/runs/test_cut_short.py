@@ -25,9 +25,9 @@ from changeproof.runs.manifest import MANIFEST, PLAN, plan_hash
 from changeproof.runs.published import LIST, origin_of, published
 from changeproof.runs.store import checksum
 from changeproof.runs.timings import LOG, piece_efforts, sessions
-from changeproof.spreadsheets import csv_bytes
 from changeproof.tables.reading import read_table
 from changeproof.tables.registry import read_finished, read_tables, write_tables
+from changeproof.tables.spreadsheets import csv_bytes
 from changeproof.workflow import report
 from command_line import call
 from loans import loans

@@ -12,10 +12,10 @@ from advised import advised
 from changeproof import Results, build_tables, explain
 from changeproof.report.page import people as page
 from changeproof.report.page.payload import build_bulk
-from changeproof.spreadsheets import csv_bytes
 from changeproof.tables import advice as everyone_tables
 from changeproof.tables.advice import PEOPLE, PREFIX, TOLD
 from changeproof.tables.reading import read_table
+from changeproof.tables.spreadsheets import csv_bytes
 
 LISTED = 4
 BOTH = (PEOPLE, TOLD)

@@ -12,8 +12,7 @@ from typing import Any
 import typer
 
 from changeproof.commands.options import PANELS
-from changeproof.errors import InputError
-from changeproof.spelling import as_options, visible
+from changeproof.errors import InputError, as_options, visible
 
 # Standard output and standard error, as other processes know them.
 OUTPUT, ERROR = 1, 2

@@ -175,7 +175,7 @@ def compare_runs(
     comparison = compare(before, after, matches(match or []))
     if csv is not None:
         from changeproof.files import write_whole
-        from changeproof.spreadsheets import csv_bytes
+        from changeproof.tables.spreadsheets import csv_bytes
 
         write_whole(csv, csv_bytes(comparison.table))
     if as_json:

@@ -12,9 +12,8 @@ from changeproof.datasets.columns import Missing
 from changeproof.datasets.custom import checked_name, default_name, own_task
 from changeproof.datasets.table_file import UTF8
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, as_keys
 from changeproof.files import read_toml, validated
-from changeproof.spelling import as_keys
 
 
 class DatasetFile(BaseModel):

@@ -18,8 +18,8 @@ from changeproof.paper.tables import published_families, published_table, table_
 from changeproof.runs.directory import TABLES
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.published import add
-from changeproof.spreadsheets import csv_bytes
 from changeproof.tables.registry import read_finished
+from changeproof.tables.spreadsheets import csv_bytes
 
 FILE = "paper_comparison.csv"
 COLUMNS = (

@@ -10,9 +10,9 @@ from html import escape
 
 import pandas as pd
 
-from changeproof.spreadsheets import guarded_text
 from changeproof.tables.display import Cell, Heading, Label, Measured, Table, Tables
 from changeproof.tables.registry import screen_tables
+from changeproof.tables.spreadsheets import guarded_text
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",

@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.errors import InputError
+from changeproof.errors import InputError, visible
 from changeproof.report.document import plain
-from changeproof.spelling import visible
-from changeproof.spreadsheets import BEGINNINGS
 from changeproof.tables.advice import PEOPLE, TOLD
+from changeproof.tables.spreadsheets import BEGINNINGS
 
 ENDING = ".xlsx"
 FIRST = "verdict"

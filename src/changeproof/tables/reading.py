@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from changeproof.spreadsheets import read_csv
+from changeproof.tables.spreadsheets import read_csv
 
 # Names of groups are text, whatever they look like: "1", "None", or nothing.
 NAMES = ["group", "highest", "lowest"]

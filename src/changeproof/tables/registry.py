@@ -13,10 +13,10 @@ from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
-from changeproof.spreadsheets import csv_bytes
 from changeproof.tables import advice, letters, life, limit, people, scores
 from changeproof.tables.display import Table, Tables
 from changeproof.tables.reading import read_table
+from changeproof.tables.spreadsheets import csv_bytes
 
 # A builder returns tables by name, and none where a run has nothing to say of them.
 BUILDERS = (

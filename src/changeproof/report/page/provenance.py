@@ -14,11 +14,11 @@ import tomli_w
 from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
+from changeproof.errors import visible
 from changeproof.fingerprints.things import library_versions, package_version
 from changeproof.runs.manifest import located
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
-from changeproof.spelling import visible
 from changeproof.tables import names
 from changeproof.workers.interpreter import processor_name
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape as without_markup
 from rich.table import Table as Grid
 
-from changeproof.spelling import visible
+from changeproof.errors import visible
 
 
 def escape(text: str) -> str:
