@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -252,6 +252,7 @@ def _written(value: Any) -> str:
 
 
 T = TypeVar("T", bound=Configurable)
+Class = TypeVar("Class", bound=type[Any])
 
 
 class Registry(Generic[T]):
@@ -434,6 +435,32 @@ class Registry(Generic[T]):
 
 def _place(name: str, order: Sequence[str]) -> int:
     return order.index(name) if name in order else len(order)
+
+
+class Registration(Generic[T]):
+    """Gives a class or a function a name that plans can use; also a decorator of a class.
+
+    Call it with a subclass, or with a function of the arguments that `Own` states. Without a name,
+    a class is called by its own `name`, and a function by its Python name with hyphens for
+    underscores. It returns the class.
+    """
+
+    def __init__(self, registry: Registry[T]) -> None:
+        self.registry = registry
+
+    @overload
+    def __call__(self, thing: Class, *, name: str | None = None) -> Class: ...
+    @overload
+    def __call__(self, thing: Callable[..., Any], *, name: str | None = None) -> type[T]: ...
+    @overload
+    def __call__(
+        self, thing: None = None, *, name: str | None = None
+    ) -> Callable[[Class], Class]: ...
+    def __call__(self, thing: Any = None, *, name: str | None = None) -> Any:
+        """Register a class or a function."""
+        if thing is None:
+            return lambda decorated: self(decorated, name=name)
+        return self.registry.enter(thing, name)
 
 
 class Own(Generic[T]):

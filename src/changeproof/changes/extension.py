@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar
 
 from changeproof.changes import REGISTRY
 from changeproof.changes.family import BaseModel, Family, checked_needs
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-from changeproof.plugins import Own
+from changeproof.plugins import Own, Registration
 
 Function = Callable[..., Any]
-Class = TypeVar("Class", bound=type[Family])
 
 
 class FunctionFamily(Family):
@@ -69,30 +68,7 @@ def family(
     return decorate
 
 
-@overload
-def register_family(thing: Class, *, name: str | None = None) -> Class: ...
-@overload
-def register_family(thing: Function, *, name: str | None = None) -> type[Family]: ...
-@overload
-def register_family(thing: None = None, *, name: str | None = None) -> Callable[[Class], Class]: ...
-def register_family(thing: Any = None, *, name: str | None = None) -> Any:
-    """Give a family a name that plans can use; also as a decorator of a class.
-
-    Parameters
-    ----------
-    thing
-        A subclass of `Family`, or a function of (task, base) or (task, base, learner).
-    name
-        Lower-case letters, digits and hyphens; the class's own `name` by default, or that of
-        the function with hyphens for underscores.
-
-    Returns
-    -------
-    The class.
-    """
-    if thing is None:
-        return lambda decorated: register_family(decorated, name=name)
-    return REGISTRY.enter(thing, name)
+register_family: Registration[Family] = Registration(REGISTRY)
 
 
 OWN = Own(Family, FunctionFamily, "task, base, learner", lambda family: checked_needs(family.needs))

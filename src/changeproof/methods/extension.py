@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,10 +11,9 @@ from changeproof.errors import InputError, described
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access
-from changeproof.plugins import Own
+from changeproof.plugins import Own, Registration
 
 Function = Callable[..., Any]
-Class = TypeVar("Class", bound=type[Method])
 
 
 class FunctionMethod(Method):
@@ -70,30 +69,7 @@ def method(
     return decorate
 
 
-@overload
-def register_method(thing: Class, *, name: str | None = None) -> Class: ...
-@overload
-def register_method(thing: Function, *, name: str | None = None) -> type[Method]: ...
-@overload
-def register_method(thing: None = None, *, name: str | None = None) -> Callable[[Class], Class]: ...
-def register_method(thing: Any = None, *, name: str | None = None) -> Any:
-    """Give a method a name that plans can use; also as a decorator of a class.
-
-    Parameters
-    ----------
-    thing
-        A subclass of `Method`, or a function of (context, factuals).
-    name
-        Lower-case letters, digits and hyphens; the class's own `name` by default, or that of
-        the function with hyphens for underscores.
-
-    Returns
-    -------
-    The class.
-    """
-    if thing is None:
-        return lambda decorated: register_method(decorated, name=name)
-    return REGISTRY.enter(thing, name)
+register_method: Registration[Method] = Registration(REGISTRY)
 
 
 def _check(method: type[Method]) -> None:
