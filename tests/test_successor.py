@@ -19,8 +19,9 @@ import shipped
 from changeproof import InputError, Results
 from changeproof.cli import app
 from changeproof.report.letters import letter_lines, letter_paragraphs
-from changeproof.report.letters import letters as on_the_page
+from changeproof.report.page.payload import build_payload
 from command_line import call
+from paged import parts
 
 AUDIT = ["audit", "--data", "loans.csv", "--target", "approved", "--favourable", "yes"]
 AUDIT += ["--id-column", "applicant", "--counterfactuals", "letters.csv", "--out", "audit"]
@@ -119,13 +120,12 @@ def test_the_command_line_says_it_in_sentences(audited: tuple[Path, str], result
     assert "Left out: parameter-perturbation (needs a network's parameters, ours or" in said
     lines = list(letter_lines(results.tables()))
     assert all(line in said for line in lines)
-    views = on_the_page(results.tables())
-    assert views is not None and [view["name"].split()[-1] for view in views] == [
-        "next", "open", "house", "firm"
-    ]  # fmt: skip
-    verdicts = [person[1] for person in views[0]["people"]]
+    (shown,) = parts(build_payload(results, results.tables()), "letters", "choice")
+    assert [name.split()[-1] for name in shown["choice"][0][1]] == ["next", "open", "house", "firm"]
+    tables = [[part for part in view if "table" in part] for view in shown["views"]]
+    verdicts = [person[1] for person in tables[0][0]["rows"]]
     assert verdicts == sorted(verdicts, key=["breaks", "holds", "not accepted today"].index)
-    assert views[2]["renewals"] == [] and views[0]["renewals"]
+    assert len(tables[2]) == 1 and len(tables[0]) == 2
 
 
 def test_the_directory_is_read_without_the_models(

@@ -12,7 +12,8 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from changeproof.report.figures import distance_tradeoff, encoded, robustness_heat_map
+from changeproof.report.figures import draw, encoded
+from changeproof.report.printing import print_charts
 
 ROOT = Path(__file__).resolve().parent.parent
 # As wide as a page, and as fine as a screen.
@@ -22,13 +23,11 @@ DOTS_PER_INCH = 200
 
 def pictures(folder: Path) -> dict[str, bytes]:
     """Return the pictures of a run's tables as PNG files, by name."""
-    families = pd.read_csv(folder / "family_results.csv")
-    results = pd.read_csv(folder / "full_results.csv")
-    limit = folder / "limit.csv"
-    least = pd.read_csv(limit) if limit.exists() else None
+    paths = [folder / f"{name}.csv" for name in ("family_results", "full_results", "limit")]
+    charts = dict(print_charts({path.stem: pd.read_csv(path) for path in paths if path.exists()}))
     figures = {
-        "robustness": robustness_heat_map(families, columns=2, width=WIDTH),
-        "tradeoff": distance_tradeoff(results, limit=least, columns=4, width=WIDTH),
+        "robustness": draw(charts["robustness"], columns=2, width=WIDTH),
+        "tradeoff": draw(charts["tradeoff"], columns=4, width=WIDTH),
     }
     return {
         name: _smaller(encoded(figure, "png", dots_per_inch=DOTS_PER_INCH))

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.report.letters import letter_lines, letter_paragraphs, letters
+from changeproof.report.letters import letter_lines, letter_paragraphs, letter_section
+from changeproof.report.page.parts import Source
 
 WHERE = {"dataset": "loans", "base_seed": 2026, "method": "letters", "successor": "next"}
 
@@ -132,12 +134,14 @@ def test_renewals_and_other_letters_are_told() -> None:
     ]
     assert renewals[0] == "KD-tree renews 1 of 2 broken letters."
     assert "0.20 typical deviations" in renewals[1] and renewals[1].endswith("of 0.50: 0.10 more.")
-    views = letters(given)
-    assert views is not None
-    assert views[0]["renewals"][1][1] == "no renewal: nothing found"
-    assert views[0]["people"][-1][1] == "not tested: not in the table"
-    assert views[0]["people"][0][-1] == ["2"]
+    shown = letter_section(cast(Source, SimpleNamespace(tables=given)))
+    assert shown is not None
+    people, renewed = (part["rows"] for part in shown if "table" in part)
+    assert renewed[1][1] == "no renewal: nothing found"
+    assert people[-1][1] == "not tested: not in the table"
+    assert people[0][-1] == "2"
 
 
 def test_without_successors_there_is_nothing_to_say() -> None:
-    assert letter_paragraphs({}) == [] and list(letter_lines({})) == [] and letters({}) is None
+    assert letter_paragraphs({}) == [] and list(letter_lines({})) == []
+    assert letter_section(cast(Source, SimpleNamespace(tables={}))) is None

@@ -20,12 +20,16 @@ from advised import RULES, advised, in_groups
 from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
 from changeproof.datasets.recourse import MOST_CHANGES, Wording
 from changeproof.evaluation.fragility import fragile_picks
+from changeproof.report.charts import Shown
 from changeproof.report.page import people as listed_people
+from changeproof.report.page.parts import chart
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.write import render
-from changeproof.tables.names import mark_places, method_name
+from changeproof.report.robustness import price
+from changeproof.report.scores import Scores
+from changeproof.tables.names import method_name
 from changeproof.tables.registry import read_tables
-from changeproof.workflow import report, run
+from changeproof.workflow import run
 from lasting import CHAIN, lasting
 
 CHROMIUM = shutil.which("chromium")
@@ -469,17 +473,15 @@ def test_names_with_markup_are_shown_as_text(show: Open, content: str, tmp_path:
 
 
 def test_settings_are_shown_with_marks_of_their_own(
-    show: Open, content: str, tmp_path: Path
+    show: Open, content: str, quick_run: Results, tmp_path: Path
 ) -> None:
-    payload, _ = json.loads(content)
+    payload, bulk = json.loads(content)
     methods = [f"robx-balanced(quantile=0.{n})" for n in range(20)]
-    payload["methods"] = methods
-    payload["marks"] = list(mark_places(methods).values())
-    payload["shown"]["methods"] = {name: method_name(name) for name in methods}
-    for dataset in payload["scores"]:
-        dataset[:] = [[row[0]] * len(methods) for row in dataset]
+    full = read_tables(quick_run.folder)["full_results"].query("method == 'kdtree'")
+    table = pd.concat([full.assign(method=method) for method in methods])
+    drawn = price(Scores({"full_results": table}), Shown.of(table), {})
+    payload["sections"]["price"] = [chart(drawn)]
     path = tmp_path / "index.html"
-    bulk = [{"people": None, "variants": None, "words": []} for _ in payload["datasets"]]
     path.write_text(render(payload, bulk))
     page = show(path)
     legend = page.locator("#price-figure .legend span")
@@ -559,7 +561,7 @@ def test_an_unfinished_run_says_what_is_missing(
     shutil.rmtree(folder / "tables")
     for path in (folder / "pieces").rglob("diabetes/2026/survival-kdtree-bootstrap.*"):
         path.unlink()
-    page = show(report(folder))
+    page = show(Results(folder).report())
     notice = page.locator("#state").inner_text()
     assert "This run is not finished." in notice
     assert "diabetes 2026 survival kdtree" in notice
@@ -570,7 +572,7 @@ def test_an_unfinished_run_says_what_is_missing(
     assert "Wachter" in names
     draw_everything(page)
     shutil.rmtree(folder / "pieces")
-    page = show(report(folder))
+    page = show(Results(folder).report())
     assert "Nothing is finished yet" in page.locator("#sentence").inner_text()
     assert page.locator(".nothing").count() >= 7
     assert page.locator("#run pre").inner_text().startswith("datasets = ")

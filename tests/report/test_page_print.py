@@ -171,12 +171,12 @@ def test_a_section_that_somebody_adds_is_printed_like_the_others(
           const later = page.make("div");
           body.append(page.lazily("More", () => page.make("p", { id: "more" }, "told")).details,
             later);
-          page.whenNear(later, async () => {
-            const { people } = await page.unpack(1);
-            const figure = page.figure(later, "added", "Added", "A caption.", { single: true });
-            figure.show({ words: "…", texts: 1, columns: [], rows: () => [], panels: [{
-              height: 300, draw: () => ({ data: [page.bars([people.networks.length], ["a"], [])],
-                xaxis: page.axis(), yaxis: page.axis() }) }] });
+          page.whenNear(later, () => {
+            const { people } = page.unpack(1);
+            page.show(later, [{ chart: { id: "added", title: "Added", words: "…", single: true,
+              columns: [], rows: [], panels: [{ height: 300, x: {}, y: { names: ["a"] }, layers: [
+                { kind: "bars", x: [people.networks.length], y: [0], mark: { colour: "bar" } }] }],
+            } }]);
           });
         }"""
     )
@@ -206,7 +206,7 @@ def test_a_table_that_is_too_wide_is_made_to_fit(show: Callable[..., Page]) -> N
     assert table.evaluate("each => each.style.zoom") == ""
 
 
-def test_what_is_packed_is_unpacked_at_once(show: Callable[..., Page]) -> None:
+def test_what_is_packed_is_unpacked(show: Callable[..., Page]) -> None:
     generator = np.random.default_rng(5)
     letters = "".join(map(chr, generator.integers(32, 1200, 40_000)))
     texts = ["", "a", "abc" * 50_000, letters, "ü€𝄞 " * 7, letters[:300] * 90]
@@ -214,5 +214,5 @@ def test_what_is_packed_is_unpacked_at_once(show: Callable[..., Page]) -> None:
     zipped.append(base64.b64encode(gzip.compress(letters.encode(), 0, mtime=0)).decode())
     zipped.append(base64.b64encode(gzip.compress(letters.encode(), 9, mtime=0)).decode())
     page = show()
-    found = page.evaluate("all => all.map(page.unzipped)", zipped)
+    found = page.evaluate("all => Promise.all(all.map(page.unzipped))", zipped)
     assert found == [*texts, letters, letters]

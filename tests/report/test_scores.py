@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
 from changeproof import Plan, Results
 from changeproof.evaluation.metrics import METRICS
-from changeproof.report.page.payload import answers
-from changeproof.report.scores import Score, Spread, frontier, ranked, scores
+from changeproof.report.page.answer import answers
+from changeproof.report.scores import UNKNOWN, Score, Scores, Spread, frontier, ranked
 from changeproof.tables.registry import read_tables
 
 
 def score(**means: float) -> Score:
-    return Score(**{metric: Spread(mean) for metric, mean in means.items()})
-
-
-def test_a_score_has_the_metrics_in_their_order() -> None:
-    assert Score._fields == tuple(METRICS)
+    return {**UNKNOWN, **{metric: Spread(mean) for metric, mean in means.items()}}
 
 
 def test_frontier_keeps_what_no_other_beats() -> None:
@@ -53,35 +50,41 @@ def test_ranking_is_by_what_people_get_then_by_distance() -> None:
 
 def test_scores_are_the_numbers_of_the_tables(quick_run: Results) -> None:
     plan, tables = quick_run.plan, read_tables(quick_run.folder)
-    table = scores(tables["intervals"], plan)
-    rows = tables["family_results"].set_index(["dataset", "family", "method"])
-    for d, dataset in enumerate(plan.datasets):
-        for f, family in enumerate(plan.families):
-            for m, method in enumerate(plan.methods):
-                for metric, values in zip(METRICS, table[d][f + 1][m] or [], strict=True):
-                    expected = rows.loc[(dataset, family, method), f"{metric}_mean"]
-                    assert values[0] == pytest.approx(expected, nan_ok=True, abs=0)
-                    assert values[1:] == (None, None, None)
+    scores = Scores({name: tables[name] for name in ("full_results", "family_results")})
+    rows = tables["intervals"].set_index(["dataset", "family", "method", "metric"])
+    for dataset, family, method in product(plan.datasets, ("all", *plan.families), plan.methods):
+        found = scores.get(dataset, method, family)
+        assert found is not None and list(found) == list(METRICS)
+        for metric, values in found.items():
+            expected = rows.loc[(dataset, family, method, metric), "mean"]
+            assert values[0] == pytest.approx(expected, nan_ok=True, abs=0)
+            assert values[1:] == (None, None, None)
 
 
 def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> None:
-    plan, tables = quick_run.plan, read_tables(quick_run.folder)
-    people = tables["people_intervals"]
-    table = scores(tables["intervals"], plan, people)
-    rows = people.set_index(["dataset", "method", "family", "metric"])
+    tables = read_tables(quick_run.folder)
+    rows = tables["people_intervals"].set_index(["dataset", "method", "family", "metric"])
     expected = rows.loc[("diabetes", "rbr", "bootstrap", "distance")]
-    place = [plan.datasets.index("diabetes"), plan.families.index("bootstrap") + 1]
-    found = table[place[0]][place[1]][plan.methods.index("rbr")]
-    assert found is not None and found.distance.sd is None
-    assert list(found.distance[2:]) == expected[["low", "high"]].tolist()
+    found = Scores(tables).of("distance", "diabetes", "rbr", "bootstrap")
+    assert found.sd is None
+    assert list(found[2:]) == expected[["low", "high"]].tolist()
 
 
 def test_methods_that_are_not_finished_are_left_out(quick_run: Results) -> None:
     plan: Plan = quick_run.plan
-    intervals = read_tables(quick_run.folder)["intervals"]
-    some = intervals.query("method != 'kdtree' and dataset != 'diabetes'")
-    table = scores(some, plan)
-    every = answers(table, plan, ["Averaged over both", *plan.families], ["people"] * 2)
+    tables = read_tables(quick_run.folder)
+    some = {
+        name: tables[name].query("method != 'kdtree' and dataset != 'diabetes'")
+        for name in ("full_results", "family_results")
+    }
+    changes = ["Averaged over both", *plan.families]
+    every = answers(Scores(some), plan, changes, ["people"] * 2)
     assert plan.methods.index("kdtree") not in every[0][0]["order"]
     assert len(every[0][0]["order"]) == len(plan.methods) - 1
-    assert every[1][0] == {"order": [], "frontier": [], "sentences": [""] * len(plan.methods)}
+    nothing = [None] * len(plan.methods)
+    assert every[1][0] == {
+        "order": [],
+        "frontier": [],
+        "values": nothing,
+        "sentences": [""] * len(plan.methods),
+    }

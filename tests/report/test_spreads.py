@@ -14,6 +14,7 @@ from changeproof.report.verdict import verdict
 from changeproof.report.words import ONE_BASE, SAME_BASE, SEVERAL_BASES, covered
 from changeproof.tables.display import BASES, SAME_BASES, spread_over
 from changeproof.tables.registry import read_tables, readable_tables
+from paged import answer
 
 PAPER = Path(__file__).resolve().parents[2] / "results" / "paper"
 
@@ -42,12 +43,14 @@ def test_the_spread_of_one_model_with_several_seeds_is_over_draws(without_seeds:
         "deviation over base models" not in table.caption for table in readable_tables(tables)
     )
     payload = build_payload(without_seeds, tables)
-    assert payload["repeated"] == ["draws of people and changed models"]
-    assert payload["meaning"] == [SAME_BASE.meaning]
+    assert [each.repeated for each in covered(tables, without_seeds.shown)] == [
+        "draws of people and changed models"
+    ]
+    assert answer(payload)["meaning"] == [SAME_BASE.meaning]
     # Three draws of ten people say less than the interval over three numbers would make believe.
     people = tables["people_intervals"].set_index(["method", "family", "metric"])
     low, high = people.loc[("rbr", "all", "empirical_robustness"), ["low", "high"]]
-    said = payload["answers"][0][0]["sentences"][1]
+    said = answer(payload)["answers"][0][0]["sentences"][1]
     assert f"(95 % interval over people: {low:.1f} to {high:.1f})" in said
     (found,) = verdict(without_seeds, tables).findings
     assert "13 of 30 people of 3 draws get" in found.sentence
@@ -74,9 +77,8 @@ def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> No
     tables = read_tables(quick_run.folder)
     assert SAME_BASES not in tables
     payload = build_payload(quick_run, tables)
-    assert payload["over"] == ["people"] * 2
-    assert payload["meaning"] == [ONE_BASE.meaning] * 2
-    first = payload["answers"][0][0]
+    assert answer(payload)["meaning"] == [ONE_BASE.meaning] * 2
+    first = answer(payload)["answers"][0][0]
     assert "(95 % interval over people: " in first["sentences"][first["order"][0]]
     (table,) = (each for each in readable_tables(tables) if each.name == "people_intervals")
     assert table.title == "95 % intervals over 25 people (rates in %, one base model)"

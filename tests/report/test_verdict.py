@@ -12,7 +12,8 @@ import pytest
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.report.page.verdict import verdict_html
+from changeproof.report.page.payload import build_payload
+from changeproof.report.page.write import render
 from changeproof.report.verdict import not_simulated_words, simulated_words, verdict
 from changeproof.tables.registry import read_tables
 from loans import loans
@@ -143,8 +144,9 @@ def test_nobody_is_helped_where_nothing_is_found(tmp_path: Path) -> None:
 
 def test_nobody_asks_where_everybody_is_accepted(quick_run: Results) -> None:
     tables = {name: table.copy() for name, table in read_tables(quick_run.folder).items()}
-    values = ["mean", "std", "low", "high"]
-    tables["intervals"][values] = np.nan
+    full = tables["full_results"]
+    undefined = [name for name in full.columns if name.endswith(("_mean", "_std"))]
+    full[undefined] = np.nan
     for found in verdict(quick_run, tables).findings:
         assert "decides against nobody, so nobody asked" in found.sentence
 
@@ -189,17 +191,12 @@ def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
     )
 
 
-def test_names_are_text_on_the_page() -> None:
-    html = verdict_html(
-        {
-            "notes": ["<i>"],
-            "findings": [{"sentence": "<b>&"}],
-            "base": "c",
-            "simulated": "a",
-            "not_simulated": "b",
-        }
-    )
-    assert "&lt;b&gt;&amp;" in html and "<b>" not in html
+def test_names_are_text_on_the_page(quick_run: Results) -> None:
+    payload = build_payload(quick_run, read_tables(quick_run.folder))
+    payload["verdict"]["notes"] = ["<i>"]
+    payload["verdict"]["findings"] = [{"sentence": "<b>&"}]
+    shown = render(payload, []).partition('<script type="application/json"')[0]
+    assert "&lt;b&gt;&amp;" in shown and "<b>" not in shown and "<i>" not in shown
 
 
 def test_a_shorter_way_is_named(quick_run: Results) -> None:

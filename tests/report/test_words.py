@@ -11,12 +11,12 @@ def score(**values: float | None) -> Score:
     """A score with an interval of one point to either side."""
     every = {"coverage": 100.0, "base_validity": 100.0, **values}
     every.setdefault("end_to_end_robustness", every.get("empirical_robustness"))
-    return Score(
-        *(
-            Spread(v, 1.0, v - 1.0, v + 1.0) if (v := every.get(metric)) is not None else Spread()
-            for metric in METRICS
-        )
-    )
+    return {
+        metric: Spread(v, 1.0, v - 1.0, v + 1.0)
+        if (v := every.get(metric)) is not None
+        else Spread()
+        for metric in METRICS
+    }
 
 
 def test_sentence_in_plain_words() -> None:
@@ -46,7 +46,8 @@ def test_sentence_says_who_is_left_out_and_what_is_undefined() -> None:
 
 
 def test_one_base_network_has_no_interval() -> None:
-    alone = Score(*(Spread(each.mean) for each in score(empirical_robustness=50.0, distance=1)))
+    whole = score(empirical_robustness=50.0, distance=1)
+    alone = {metric: Spread(each.mean) for metric, each in whole.items()}
     assert "interval" not in sentence(after(None, 8), "rbr", alone, "people")
 
 

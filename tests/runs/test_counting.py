@@ -21,6 +21,7 @@ from changeproof.report.page.payload import build_payload
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
+from paged import answer
 
 SAME, SINGLE = "new-initialization", "bootstrap(replicates=4)"
 WHAT = "empirical_robustness"
@@ -72,7 +73,7 @@ def test_every_surface_has_the_same_number_for_all(mixed: Results) -> None:
         "seed_results": seed,
         "terminal": shown.mean,
         "gate": outcome.decisive.number.value,
-        "page": payload["scores"][0][0][0][2][0],
+        "page": answer(payload)["answers"][0][0]["values"][0][1][0],
         "verdict": verdict(mixed, mixed.tables()).findings[0].holds,
         "JSON": row[f"{WHAT}_mean"],
         "compare-runs": before,

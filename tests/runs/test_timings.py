@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from changeproof import Plan, Results, build_tables, method_names, run
 from changeproof.cli import app
 from changeproof.paper.comparison import compare_tables
-from changeproof.report.page.times import generation
+from changeproof.report.page.payload import build_payload
 from changeproof.runs.pieces import Kind
 from changeproof.runs.resolve import resolve
 from changeproof.runs.timings import (
@@ -25,7 +25,7 @@ from changeproof.runs.timings import (
 )
 from changeproof.runs.work import pieces_of
 from changeproof.tables.registry import read_tables
-from changeproof.workflow import report
+from paged import chart
 
 SMALL = {"datasets": ["diabetes"], "families": ["bootstrap"], "factuals": 5}
 
@@ -69,7 +69,7 @@ def test_without_the_log_times_are_missing_and_nothing_else(
         shutil.rmtree(folder / name)
     answers = Results(folder).counterfactuals("diabetes", 2026, "kdtree")
     assert np.isnan(answers.seconds).all()
-    page = report(folder).read_text(encoding="utf-8")
+    page = Results(folder).report().read_text(encoding="utf-8")
     assert "The time of single requests was not recorded in this run." in page
     for path in (quick_run.folder / "tables").glob("*.csv"):
         written = pd.read_csv(folder / "tables" / path.name)
@@ -97,10 +97,11 @@ def test_a_piece_without_a_time_leaves_the_others_theirs(
     known = [line for line in lines if "/counterfactuals-kdtree." not in line]
     assert len(known) == len(lines) - 2
     (folder / LOG).write_text("".join(known))
-    table = build_tables(Results(folder))["generation_seconds"]
+    tables = build_tables(Results(folder))
+    table = tables["generation_seconds"]
     assert table.loc[table["median_seconds"].isna(), "method"].tolist() == ["kdtree"]
-    shown = generation(table)
-    assert "kdtree" not in shown["methods"] and len(shown["methods"]) == len(method_names()) - 1
+    shown = [row[0] for row in chart(build_payload(Results(folder), tables), "time")["rows"]]
+    assert "kdtree" not in shown and len(shown) == len(method_names()) - 1
 
 
 def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:

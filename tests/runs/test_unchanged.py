@@ -12,6 +12,7 @@ from changeproof.gating.judging import Answer
 from changeproof.report.page.payload import build_payload
 from changeproof.report.verdict import verdict
 from changeproof.tables.registry import screen_tables, write_tables
+from paged import answer, chart
 
 RULE = {"method": "kdtree", "metric": "empirical_robustness", "at_least": 10}
 FAMILIES = ["new-initialization", "bootstrap(replicates=4)"]
@@ -52,19 +53,21 @@ def test_people_are_told(audited: Results) -> None:
     assert "new initialization changed nothing about any answer of the model." in said
     assert "The average leaves out new initialization." in said
     payload = build_payload(audited, tables)
-    assert list(payload["shown"]["families"].values()) == [
+    assert payload["shown"]["families"] == [
         "New initialization (no change)",
         "Bootstrap (replicates=4)",
     ]
     assert payload["averaged"] == [1]
-    whole, same, changed = payload["answers"][0]
+    whole, same, changed = answer(payload)["answers"][0]
     assert whole["sentences"][0].startswith("Under the one kind of change that averages are about")
-    assert same["sentences"][0].startswith("Nothing has changed about the model, so this says")
+    assert same["sentences"][0].startswith(
+        "The changed models are the same as today's, so this is no test"
+    )
     assert changed["sentences"][0].startswith("After retraining")
-    assert " of 2 cells are at 95 % or more." in payload["words"]["heat"]
-    (view,) = payload["rankings"]["views"]
-    assert [row[0] for row in view["ranks"]] == [None, None]
-    assert "moves the" in view["rank_words"] or "keeps its rank" in view["rank_words"]
+    assert " of 2 cells are at 95 % or more." in chart(payload, "families")["words"]
+    ranks = chart(payload, "rankings")
+    assert [row[1] for row in ranks["rows"]] == [None, None]
+    assert "moves the" in ranks["words"] or "keeps its rank" in ranks["words"]
 
 
 def test_networks_change_with_their_seed(quick_run: Results) -> None:
@@ -87,8 +90,10 @@ def test_if_nothing_changes_anything_nothing_is_said_to_hold(tmp_path: Path) -> 
     (finding,) = verdict(results, results.tables()).findings
     assert finding.sentence.startswith("No changed model decides or scores anybody in another way")
     assert finding.holds is finding.method is None
-    first = build_payload(results, results.tables())["answers"][0][0]
-    assert first["sentences"][0].startswith("Nothing has changed about the model, so this says")
+    first = answer(build_payload(results, results.tables()))["answers"][0][0]
+    assert first["sentences"][0].startswith(
+        "The changed models are the same as today's, so this is no test"
+    )
     write_tables(results)
     (outcome,) = gate(tmp_path, [RULE]).outcomes
     assert outcome.answer is Answer.NOT_DECIDED

@@ -17,6 +17,7 @@ from changeproof.tables.reading import read_table
 from changeproof.tables.registry import read_tables, write_tables
 from changeproof.workflow import run
 from loans import loans
+from paged import parts
 
 FEW: dict[str, Any] = {
     "model": "sklearn:LogisticRegression",
@@ -83,10 +84,11 @@ def test_small_groups_are_nowhere(grouped: Results) -> None:
     assert list(left_out.columns) == LEFT_OUT
     row = left_out.query("by == 'sex'").iloc[0]
     assert (row["groups"], row["people"]) == (len(small), small.sum())
-    payload = build_payload(grouped, tables)["groups"]
-    on_page = {row[0] for view in payload["views"] if view["where"][1] == 0 for row in view["rows"]}
-    assert on_page == set(shown)
-    assert payload["views"][0]["left_out"].endswith("a group needs 10.")
+    payload = build_payload(grouped, tables)
+    rows = [row for part in parts(payload, "groups", "chart") for row in part["chart"]["rows"]]
+    assert {row[3] for row in rows if row[2] == "sex"} == set(shown)
+    texts = [part["text"] for part in parts(payload, "groups", "text")]
+    assert texts[1].endswith("a group needs 10.")
 
 
 def test_groups_that_the_model_does_not_see_change_no_answer(

@@ -1,9 +1,13 @@
-"""The contract of a learner: something that can be trained again under changed circumstances."""
+"""The contract of a learner: a kind of model that can be trained again under changed circumstances.
+
+Any training function is a learner. Those of libraries stand beside this module.
+"""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -20,6 +24,7 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe, usual_weights
 
+PARAMETERS = ("X", "y", "sample_weight", "seed")
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 
 
@@ -288,6 +293,58 @@ class FittedModel:
     def favourable(self, rows: Floats) -> Booleans:
         """Return whether the favourable class is predicted: probability >= 0.5."""
         return self.probabilities(rows) >= 0.5
+
+
+class FunctionLearner(RefittedLearner):
+    """A function ``fit(X, y, sample_weight, seed)`` that returns ``predict_proba``.
+
+    Parameters
+    ----------
+    fit
+        Called with standardised rows [rows, features], labels 0 (adverse) and 1 (favourable),
+        how often each row counts, and a seed. Returns a function of rows that gives the
+        probability of the favourable class, [rows] or [rows, 2].
+    name
+        Its name in tables; by default the function's name.
+    """
+
+    traits = Traits(gives_scores=True)
+
+    def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:
+        if not callable(fit):
+            raise InputError(f"a training function must be callable; got {fit!r}")
+        self.fit = fit
+        _refuse_others(fit)
+        self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
+
+    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+        predict = self.fit(rows, labels, weights, seed)
+        if not callable(predict):
+            raise InputError(
+                f"training function {self.name}{PARAMETERS} must return a function of rows that "
+                f"gives probabilities; got {type(predict).__name__}"
+            )
+        return FittedModel(predict, self.name)
+
+
+def _refuse_others(fit: Callable[..., Any]) -> None:
+    """Refuse what cannot be called with what a training function gets, such as one that predicts.
+
+    What does not tell its parameters is tried.
+    """
+    try:
+        signature = inspect.signature(fit)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*PARAMETERS)
+    except TypeError:
+        name = getattr(fit, "__name__", type(fit).__name__)
+        raise InputError(
+            f"model {name}{signature} cannot be called with ({', '.join(PARAMETERS)}); expected a "
+            "function that trains, and returns one that predicts. A function that only predicts "
+            "is used as it is beside a successor, or as onnx:FILE"
+        ) from None
 
 
 def weights_and_labels(recipe: TrainingRecipe, task: Task) -> tuple[Floats, Floats, Any]:

@@ -4,49 +4,100 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
-from changeproof.evaluation.metrics import METRICS
-from changeproof.runs.plan import Plan
-from changeproof.tables.display import Tables, fixed, listed, number
-from changeproof.tables.people import by_group_of
+from changeproof.evaluation.metrics import METRICS, Metric
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, tall
+from changeproof.report.page.parts import NOT_YET, Part, Source, chart, choice, nothing, text
+from changeproof.report.scores import ranked
+from changeproof.tables.display import Tables, fixed, listed, number, numbers
+from changeproof.tables.people import GROUPS, by_group_of
 
 Row = Mapping[Any, Any]
 NUMBERS = ("value", "low", "high")
 
 
-def groups(tables: Tables, plan: Plan) -> dict[str, Any] | None:
-    """Return every metric by group, and what that says; None where nobody asked.
-
-    `views` are by dataset, grouping and method; each has rows of group, position of the metric,
-    value, both ends of its interval, and people.
-    """
+def group_section(source: Source) -> list[Part] | None:
+    """Return every metric by group, and what that says; None where nobody asked."""
+    plan, tables, shown = source.plan, source.tables, source.shown
     if not plan.by:
         return None
+    datasets = [d for d in source.present if _of(tables, "groups_left_out", dataset=d)]
+    if not datasets:
+        return nothing(NOT_YET)
     views = [
-        {"where": [place, which, whose], **_view(tables, dataset, by, method)}
-        for place, dataset in enumerate(plan.datasets)
-        for which, by in enumerate(plan.by)
-        for whose, method in enumerate(plan.methods)
-        if _of(tables, "groups_left_out", dataset=dataset, by=by)
+        _view(tables, dataset, by, method, shown)
+        for dataset, by, method in product(datasets, plan.by, plan.methods)
     ]
-    return {"by": list(plan.by), "views": views}
+    options = {
+        "Data": shown.called(datasets),
+        "Groups": plan.by,
+        "Method": shown.called(plan.methods),
+    }
+    best = ranked(source.scores.row(datasets[0], plan.methods))
+    return [choice(options, views, (0, 0, best[0] if best else 0))]
 
 
-def _view(tables: Tables, dataset: str, by: str, method: str) -> dict[str, Any]:
+def _view(tables: Tables, dataset: str, by: str, method: str, shown: Shown) -> list[Part]:
     rows = _of(tables, "groups", dataset=dataset, by=by, method=method)
     apart = _of(tables, "group_differences", dataset=dataset, by=by, method=method)
     (small,) = _of(tables, "groups_left_out", dataset=dataset, by=by)
     left_out = not_shown(int(small["groups"]), int(small["people"]), int(small["smallest_group"]))
     values = {(row["metric"], row["group"]): float(row["value"]) for row in rows}
-    return {
-        "rows": [_row(row) for row in rows],
-        "sentence": difference_words(apart, values),
-        "words": _sizes(rows),
-        "left_out": left_out[:1].upper() + left_out[1:],
-    }
+    picture = Chart(
+        "groups",
+        "Every metric by group of people",
+        "Dots are the values, lines their 95 % intervals over people. The two groups that are "
+        "farthest apart were picked after all were seen, and the interval of their difference "
+        "allows for that. With many metrics and methods looked at, a few clear differences come "
+        "about by chance.",
+        _sizes(rows),
+        [panel for metric in METRICS.values() for panel in _panel(rows, metric)],
+        GROUPS,
+        [[dataset, method, by, row["group"], row["metric"], *_numbers(row)] for row in rows],
+        texts=5,
+    )
+    said = [text(difference_words(apart, values), "sentence")]
+    if left_out:
+        said.append(text(left_out[:1].upper() + left_out[1:], "muted", "groups-left-out"))
+    return [*said, chart(picture)]
+
+
+def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
+    """Return the panel of a metric, if it is known of any group."""
+    known = [row for row in rows if row["metric"] == metric.name and not math.isnan(row["value"])]
+    if not known:
+        return []
+    digits, places = 1 if metric.rate else 2, list(range(len(known)))
+    value, low, high = (numbers([row[name] for row in known]) for name in NUMBERS)
+    ends = [end for end in (*low, *high) if end is not None]
+    room = 0.06 * (max(ends, default=0.0) - min(ends, default=0.0)) or 1.0
+    mark = Mark("series-0", "circle")
+    spans = Layer(
+        "line",
+        [end for pair in zip(low, high, strict=True) for end in (*pair, None)],
+        [place for n in places for place in (n, n, None)],
+        Mark("series-0", ""),
+        width=3,
+    )
+    hover = [
+        f"{row['group']}\n{fixed(row['value'], digits)} (95 % interval "
+        f"{fixed(row['low'], digits)} to {fixed(row['high'], digits)})\n{row['people']} people"
+        for row in known
+    ]
+    unit = " %" if metric.rate else ""
+    return [
+        Panel(
+            [spans, Layer("points", value, places, mark, 11, hover=hover)],
+            Axis("", unit, min(ends, default=0.0) - room, max(ends, default=1.0) + room),
+            Axis(names=[str(row["group"]) for row in known]),
+            metric.words.capitalize() + (" (%)" if metric.rate else ""),
+            tall(len(known), 34, 60),
+        )
+    ]
 
 
 def _of(tables: Tables, name: str, **where: str) -> list[dict[Any, Any]]:
@@ -58,9 +109,8 @@ def _of(tables: Tables, name: str, **where: str) -> list[dict[Any, Any]]:
     return table[chosen].to_dict("records")
 
 
-def _row(row: Mapping[Any, Any]) -> list[Any]:
-    values = [number(row[name]) for name in NUMBERS]
-    return [row["group"], list(METRICS).index(row["metric"]), *values, int(row["people"])]
+def _numbers(row: Row) -> list[float | None]:
+    return [*(number(row[name]) for name in NUMBERS), int(row["people"])]
 
 
 def _sizes(rows: list[dict[Any, Any]]) -> str:

@@ -7,8 +7,18 @@ from typing import Any
 
 import pandas as pd
 
+from changeproof.report.page.parts import (
+    Part,
+    Source,
+    choice,
+    folded,
+    heading,
+    muted,
+    table,
+    text,
+)
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.tables.display import listed, number, percent
+from changeproof.tables.display import Tables, listed, percent
 from changeproof.tables.letters import BREAKS, HOLDS, NO_LETTER, NOT_TODAY
 from changeproof.tables.names import dataset_name, family_name, method_name
 
@@ -17,11 +27,27 @@ ORDER = {BREAKS: 0, HOLDS: 1}
 MARGINS = ("today_score", "today_margin", "successor_score", "successor_margin")
 DISTANCES = ("old", "further", "together", "more")
 FACTUAL = "factual:"
+DASH = "\N{EN DASH}"
+SIMULATED = (
+    "family", "models", "letters broken (least / median / most)",
+    "decisions changed % (least / median / most)", "models that break as many",
+    "models that change as many",
+)  # fmt: skip
+RENEWED = (
+    "id", "further change", "distance of the letter", "of the further change", "of both",
+    "more than the letter",
+)  # fmt: skip
+MEANING = (
+    "A letter breaks if today's model accepts it and the successor does not. Margin: how far the "
+    "score is on the favourable side of the threshold. Columns behind the letter are what the "
+    "person had before any change. Simulated models are fitted on the training part of these "
+    "data. All of it is in tables/letters.csv."
+)
 # So many people are named; the table has them all.
 MOST_NAMED = 5
 
 
-def letter_paragraphs(tables: Mapping[str, pd.DataFrame]) -> list[list[list[str]]]:
+def letter_paragraphs(tables: Tables) -> list[list[list[str]]]:
     """Return what there is to say per table of letters and successor, sentence by sentence.
 
     In three paragraphs: what breaks and whether that was to be expected, who it is, renewals.
@@ -37,7 +63,7 @@ def letter_paragraphs(tables: Mapping[str, pd.DataFrame]) -> list[list[list[str]
     return said
 
 
-def letter_lines(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def letter_lines(tables: Tables) -> Iterator[str]:
     """Yield the same line by line, with who is spoken of before it."""
     compared = tables.get("successors", pd.DataFrame())
     if compared.empty:
@@ -52,12 +78,12 @@ def letter_lines(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         yield from (f"  {sentence}" for sentences in said for sentence in sentences)
 
 
-def letter_part(table: pd.DataFrame, key: Any) -> pd.DataFrame:
+def letter_part(frame: pd.DataFrame, key: Any) -> pd.DataFrame:
     """Return the rows of a table about some letters and a successor."""
-    chosen = pd.Series(True, index=table.index)
+    chosen = pd.Series(True, index=frame.index)
     for column, value in zip(WHOSE, key, strict=True):
-        chosen &= table[column] == value
-    return table[chosen]
+        chosen &= frame[column] == value
+    return frame[chosen]
 
 
 def _verdict(rows: pd.DataFrame) -> Iterator[str]:
@@ -126,15 +152,15 @@ def _who(letters: pd.DataFrame) -> Iterator[str]:
             yield f"Not counted: {_count(count, 'letter')} that {words}."
 
 
-def _renewed(tables: Mapping[str, pd.DataFrame], key: Any) -> Iterator[str]:
+def _renewed(tables: Tables, key: Any) -> Iterator[str]:
     """Say what renewing broken letters takes."""
-    table = tables.get("renewals", pd.DataFrame())
-    table = table if table.empty else letter_part(table, key)
-    if table.empty:
+    renewals = tables.get("renewals", pd.DataFrame())
+    mine = renewals if renewals.empty else letter_part(renewals, key)
+    if mine.empty:
         return
-    there = table[table["accepted"].astype(bool)]
-    who = method_name(str(table["renewed_by"].iloc[0]))
-    yield f"{who} renews {len(there)} of {_count(len(table), 'broken letter')}."
+    there = mine[mine["accepted"].astype(bool)]
+    who = method_name(str(mine["renewed_by"].iloc[0]))
+    yield f"{who} renews {len(there)} of {_count(len(mine), 'broken letter')}."
     if there.empty:
         return
     old, further, together, more = (
@@ -156,72 +182,95 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def letters(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]] | None:
+def letter_section(source: Source) -> list[Part] | None:
     """Return a view per table of letters and successor; None where there are none."""
+    tables = source.tables
     compared = tables.get("successors", pd.DataFrame())
     if compared.empty:
         return None
     said = letter_paragraphs(tables)
-    return [
-        _view(tables, key, rows, words)
-        for (key, rows), words in zip(compared.groupby(WHOSE, sort=False), said, strict=True)
+    keys = list(compared.groupby(WHOSE, sort=False))
+    named = [
+        f"{method_name(str(method))} on {dataset_name(str(dataset))} ({seed}) under {successor}"
+        for (dataset, seed, method, successor), _ in keys
     ]
+    views = [
+        _view(tables, *key, words, name) for key, words, name in zip(keys, said, named, strict=True)
+    ]
+    shown = [choice({"Letters and successor": named}, views)] if len(views) > 1 else views[0]
+    return [*shown, muted(MEANING)]
 
 
 def _view(
-    tables: Mapping[str, pd.DataFrame], key: Any, rows: pd.DataFrame, words: list[list[str]]
-) -> dict[str, Any]:
-    dataset, seed, method, successor = key
+    tables: Tables, key: Any, rows: pd.DataFrame, words: list[list[str]], name: str
+) -> list[Part]:
     renewals = tables.get("renewals", pd.DataFrame())
     people = _people(tables, key)
     features = [name for name in people.columns if name.startswith(FACTUAL)]
-    return {
-        "name": f"{method_name(method)} on {dataset_name(dataset)} ({seed}) under {successor}",
-        "words": [" ".join(sentences) for sentences in words],
-        "thresholds": [str(people[f"{who}_threshold"].iloc[0]) for who in ("today", "successor")],
-        "families": [_family(row) for row in rows.to_dict("records")],
-        "features": [name.removeprefix(FACTUAL) for name in features],
-        "people": [
-            [
-                str(row["id"]),
-                row["verdict"] if pd.isna(row["reason"]) else f"{row['verdict']}: {row['reason']}",
-                *(number(row[name]) for name in MARGINS),
-                [int(row["simulated_hold"]), int(row["simulated_models"])],
-                "" if pd.isna(row["advice"]) else str(row["advice"]),
-                [str(row[name]) for name in features],
-            ]
-            for row in people.to_dict("records")
-        ],
-        "renewals": [] if renewals.empty else _renewals(letter_part(renewals, key)),
-    }
+    limits = [str(people[f"{who}_threshold"].iloc[0]) for who in ("today", "successor")]
+    digits = 1 if any(abs(float(each.removeprefix("<="))) > 1 for each in limits) else 3
+    today, successor = (
+        f"up to {each[2:]}" if each.startswith("<=") else f"from {each}" for each in limits
+    )
+    columns = ["id", "verdict", f"today ({today})", "margin", f"successor ({successor})", "margin"]
+    columns += ["holds in simulated", "letter", *(name.removeprefix(FACTUAL) for name in features)]
+    told = [
+        [
+            str(row["id"]),
+            row["verdict"] if pd.isna(row["reason"]) else f"{row['verdict']}: {row['reason']}",
+            *(_text(row[name], digits) for name in MARGINS),
+            f"{int(row['simulated_hold'])} of {int(row['simulated_models'])}",
+            "" if pd.isna(row["advice"]) else str(row["advice"]),
+            *(str(row[name]) for name in features),
+        ]
+        for row in people.to_dict("records")
+    ]
+    beside = table(
+        "Successor and simulated models",
+        SIMULATED,
+        [_family(row) for row in rows.to_dict("records")],
+    )
+    parts = [text(" ".join(sentences)) for sentences in words]
+    parts.append(folded("Beside the simulated families", [beside]))
+    parts.append(
+        table(f"Letters: {name}", columns, told, texts=2, long=7, tall=True, file="letters")
+    )
+    if not renewals.empty and len(mine := letter_part(renewals, key)):
+        renewed = table(f"Renewals: {name}", RENEWED, _renewals(mine), texts=1, long=1, tall=True)
+        parts += [heading("Renewals"), renewed]
+    return parts
 
 
-def _people(tables: Mapping[str, pd.DataFrame], key: Any) -> pd.DataFrame:
+def _text(value: Any, digits: int) -> str:
+    return DASH if pd.isna(value) else f"{float(value):.{digits}f}"
+
+
+def _people(tables: Tables, key: Any) -> pd.DataFrame:
     """Return everybody with a letter: broken ones first, those that are farthest off before."""
-    table = letter_part(tables["letters"], key)
-    order = table["verdict"].map(ORDER).fillna(len(ORDER))
-    table = table.assign(order=order, reason=table["reason"].replace("", None))
-    return table.sort_values(["order", "successor_margin"], kind="stable")
+    found = letter_part(tables["letters"], key)
+    order = found["verdict"].map(ORDER).fillna(len(ORDER))
+    found = found.assign(order=order, reason=found["reason"].replace("", None))
+    return found.sort_values(["order", "successor_margin"], kind="stable")
 
 
-def _renewals(table: pd.DataFrame) -> list[list[Any]]:
+def _renewals(renewals: pd.DataFrame) -> list[list[Any]]:
     """Return who, what more there is to change (or why nothing was found), and how far it is."""
     return [
         [
             str(row["id"]),
             str(row["changes"]) if bool(row["accepted"]) else f"no renewal: {row['outcome']}",
-            *(number(row[f"distance_{which}"]) for which in DISTANCES),
+            *(_text(row[f"distance_{which}"], 2) for which in DISTANCES),
         ]
-        for row in table.to_dict("records")
+        for row in renewals.to_dict("records")
     ]
 
 
 def _family(row: Mapping[Any, Any]) -> list[Any]:
+    """Return how many letters and decisions the models of a family change."""
     name = "all simulated" if row["family"] == ALL_FAMILIES else family_name(str(row["family"]))
-    spread = [
-        number(row[f"{what}_{which}"])
-        for what in ("broken", "decisions_changed")
-        for which in ("least", "median", "most")
+    spreads = [
+        " / ".join(_text(row[f"{what}_{which}"], digits) for which in ("least", "median", "most"))
+        for what, digits in (("broken", 0), ("decisions_changed", 1))
     ]
     counts = [row["models_break_as_many"], row["models_change_as_many"]]
-    return [name, int(row["models"]), *spread, *(None if pd.isna(n) else int(n) for n in counts)]
+    return [name, int(row["models"]), *spreads, *(_text(count, 0) for count in counts)]

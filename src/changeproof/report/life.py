@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +11,19 @@ import pandas as pd
 
 from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
+from changeproof.report.charts import Axis, Chart, Layer, Panel, Shown, method_marks
+from changeproof.report.page.parts import Part, Source, chart, choice, muted, table
+from changeproof.report.robustness import undefined_words
+from changeproof.report.scores import Spread
 from changeproof.report.words import AS_IT_WAS, after
-from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
-from changeproof.tables.display import listed, numbers, percent
-from changeproof.tables.life import SHARES, SUMMARISED, with_ends
-from changeproof.tables.names import dataset_name, family_name, method_name
+from changeproof.tables.display import Tables, listed, number, numbers, percent
+from changeproof.tables.life import PARTS, SHARES, SUMMARISED, with_ends
+from changeproof.tables.names import family_name
+
+Over = Callable[[str], str] | None
+# What is drawn of a sequence, and what it is called.
+MEASURES = {"held_so_far": "held through every update so far", "holds": "holds at each update"}
 
 # Through how many updates did it hold in nearly all futures? In so many.
 NEARLY_ALL = 0.9
@@ -79,33 +86,153 @@ def _sentence(held: tuple[int, ...], futures: int, interval: str) -> str:
     return f"{said}; the first update broke it in {futures - held[0]} of {futures}."
 
 
-def life(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any] | None:
-    """Return curves, sums and words for every sequence; None if the run has no such table.
-
-    `curves` are [sequence][dataset][method][update] with the numbers of the CSV file, and None
-    where nothing is finished; `sums` are texts in the same order.
-    """
-    curves, sums = tables.get("life", pd.DataFrame()), tables.get("life_summary", pd.DataFrame())
-    if curves.empty:
+def life_section(source: Source) -> list[Part] | None:
+    """Return how long advice lasts under every sequence of updates; None where there is none."""
+    lives, sums = (source.tables.get(name, pd.DataFrame()) for name in ("life", "life_summary"))
+    if lives.empty:
         return None
-    there = set(curves["family"])
-    families = [family for family in plan.families if family in there]
-    by = dict(iter(curves.groupby(["family", "dataset", "method"])))
-    said = {(row["family"], row["dataset"], row["method"]): row for row in sums.to_dict("records")}
-    places = [[(dataset, method) for method in plan.methods] for dataset in plan.datasets]
-    return {
-        "families": [plan.families.index(family) for family in families],
-        "columns": SHARES,
-        "curves": [
-            [[_curve(by.get((family, *place))) for place in row] for row in places]
-            for family in families
-        ],
-        "sums": [
-            [[_sums(said.get((family, *place))) for place in row] for row in places]
-            for family in families
-        ],
-        "words": [_words(sums[sums["family"] == family], plan) for family in families],
-    }
+    plan, shown = source.plan, source.shown
+    families = [family for family in plan.families if family in set(lives["family"])]
+
+    def over(dataset: str) -> str:
+        # With one base model, these intervals are over futures as well.
+        several = len(plan.base_seeds) > 1
+        return source.covered[dataset].repeated if several else "people and futures"
+
+    caption = (
+        "Of the CFEs that the base model accepts, before the first update and after each. A CFE "
+        "that holds again after an update that broke it is still broken “so far”. 95 % intervals "
+        f"are over {' or '.join(dict.fromkeys(map(over, source.present)))}."
+    )
+    views = []
+    for family in families:
+        mine = sums[sums["family"] == family]
+        words = life_words(mine, shown)
+        for measure in MEASURES:
+            drawn = curves(source.tables, family, shown, measure, over)
+            views.append([chart(replace(drawn, caption=caption, words=words)), *_sums(mine, shown)])
+    named = [f"{shown.name(each)}: {source.results.families[each].summary}" for each in families]
+    sequences = {"Sequence": named} if len(families) > 1 else {}
+    return [choice(sequences | {"Share that": list(MEASURES.values())}, views)]
+
+
+def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
+    """Return what sums up a sequence of updates."""
+    rows = {(row["dataset"], row["method"]): row for row in sums.to_dict("records")}
+    cells = [
+        [shown.name(dataset), shown.name(method)]
+        + [with_ends(rows[dataset, method], name) for name in SUMMARISED]
+        for dataset in shown.datasets
+        for method in shown.methods
+        if (dataset, method) in rows
+    ]
+    columns = (
+        "dataset", "method", "held to the end (%)", "median life (updates)",
+        "5 % broken by update", "broken per update (%)",
+    )  # fmt: skip
+    return [
+        table("How long advice lasts", columns, cells, texts=2),
+        muted(
+            "In brackets: 95 % intervals. Median life: half held through so many updates before "
+            "the first that broke them; with “>”, more than half held to the end. Broken per "
+            "update: of what held so far, the mean share that an update breaks."
+        ),
+    ]
+
+
+def curves(
+    tables: Tables, family: str, shown: Shown, measure: str = "held_so_far", over: Over = None
+) -> Chart:
+    """Return the share of advice that lasts: a panel per dataset, a line per method.
+
+    Parameters
+    ----------
+    tables
+        The tables of a run.
+    family
+        The sequence of updates.
+    shown
+        What is shown.
+    measure
+        "held_so_far" or "holds".
+    over
+        Returns what intervals on a dataset are over.
+    """
+    life = tables["life"]
+    life = life[life["family"] == family]
+    marks = method_marks(shown.methods)
+    by = dict(iter(life.groupby(["dataset", "method"], sort=False)))
+    panels, undefined = [], []
+    for dataset in (each for each in shown.datasets if each in set(life["dataset"])):
+        layers, without = [], []
+        for method in (each for each in shown.methods if (dataset, each) in by):
+            ends = by[dataset, method][[f"{measure}_{part}" for part in PARTS]]
+            mean, low, high = (numbers(ends[name]) for name in ends)
+            if mean[0] is None:
+                without.append(shown.name(method))
+                continue
+            whose = "" if over is None else over(dataset)
+            texts = [
+                f"update {n}: " + Spread(m, None, lo, hi).text(1, whose, " %")
+                for n, (m, lo, hi) in enumerate(zip(mean, low, high, strict=True), start=1)
+            ]
+            layers.append(
+                Layer(
+                    "steps",
+                    list(range(len(mean) + 1)),
+                    [100.0, *mean],
+                    marks[method],
+                    7,
+                    1.5,
+                    name=shown.name(method),
+                    hover=[
+                        f"{shown.name(method)}\n{text}"
+                        for text in ("before the first update", *texts)
+                    ],
+                    low=[100.0, *low],
+                    high=[100.0, *high],
+                )
+            )
+        if without:
+            undefined.append(f"{', '.join(without)} on {shown.name(dataset)}")
+        reached = [v for layer in layers for v in (*layer.y, *(layer.low or ())) if v is not None]
+        last = max((len(layer.x) - 1 for layer in layers), default=1)
+        panels.append(
+            Panel(
+                layers,
+                Axis("update", low=-0.02 * last, high=1.03 * last, step=_step(last)),
+                Axis("advice that held (%)", " %", max(-3, min(reached, default=0) - 6), 103),
+                shown.name(dataset),
+                340,
+            )
+        )
+    columns = ["dataset", "method", "family", "update", *SHARES]
+    there = [name for name in columns if name in life]
+    notes = [
+        f"{shown.name(family)}: of the counterfactuals that are valid on the base model, the share "
+        "that held through every update so far. Bars at the end: 95 % intervals.",
+        undefined_words(undefined),
+    ]
+    return Chart(
+        "life",
+        "CFEs that last (%)",
+        panels=panels,
+        columns=there,
+        rows=[[plain(value) for value in row] for row in life[there].to_numpy(dtype=object)],
+        texts=3,
+        legend=shown.legend,
+        intervals=True,
+        notes="\n".join(filter(None, notes)),
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it: text, or a number as files have it."""
+    return value if isinstance(value, str | int) else number(value)
+
+
+def _step(last: int) -> float | None:
+    return None if last > 20 else 2 if last > 6 else 1
 
 
 def over_all(results: StoredResults) -> str:
@@ -129,35 +256,27 @@ def about_sequences(results: StoredResults) -> list[str]:
     ]
 
 
-def _curve(rows: pd.DataFrame | None) -> list[Any] | None:
-    return None if rows is None else numbers(rows[SHARES].to_numpy(dtype=float))
-
-
-def _sums(row: Mapping[Any, Any] | None) -> list[str] | None:
-    return None if row is None else [with_ends(row, name) for name in SUMMARISED]
-
-
-def _words(sums: pd.DataFrame, plan: Plan) -> str:
+def life_words(sums: pd.DataFrame, shown: Shown) -> str:
     """Say on every dataset whose advice lasts longest, and whose shortest."""
     parts = []
-    for dataset in plan.datasets:
+    for dataset in shown.datasets:
         mine = sums[(sums["dataset"] == dataset) & sums["held_to_the_end"].notna()]
         if mine.empty:
             continue
         mine = mine.sort_values("held_to_the_end", ascending=False, kind="stable")
         best, worst = mine.iloc[0], mine.iloc[-1]
         part = (
-            f"On {dataset_name(dataset)}, {percent(best['held_to_the_end'])} of the CFEs by "
-            f"{method_name(str(best['method']))} held through all {best['updates']:.0f} updates"
+            f"On {shown.name(dataset)}, {percent(best['held_to_the_end'])} of the CFEs by "
+            f"{shown.name(str(best['method']))} held through all {best['updates']:.0f} updates"
         )
         if len(mine) > 1:
-            part += f", the most, and {_fate(worst)}, the fewest"
+            part += f", the most, and {_fate(worst, shown)}, the fewest"
         parts.append(f"{part}.")
     return " ".join(parts) or "No base model accepts a CFE, so none has a life."
 
 
-def _fate(row: pd.Series[Any]) -> str:
-    told = f"{percent(row['held_to_the_end'])} of those by {method_name(str(row['method']))}"
+def _fate(row: pd.Series[Any], shown: Shown) -> str:
+    told = f"{percent(row['held_to_the_end'])} of those by {shown.name(str(row['method']))}"
     if np.isfinite(row["median_life"]):
         return f"{told} (half are broken by update {row['median_life'] + 1:.0f})"
     return told

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from changeproof.report import figures
+from changeproof.report.changes import magnitude
+from changeproof.report.charts import Chart, Shown
+from changeproof.report.figures import FORMATS, encoded, figures_of
 from changeproof.report.formats import as_csv, as_latex, as_markdown
+from changeproof.report.life import curves
+from changeproof.report.robustness import decomposition, heat_map, price
+from changeproof.report.scores import Scores
+from changeproof.tables.display import Tables
 from changeproof.tables.names import in_order
 from changeproof.tables.registry import readable_tables
 
 FIGURES, TABLES = "figures", "tables"
 WRITERS = {"tex": as_latex, "md": as_markdown, "csv": as_csv}
-# Figures with a panel for each dataset: the table that they show, and how to draw it.
-PANELS: dict[str, tuple[str, Callable[..., Figure]]] = {
-    "robustness": ("family_results", figures.robustness_heat_map),
-    "decomposition": ("full_results", figures.score_decomposition),
-    "tradeoff": ("full_results", figures.distance_tradeoff),
-}
 
 
 def print_files(tables: dict[str, pd.DataFrame]) -> dict[str, bytes]:
@@ -37,45 +35,32 @@ def print_files(tables: dict[str, pd.DataFrame]) -> dict[str, bytes]:
         Figures are in ``figures`` as PDF, SVG and PNG, tables in ``tables`` as LaTeX, Markdown and
         CSV.
     """
-    files = {
-        f"{FIGURES}/{name}.{kind}": figures.encoded(figure, kind)
-        for name, figure in _figures(tables)
-        for kind in figures.FORMATS
-    }
+    files = {}
+    for name, chart in print_charts(tables):
+        for place, figure in enumerate(figures_of(chart), start=1):
+            numbered = f"{name}-{place}" if place > 1 else name
+            for kind in FORMATS:
+                files[f"{FIGURES}/{numbered}.{kind}"] = encoded(figure, kind)
     for table in readable_tables(tables):
         for kind, text in WRITERS.items():
             files[f"{TABLES}/{table.name}.{kind}"] = text(table).encode()
     return files
 
 
-def _figures(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
-    """Yield figures by name; more than one where the datasets do not fit into a column."""
-    for name, (source, draw) in PANELS.items():
-        table = tables.get(source, pd.DataFrame())
-        if name == "tradeoff":
-            draw = partial(draw, limit=tables.get("limit"))
-        if len(table):
-            for place, figure in enumerate(_columns(draw, table, in_order(table["dataset"]))):
-                yield f"{name}-{place + 1}" if place else name, figure
-    if len(life := tables.get("life", pd.DataFrame())):
-        for number, (_, rows) in enumerate(life.groupby("family", sort=False), start=1):
+def print_charts(tables: Tables) -> Iterator[tuple[str, Chart]]:
+    """Yield the charts of a paper by name, of the tables that there are."""
+    there = {name: table for name, table in tables.items() if len(table)}
+    scores = Scores(there)
+    if "family_results" in there:
+        yield "robustness", heat_map(scores, Shown.of(there["family_results"]))
+    if "full_results" in there:
+        shown = Shown.of(there["full_results"])
+        yield "decomposition", decomposition(scores, shown)
+        yield "tradeoff", price(scores, shown, there)
+    if "life" in there:
+        shown = Shown.of(there["life"])
+        for number, family in enumerate(in_order(there["life"]["family"]), start=1):
             name = "life" if number == 1 else f"life-of-sequence-{number}"
-            for place, figure in enumerate(
-                _columns(figures.life_curves, rows, in_order(rows["dataset"]))
-            ):
-                yield f"{name}-{place + 1}" if place else name, figure
-    if len(tables.get("change_magnitude", ())):
-        yield "magnitude", figures.change_magnitude_chart(tables["change_magnitude"])
-
-
-def _columns(
-    draw: Callable[..., Figure], table: pd.DataFrame, datasets: list[str]
-) -> Iterator[Figure]:
-    """Yield figures that are no higher than a column: with half of the datasets where need be."""
-    figure = draw(table, datasets=datasets)
-    if len(datasets) == 1 or figure.get_figheight() <= figures.HEIGHT:
-        yield figure
-    else:
-        middle = -(-len(datasets) // 2)
-        yield from _columns(draw, table, datasets[:middle])
-        yield from _columns(draw, table, datasets[middle:])
+            yield name, curves(there, family, shown)
+    if "change_magnitude" in there:
+        yield "magnitude", magnitude(there, Shown.of(there["change_magnitude"]))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
-from changeproof.runs.plan import Plan
+from changeproof.evaluation.metrics import METRICS
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.tables.display import number
+from changeproof.tables.display import Tables, number
+from changeproof.tables.people import INTERVALS
 
 
 class Spread(NamedTuple):
@@ -25,56 +26,70 @@ class Spread(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-
-class Score(NamedTuple):
-    """The metrics of one method under one family; JSON has them as lists in this order."""
-
-    coverage: Spread = Spread()
-    base_validity: Spread = Spread()
-    empirical_robustness: Spread = Spread()
-    end_to_end_robustness: Spread = Spread()
-    distance: Spread = Spread()
-
-
-# [dataset][family, the first being all of them][method]; None where nothing is finished.
-Scores = list[list[list[Score | None]]]
+    def text(self, digits: int, over: str = "", unit: str = "") -> str:
+        """Return it in words; the interval is `over` some things."""
+        if self.mean is None:
+            return "undefined"
+        both = f"{self.mean:.{digits}f}"
+        if self.sd is not None:
+            both += f" ± {self.sd:.{digits}f}"
+        if self.low is None or self.high is None:
+            return f"{both}{unit}"
+        ends = f"{self.low:.{digits}f} to {self.high:.{digits}f}"
+        return f"{both}{unit} (95 % interval over {over}: {ends})"
 
 
-def scores(intervals: pd.DataFrame, plan: Plan, people: pd.DataFrame | None = None) -> Scores:
-    """Return every metric with its spread, by position in the plan.
+# The metrics of one method under one family.
+Score = Mapping[str, Spread]
+UNKNOWN: Score = {name: Spread() for name in METRICS}
+
+
+class Scores:
+    """Every metric with its spread, by dataset, method and family.
 
     Parameters
     ----------
-    intervals
-        The table of means over base models.
-    plan
-        What was run.
-    people
-        The table of 95 % intervals. That of the means has the paper's bootstrap, which covers less.
+    tables
+        The tables of a run: its results with means and standard deviations, and the intervals
+        over people, if they are there.
     """
-    found: dict[tuple[str, str, str], Score] = {}
-    for row in intervals.to_dict("records"):
-        key = (row["dataset"], row["family"], row["method"])
-        spread = Spread(number(row["mean"]), number(row["std"]))
-        found[key] = found.get(key, Score())._replace(**{row["metric"]: spread})
-    for row in [] if people is None else people.to_dict("records"):
-        key = (row["dataset"], row["family"], row["method"])
-        if key in found and (spread := getattr(found[key], row["metric"])).mean is not None:
-            ends = {end: number(row[end]) for end in ("low", "high")}
-            found[key] = found[key]._replace(**{row["metric"]: spread._replace(**ends)})
-    return [
-        [
-            [found.get((dataset, family, method)) for method in plan.methods]
-            for family in (ALL_FAMILIES, *plan.families)
-        ]
-        for dataset in plan.datasets
-    ]
+
+    def __init__(self, tables: Tables) -> None:
+        self._found: dict[tuple[str, str, str], dict[str, Spread]] = {}
+        for name in ("full_results", "family_results"):
+            for row in tables.get(name, pd.DataFrame()).to_dict("records"):
+                key = (row["dataset"], row["method"], row.get("family", ALL_FAMILIES))
+                self._found[key] = {
+                    metric: Spread(number(row[f"{metric}_mean"]), number(row[f"{metric}_std"]))
+                    for metric in METRICS
+                    if f"{metric}_mean" in row
+                }
+        for row in tables.get(INTERVALS, pd.DataFrame()).to_dict("records"):
+            score = self._found.get((row["dataset"], row["method"], row["family"]), {})
+            spread = score.get(row["metric"], Spread())
+            if spread.mean is not None:
+                ends = {end: number(row[end]) for end in ("low", "high")}
+                score[row["metric"]] = spread._replace(**ends)
+
+    def get(self, dataset: str, method: str, family: str = ALL_FAMILIES) -> Score | None:
+        """Return the score of a method; None where nothing is finished."""
+        return self._found.get((dataset, method, family))
+
+    def of(self, metric: str, dataset: str, method: str, family: str = ALL_FAMILIES) -> Spread:
+        """Return a metric of a method, undefined where nothing is finished."""
+        return (self.get(dataset, method, family) or UNKNOWN)[metric]
+
+    def row(
+        self, dataset: str, methods: Sequence[str], family: str = ALL_FAMILIES
+    ) -> list[Score | None]:
+        """Return the scores of some methods."""
+        return [self.get(dataset, method, family) for method in methods]
 
 
-def ranked(row: list[Score | None]) -> list[int]:
+def ranked(row: Sequence[Score | None]) -> list[int]:
     """Return the methods by end-to-end robustness, then by distance."""
     keys = {
-        place: (-_or(score.end_to_end_robustness.mean, -1.0), _or(score.distance.mean, math.inf))
+        place: (-_or(score["end_to_end_robustness"].mean, -1.0), _or(score["distance"].mean))
         for place, score in enumerate(row)
         if score is not None
     }
@@ -100,11 +115,11 @@ def frontier(points: Iterable[tuple[float | None, float | None]]) -> list[int]:
     return [place for _, _, place in kept]
 
 
-def frontier_of(row: list[Score | None], metric: str) -> list[int]:
+def frontier_of(row: Sequence[Score | None], metric: str) -> list[int]:
     """Return the methods on the frontier of a metric against distance."""
-    each = [Score() if score is None else score for score in row]
-    return frontier((getattr(score, metric).mean, score.distance.mean) for score in each)
+    each = [score or UNKNOWN for score in row]
+    return frontier((score[metric].mean, score["distance"].mean) for score in each)
 
 
-def _or(value: float | None, otherwise: float) -> float:
+def _or(value: float | None, otherwise: float = math.inf) -> float:
     return otherwise if value is None else value

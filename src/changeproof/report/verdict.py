@@ -17,7 +17,7 @@ from changeproof.evaluation.uncertainty import share_interval
 from changeproof.methods.method import Counterfactuals
 from changeproof.plugins import without_settings
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
-from changeproof.report.scores import Score, ranked, scores
+from changeproof.report.scores import UNKNOWN, Score, Scores, ranked
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.display import listed, number, percent, same_bases
@@ -132,8 +132,9 @@ def verdict(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> Verdi
     state = () if len(there) == wanted else ("so far",)
     findings = []
     nothing = bool(results.unchanged) and set(results.averaged) <= set(results.unchanged)
-    for dataset, families in zip(plan.datasets, scores(tables["intervals"], plan), strict=True):
-        found = _finding(plan, tables, dataset, families)
+    scores = Scores(tables)
+    for dataset in plan.datasets:
+        found = _finding(plan, tables, dataset, scores)
         if nothing and found.holds is not None:
             found = Finding(dataset, people=found.people, sentence=NOTHING_CHANGED)
         place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
@@ -175,22 +176,23 @@ def _finding(
     plan: Plan,
     tables: Mapping[str, pd.DataFrame],
     dataset: str,
-    families: Sequence[list[Score | None]],
+    scores: Scores,
 ) -> Finding:
     """Return what was found on a dataset; its sentence begins in small letters."""
-    order = ranked(families[0])
+    overall = scores.row(dataset, plan.methods)
+    order = ranked(overall)
     if not order:
         return Finding(dataset, sentence="nothing is finished yet.")
-    best, score = plan.methods[order[0]], families[0][order[0]] or Score()
+    best, score = plan.methods[order[0]], overall[order[0]] or UNKNOWN
     seeds = tables["seed_results"]
     mine = seeds[(seeds["dataset"] == dataset) & (seeds["method"] == best)]
     mine = mine[mine["family"] == ALL_FAMILIES]
     low, high, people = _interval(tables, dataset, best)
     found = Finding(dataset, people=people, base_models=len(mine))
-    if score.coverage.mean is None:
+    if score["coverage"].mean is None:
         words = "today's model decides against nobody, so nobody asked for advice."
         return found._replace(sentence=words)
-    if score.empirical_robustness.mean is None:
+    if score["empirical_robustness"].mean is None:
         who = "the method gave nobody"
         if len(order) > 1:
             who = f"none of the {len(order)} methods gave anybody"
@@ -198,14 +200,14 @@ def _finding(
         return found._replace(sentence=words)
     served = mine["coverage"] * mine["base_validity"].fillna(0.0) / 100.0
     found = _above_bar(found, tables, best)
-    weakest, least = _weakest(plan, [row[order[0]] for row in families[1:]])
+    weakest, least = _weakest(plan, [scores.get(dataset, best, family) for family in plan.families])
     found = found._replace(
         method=best,
         served=number(served.mean()),
-        holds=score.empirical_robustness.mean,
+        holds=score["empirical_robustness"].mean,
         low=low,
         high=high,
-        distance=score.distance.mean,
+        distance=score["distance"].mean,
         weakest=weakest,
         weakest_holds=least,
     )
@@ -213,7 +215,7 @@ def _finding(
     if found.base_models > 1:
         what = "draws" if dataset in same_bases(tables) else "base models"
         whose = f" of {found.base_models} {what}"
-    words = _sentence(found, plan, len(order), whose) + _shorter(plan, families[0], order)
+    words = _sentence(found, plan, len(order), whose) + _shorter(plan, overall, order)
     return found._replace(sentence=words)
 
 
@@ -252,16 +254,16 @@ def _above_bar(found: Finding, tables: Mapping[str, pd.DataFrame], best: str) ->
 def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> str:
     """Name the nearest advice that holds for nearly all who ask, if it is nearer than the best."""
     firm = {
-        place: score.distance.mean
+        place: score["distance"].mean
         for place in order
-        if (score := row[place]) is not None and score.distance.mean is not None
-        if (score.end_to_end_robustness.mean or 0.0) >= LEAST_PERCENT
+        if (score := row[place]) is not None and score["distance"].mean is not None
+        if (score["end_to_end_robustness"].mean or 0.0) >= LEAST_PERCENT
     }
     nearest = min(firm, key=lambda place: firm[place], default=order[0])
     score = row[nearest]
     if nearest == order[0] or score is None:
         return ""
-    robust = percent(score.end_to_end_robustness.mean or 0.0)
+    robust = percent(score["end_to_end_robustness"].mean or 0.0)
     if len(plan.datasets) > 1:
         name = method_name(plan.methods[nearest])
         return (
@@ -277,9 +279,9 @@ def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> s
 def _weakest(plan: Plan, row: Sequence[Score | None]) -> tuple[str | None, float | None]:
     """Return the family under which advice holds least, unless it is alike under all."""
     holds = {
-        family: score.empirical_robustness.mean
+        family: score["empirical_robustness"].mean
         for family, score in zip(plan.families, row, strict=True)
-        if score is not None and score.empirical_robustness.mean is not None
+        if score is not None and score["empirical_robustness"].mean is not None
     }
     if len(set(holds.values())) < 2:
         return None, None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from changeproof.report.scores import Score, Scores, frontier_of
+from changeproof.report.scores import Score
 from changeproof.runs.plan import Plan
 from changeproof.tables.display import BASES, DRAWS, Tables, percent, same_bases
-from changeproof.tables.names import dataset_name, family_name, method_name
+from changeproof.tables.names import method_name
 
 # How a sentence begins about models that are as they were.
-AS_IT_WAS = "Nothing has changed about the model, so this says nothing: in models as today's"
+AS_IT_WAS = "The changed models are the same as today's, so this is no test: in them"
 
 
 def after(summary: str | None, families: int = 0, *, sequences: bool = False) -> str:
@@ -32,8 +31,8 @@ def after(summary: str | None, families: int = 0, *, sequences: bool = False) ->
 
 def sentence(change: str, method: str, score: Score, over: str) -> str:
     """Say in plain words what a score means; its interval is `over` some things."""
-    robustness, _, low, high = score.empirical_robustness
-    distance, end_to_end = score.distance.mean, score.end_to_end_robustness.mean
+    robustness, _, low, high = score["empirical_robustness"]
+    distance, end_to_end = score["distance"].mean, score["end_to_end_robustness"].mean
     name = method_name(method)
     if robustness is None or distance is None or end_to_end is None:
         return f"{name} gave nobody a CFE that today's model accepts. So none can still hold."
@@ -43,72 +42,13 @@ def sentence(change: str, method: str, score: Score, over: str) -> str:
         f"{change}, {percent(robustness)} of the CFEs by {name} still hold{interval}. They ask "
         f"people to move {distance:.1f} typical deviations per feature."
     )
-    served = (score.coverage.mean or 0.0) * (score.base_validity.mean or 0.0) / 100.0
+    served = (score["coverage"].mean or 0.0) * (score["base_validity"].mean or 0.0) / 100.0
     if served < 99.5:
         text += (
             f" But only {percent(served)} of people get a CFE that today's model accepts. In all, "
             f"{percent(end_to_end)} get one that still holds."
         )
     return text
-
-
-def heat_map_words(table: Scores, plan: Plan, unchanged: Sequence[str] = ()) -> str:
-    """Say what the heat map shows of the families that change anything."""
-    cells = [
-        (value, method, dataset, family)
-        for dataset, families in zip(plan.datasets, table, strict=True)
-        for family, row in zip(plan.families, families[1:], strict=True)
-        for method, score in _finished(plan, row)
-        if family not in unchanged and (value := score.empirical_robustness.mean) is not None
-    ]
-    if unchanged and not cells:
-        return "Nothing was tested: no changed model differs from today's."
-    if not cells:
-        return "No cell is defined: no method gave a CFE that the base model accepts."
-    value, method, dataset, family = min(cells)
-    high = sum(cell[0] >= 95.0 for cell in cells)
-    return (
-        f"{high} of {len(cells)} cells are at 95 % or more. The lowest is {percent(value)}: "
-        f"{method_name(method)} on {dataset_name(dataset)} under {family_name(family)}."
-    )
-
-
-def hidden_words(table: Scores, plan: Plan) -> str:
-    """Say where empirical robustness looks better than what people get."""
-    gaps = [
-        (robust - whole, method, dataset)
-        for dataset, families in zip(plan.datasets, table, strict=True)
-        for method, score in _finished(plan, families[0])
-        if (robust := score.empirical_robustness.mean) is not None
-        and (whole := score.end_to_end_robustness.mean) is not None
-    ]
-    if not gaps:
-        return "Robustness is undefined everywhere: the base model accepts no CFE."
-    gap, method, dataset = max(gaps)
-    if gap < 0.05:
-        return "There is no gap: every request got a CFE that the base model accepts."
-    wide = sum(each[0] >= 1.0 for each in gaps)
-    return (
-        f"The gap between empirical and end-to-end robustness is 1 point or more in {wide} of "
-        f"{len(gaps)} rows. It is widest for {method_name(method)} on {dataset_name(dataset)}: "
-        f"{gap:.1f} points."
-    )
-
-
-def price_words(table: Scores, plan: Plan) -> str:
-    """Name the methods on every dataset's frontier."""
-    parts = []
-    for dataset, families in zip(plan.datasets, table, strict=True):
-        kept = frontier_of(families[0], "empirical_robustness")
-        names = ", ".join(method_name(plan.methods[place]) for place in kept)
-        parts.append(f"{dataset_name(dataset)}: {names or 'nothing defined'}")
-    return "On the frontier, from near to far: " + "; ".join(parts) + "."
-
-
-def _finished(plan: Plan, row: list[Score | None]) -> Iterator[tuple[str, Score]]:
-    for method, score in zip(plan.methods, row, strict=True):
-        if score is not None:
-            yield method, score
 
 
 class Covered(NamedTuple):

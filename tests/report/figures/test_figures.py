@@ -21,15 +21,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from changeproof.report.figures import (
-    change_magnitude_chart,
-    distance_tradeoff,
-    encoded,
-    life_curves,
-    robustness_heat_map,
-    score_decomposition,
-)
+from changeproof.report.figures import draw, encoded
 from changeproof.report.figures.sheet import FONT_TABLES
+from changeproof.report.printing import print_charts
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]
 HAIR = 0.01
@@ -91,14 +85,8 @@ def lives(full: list[dict[str, str]], family: str, *, spread: bool) -> pd.DataFr
     return pd.DataFrame(rows)
 
 
-DRAW: dict[str, Callable[[dict[str, pd.DataFrame]], Figure]] = {
-    "robustness": lambda tables: robustness_heat_map(tables["family_results"]),
-    "decomposition": lambda tables: score_decomposition(tables["full_results"]),
-    "tradeoff": lambda tables: distance_tradeoff(tables["full_results"]),
-    "magnitude": lambda tables: change_magnitude_chart(tables["change_magnitude"]),
-    "life": lambda tables: life_curves(tables["life"]),
-}
-each_figure = pytest.mark.parametrize("name", DRAW)
+NAMES = ("robustness", "decomposition", "tradeoff", "magnitude", "life")
+each_figure = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +97,22 @@ def paper() -> dict[str, pd.DataFrame]:
     return {**tables, "life": lives(rows, "updates", spread=True)}
 
 
+def drawing(name: str, tables: dict[str, pd.DataFrame]) -> Figure:
+    """Draw a figure of some tables."""
+    return draw(dict(print_charts(tables))[name])
+
+
+def tradeoff(table: pd.DataFrame, **more: pd.DataFrame) -> Figure:
+    return drawing("tradeoff", {"full_results": table, **more})
+
+
+def heat_map(table: pd.DataFrame) -> Figure:
+    return drawing("robustness", {"family_results": table})
+
+
 @pytest.fixture(scope="module")
 def figures(paper: dict[str, pd.DataFrame]) -> dict[str, Figure]:
-    return {name: draw(paper) for name, draw in DRAW.items()}
+    return {name: drawing(name, paper) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +214,7 @@ def test_svg_needs_no_font_and_png_is_fine_enough(
 def test_same_tables_same_bytes(
     name: str, files: Callable[[str, str], bytes], paper: dict[str, pd.DataFrame]
 ) -> None:
-    again = DRAW[name](paper)
+    again = drawing(name, paper)
     for kind in ("pdf", "svg", "png"):
         assert encoded(again, kind) == files(name, kind)
 
@@ -224,8 +225,10 @@ def test_bytes_depend_on_no_hash_seed_and_no_settings(tmp_path: Path) -> None:
     )
     program = (
         "import hashlib, pandas as pd\n"
-        "from changeproof.report.figures import distance_tradeoff, encoded\n"
-        f"figure = distance_tradeoff(pd.read_csv({str(COMMITTED / 'full_results.csv')!r}))\n"
+        "from changeproof.report.figures import draw, encoded\n"
+        "from changeproof.report.printing import print_charts\n"
+        f"table = pd.read_csv({str(COMMITTED / 'full_results.csv')!r})\n"
+        "figure = draw(dict(print_charts({'full_results': table}))['tradeoff'])\n"
         "print([hashlib.sha256(encoded(figure, kind)).hexdigest() for kind in ('pdf', 'svg')])\n"
     )
     found = set()
@@ -243,7 +246,7 @@ def test_bytes_depend_on_no_hash_seed_and_no_settings(tmp_path: Path) -> None:
 
 def test_the_numbers_are_those_of_the_table(paper: dict[str, pd.DataFrame]) -> None:
     table = paper["family_results"]
-    figure = robustness_heat_map(table)
+    figure = heat_map(table)
     dataset, methods = "heloc", list(dict.fromkeys(table["method"]))
     families = list(dict.fromkeys(table["family"]))
     panel = next(axes for axes in figure.axes if axes.get_title(loc="left") == "HELOC")
@@ -260,12 +263,12 @@ def test_the_numbers_are_those_of_the_table(paper: dict[str, pd.DataFrame]) -> N
 @each_figure
 @pytest.mark.parametrize(
     ("datasets", "methods", "families"),
-    [(1, 1, 1), (1, 9, 8), (3, 2, 1), (12, 3, 2), (2, 30, 20)],
+    [(1, 1, 1), (3, 9, 8), (2, 30, 20)],
 )
 def test_any_number_of_things(name: str, datasets: int, methods: int, families: int) -> None:
     sizes = {"data": datasets, "method": methods, "change": families}
     names = [[f"{kind} {n}" for n in range(size)] for kind, size in sizes.items()]
-    figure = DRAW[name](made(*names, spread=False))
+    figure = drawing(name, made(*names, spread=False))
     assert cut_off(figure) < HAIR
     assert encoded(figure, "svg").startswith(b"<?xml")
     shown = drawn(figure)
@@ -275,7 +278,7 @@ def test_any_number_of_things(name: str, datasets: int, methods: int, families: 
 
 @each_figure
 def test_odd_names_are_drawn_as_they_are(name: str) -> None:
-    figure = DRAW[name](made(ODD[1:3], ODD, ODD))
+    figure = drawing(name, made(ODD[1:3], ODD, ODD))
     assert cut_off(figure) < HAIR
     shown = drawn(figure)
     expected = ["cost_$5$_100%", "_hidden", "$\\frac{$", "\\u65b9\\u6cd5", "żółć & co", "a\\x00b c"]
@@ -296,10 +299,10 @@ def test_undefined_is_said(name: str) -> None:
             columns = ["empirical_robustness_mean", "empirical_robustness_std"]
             columns += ["distance_mean", "distance_std", "held_so_far_mean"]
             table.loc[table["method"] == "bad", columns] = np.nan
-    some = drawn(DRAW[name](tables))
+    some = drawn(drawing(name, tables))
     for table in tables.values():
         table.loc[:, table.columns.str.endswith(("_mean", "_std"))] = np.nan
-    everything = DRAW[name](tables)
+    everything = drawing(name, tables)
     assert cut_off(everything) < HAIR
     assert encoded(everything, "svg").startswith(b"<?xml")
     if name == "robustness":
@@ -313,7 +316,7 @@ def test_undefined_is_said(name: str) -> None:
 
 def test_what_was_not_evaluated_is_left_blank() -> None:
     table = made(["one"], ["a", "b"], ["x", "y"])["family_results"].iloc[:3]
-    figure = robustness_heat_map(table)
+    figure = heat_map(table)
     assert len(figure.axes[0].texts) == 3
     assert "not evaluated" in drawn(figure)
 
@@ -322,7 +325,7 @@ def test_the_pale_line_joins_the_frontier() -> None:
     table = made(["d"], ["near", "worse", "middle", "same", "far", "none"], ["f"])["full_results"]
     table["distance_mean"] = [1.0, 1.5, 2.0, 2.0, 3.0, np.nan]
     table["empirical_robustness_mean"] = [50.0, 40.0, 80.0, 70.0, 100.0, np.nan]
-    line = distance_tradeoff(table).axes[-1].lines[0]
+    line = tradeoff(table).axes[-1].lines[0]
     assert line.get_xydata().tolist() == [[1.0, 50.0], [2.0, 80.0], [3.0, 100.0]]
 
 
@@ -334,7 +337,7 @@ def test_the_limit_is_a_line_of_its_own(paper: dict[str, pd.DataFrame]) -> None:
         for share, far in ((100, far), (99, 0.9 * far), (95, 0.8 * far))
     ]
     limit = pd.DataFrame(rows, columns=["dataset", "family", "share", "distance_mean"])
-    figure = distance_tradeoff(paper["full_results"], limit=limit)
+    figure = tradeoff(paper["full_results"], limit=limit)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     line = panels["HELOC"].lines[-1].get_xydata()
     np.testing.assert_allclose(line, [[0.32, 95], [0.36, 99], [0.4, 100]])
@@ -342,20 +345,20 @@ def test_the_limit_is_a_line_of_its_own(paper: dict[str, pd.DataFrame]) -> None:
     said = " ".join(drawn(figure).split())
     assert "No method can be left of this line, as far as a search that knows the" in said
     assert cut_off(figure) < HAIR
-    assert "the limit" not in drawn(distance_tradeoff(paper["full_results"]))
+    assert "the limit" not in drawn(tradeoff(paper["full_results"]))
 
 
 @pytest.mark.parametrize("name", ["robustness", "decomposition", "tradeoff"])
 def test_settings_are_drawn_behind_the_name(name: str) -> None:
     methods = ["rbr(delta=0.1)", "rbr(delta=0.2)"]
-    shown = drawn(DRAW[name](made(["heloc"], methods, ["bootstrap"])))
+    shown = drawn(drawing(name, made(["heloc"], methods, ["bootstrap"])))
     assert "RBR (delta=0.1)" in shown
     assert "RBR (delta=0.2)" in shown
 
 
 def test_spread_is_drawn_where_there_is_one() -> None:
     with_spread, without = (
-        distance_tradeoff(made(["d"], ["m"], ["f"], spread=spread)["full_results"])
+        tradeoff(made(["d"], ["m"], ["f"], spread=spread)["full_results"])
         for spread in (True, False)
     )
 

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from changeproof import Plan, Results
-from changeproof.report.life import life
+from changeproof import Results
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.printing import print_files
 from changeproof.report.terminal.tables import print_tables
 from changeproof.tables.registry import build_tables
 from lasting import CHAIN, LATER, SINGLE, lasting
+from paged import answer, parts
 
 
 @pytest.fixture(scope="module")
@@ -29,32 +29,32 @@ def test_curves_have_the_numbers_of_the_table(
     mixed: Results, tables: dict[str, pd.DataFrame]
 ) -> None:
     plan = mixed.shown
-    found = life(tables, plan)
-    assert found is not None
-    assert found["families"] == [1, 2]
-    for place, family in enumerate((LATER, CHAIN)):
-        for number, method in enumerate(plan.methods):
+    payload = build_payload(mixed, tables)
+    drawn = [part["chart"] for part in parts(payload, "life", "chart")]
+    views = [(family, measure) for family in (LATER, CHAIN) for measure in ("held_so_far", "holds")]
+    for (family, measure), chart in zip(views, drawn, strict=True):
+        (panel,) = chart["panels"]
+        for method, layer in zip(plan.methods, panel["layers"], strict=True):
             rows = tables["life"].set_index(["family", "method"]).loc[(family, method)]
-            curve = found["curves"][place][0][number]
-            expected = rows[found["columns"]].to_numpy().tolist()
-            for mine, theirs in zip(curve, expected, strict=True):
-                assert mine == pytest.approx(theirs, rel=1e-5)
-            assert len(found["sums"][place][0][number]) == 4
+            for name, part in (("y", "mean"), ("low", "low"), ("high", "high")):
+                expected = [100, *rows[f"{measure}_{part}"]]
+                assert layer[name] == pytest.approx(expected, rel=1e-5)
     best = tables["life_summary"].query("family == @CHAIN")["held_to_the_end"].max()
-    assert f"On data, {best:.1f} % of the CFEs by " in found["words"][1]
-    assert "held through all 4 updates, the most, and " in found["words"][1]
+    assert f"On data, {best:.1f} % of the CFEs by " in drawn[2]["words"]
+    assert "held through all 4 updates, the most, and " in drawn[2]["words"]
+    sums = parts(payload, "life", "table")[0]
+    assert all(len(row) == len(sums["columns"]) == 6 for row in sums["rows"])
 
 
-def test_what_is_not_there_is_left_out(tables: dict[str, pd.DataFrame]) -> None:
-    plan = Plan(datasets=("diabetes",), methods=("kdtree",))
-    assert life({}, plan) is None
-    assert life({name: table.iloc[:0] for name, table in tables.items()}, plan) is None
+def test_what_is_not_there_is_left_out(mixed: Results, tables: dict[str, pd.DataFrame]) -> None:
+    without = {**tables, "life": tables["life"].iloc[:0]}
+    assert "life" not in build_payload(mixed, without)["sections"]
 
 
 def test_averages_say_what_they_are_about(mixed: Results, tables: dict[str, pd.DataFrame]) -> None:
     payload = build_payload(mixed, tables)
     assert payload["averaged"] == [0]
-    first = payload["answers"][0][0]
+    first = answer(payload)["answers"][0][0]
     said = first["sentences"][first["order"][0]]
     assert said.startswith("Under the one kind of change that averages are about, ")
     (note,) = [note for note in payload["state"]["notes"] if "leave out" in note]
@@ -68,11 +68,11 @@ def test_a_page_of_sequences_alone_is_about_updates() -> None:
     results = lasting(None, LATER, CHAIN)
     payload = build_payload(results, build_tables(results))
     assert payload["averaged"] == [0, 1]
-    first = payload["answers"][0][0]
+    first = answer(payload)["answers"][0][0]
     said = first["sentences"][first["order"][0]]
     assert said.startswith("Averaged over all updates of 2 sequences, ")
     assert any("Averages are over all updates" in note for note in payload["state"]["notes"])
-    assert "nothing" not in payload["rankings"]
+    assert "nothing" not in payload["sections"]["rankings"][0]
 
 
 def test_print_and_terminal_have_it(tables: dict[str, pd.DataFrame]) -> None:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape
 
 from advised import ACTIONS, RULES, advised, applicants
 from changeproof import (
@@ -29,9 +29,9 @@ from changeproof.report.page.guarantees import guarantees
 from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.people import templates
 from changeproof.report.page.provenance import _dataset as told_of_data
-from changeproof.report.page.provenance import command, plan_toml
-from changeproof.report.page.times import published, stages
-from changeproof.report.page.verdict import verdict_html
+from changeproof.report.page.provenance import command, plan_toml, provenance
+from changeproof.report.page.times import published
+from changeproof.report.page.write import render
 from changeproof.report.recommendation import TEMPLATES
 from changeproof.report.verdict import verdict
 from changeproof.runs.plan import BASE_SEEDS
@@ -39,6 +39,7 @@ from changeproof.runs.results import StoredResults
 from changeproof.tables.display import number
 from changeproof.tables.registry import read_tables
 from loans import loans
+from paged import answer, chart, parts
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +66,12 @@ def test_everything_is_plain_json_and_comes_from_the_plan(
     payload: dict[str, Any], bulk: list[dict[str, Any]], quick_run: Results
 ) -> None:
     json.dumps([payload, bulk], allow_nan=False)
-    assert payload["datasets"] == list(quick_run.plan.datasets)
+    assert payload["references"]["datasets"] == list(quick_run.plan.datasets)
     assert payload["methods"] == list(quick_run.plan.methods)
-    assert payload["families"] == list(quick_run.plan.families)
-    marks = dict(zip(payload["methods"], payload["marks"], strict=True))
-    assert marks.pop("quorum") == 9 and list(marks.values()) == list(range(9))
+    assert payload["references"]["families"] == list(quick_run.plan.families)
+    marks = {m: e["colour"] for m, e in zip(payload["methods"], payload["marks"], strict=True)}
+    assert marks.pop("quorum") == "series-9"
+    assert list(marks.values()) == [f"series-{place}" for place in range(9)]
     assert payload["state"]["complete"]
     assert any("one base model" in note for note in payload["state"]["notes"])
 
@@ -167,7 +169,10 @@ def test_variants_leave_what_survival_says(bulk: list[dict[str, Any]], quick_run
 def test_promises_stand_beside_what_happened(
     payload: dict[str, Any], quick_run: Results, tables: dict[str, pd.DataFrame]
 ) -> None:
-    made = {quick_run.plan.methods[e["method"]]: e for e in payload["guarantees"]["methods"]}
+    promises = guarantees(tables, quick_run.shown, quick_run)["methods"]
+    made = {quick_run.plan.methods[e["method"]]: e for e in promises}
+    cards = parts(payload, "guarantees", "cards")[0]["cards"]
+    assert [card["words"] for card in cards] == [f"Promise: {e['words']}." for e in promises]
     assert set(made) == {"apds", "betarce", "quorum", "rnce"}
     assert made["rnce"]["level"] == 100
     # quorum promises something of all families, and what happened in all of them stands beside.
@@ -205,17 +210,18 @@ def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> Non
     held = results.survived("data", 2026, "rnce(radius=0.02)")[:, inside]
     assert held[certified].all()
     assert not held[answers.base_valid & ~certified].all()
-    (entry,) = build_payload(results, build_tables(results))["guarantees"]["methods"]
+    (entry,) = guarantees(build_tables(results), results.shown, results)["methods"]
     assert entry["kept"] == [100.0]
     assert entry["others"] == [number(100.0 * held[answers.base_valid & ~certified].mean())]
     assert entry["certified"] == [number(100.0 * certified.mean())]
 
 
-def test_what_is_no_promise_is_not_called_one(payload: dict[str, Any], quick_run: Results) -> None:
+def test_what_is_no_promise_is_not_called_one(
+    tables: dict[str, pd.DataFrame], quick_run: Results
+) -> None:
     """BetaRCE's bound is of the votes that chose the point; quorum knows the kinds of change."""
-    words = {
-        quick_run.plan.methods[e["method"]]: e["words"] for e in payload["guarantees"]["methods"]
-    }
+    promises = guarantees(tables, quick_run.shown, quick_run)["methods"]
+    words = {quick_run.plan.methods[e["method"]]: e["words"] for e in promises}
     assert "votes that chose the point also give its bound" in words["betarce"]
     assert "below their bound is higher than 5 %" in words["betarce"]
     assert "same shares, radii, layers and optimisers" in words["quorum"]
@@ -248,25 +254,28 @@ def test_the_paper_is_beside_a_run_that_can_be_compared(
 
 
 def test_times_of_stages_are_shown_where_they_were_recorded(
-    tables: dict[str, pd.DataFrame],
+    results: Results, tables: dict[str, pd.DataFrame]
 ) -> None:
     without = {name: table for name, table in tables.items() if name != "timings"}
-    assert "not recorded" in stages(without)["nothing"]
+    (reason,) = parts(build_payload(results, without), "time", "nothing")
+    assert "not recorded" in reason["nothing"]
     rows = [("bank", "bootstrap", 2, 3.5, 0.7), ("base", None, 2, 1.5, 0.3)]
     timings = pd.DataFrame(rows, columns=["stage", "subject", "pieces", "seconds", "share"])
-    found = stages({**tables, "timings": timings})
+    found = chart(build_payload(results, {**tables, "timings": timings}), "time", 1)
     assert found["rows"][1] == ["base", "", 2, 1.5, 0.3]
     assert found["words"].endswith("The longest part was bank Bootstrap with 4 s.")
 
 
 def test_the_plan_can_be_run_again(quick_run: Results, payload: dict[str, Any]) -> None:
-    assert Plan.checked(tomllib.loads(payload["run"]["plan"])) == quick_run.plan
+    run = provenance(quick_run)
+    assert parts(payload, "run", "code") == [{"code": run["plan"]}]
+    assert Plan.checked(tomllib.loads(run["plan"])) == quick_run.plan
     assert command(quick_run.plan) == "changeproof run --preset quick"
     other = Plan.preset("quick", factuals=3)
     assert command(other) == "changeproof run --plan plan.toml"
     assert Plan.checked(tomllib.loads(plan_toml(other, Path("nowhere")))) == other
-    assert all(state == "finished" for *_, state in payload["run"]["pieces"])
-    sources = {name: source for name, _, source in payload["run"]["sources"]}
+    assert all(state == "finished" for *_, state in run["pieces"])
+    sources = {name: source for name, _, source in run["sources"]}
     assert "docs/quorum.md" in sources["Quorum"]
     assert "Kostrzewa and Zięba" in sources["Bootstrap"]
 
@@ -282,7 +291,7 @@ def test_what_is_missing_is_said(quick_run: Results, tmp_path: Path) -> None:
     assert state["missing"] == ["diabetes 2026 survival kdtree under bootstrap"]
     assert "19 of 20 combinations" in state["notes"][0]
     kdtree = quick_run.plan.methods.index("kdtree")
-    assert payload["finished"][1][kdtree] == 0
+    assert answer(payload)["behind"][1][kdtree] == "0 of 1 base models"
     assert build_bulk(results)[1]["people"]["networks"][0]["methods"][kdtree] is None
 
 
@@ -293,7 +302,7 @@ def test_old_tables_without_pieces_are_still_shown(quick_run: Results, tmp_path:
     assert read_tables(folder) == {}
     results = Results(folder)
     payload = build_payload(results, tables)
-    assert payload["answers"][0][0]["order"]
+    assert answer(payload)["answers"][0][0]["order"]
     assert any("written when the run was finished" in note for note in payload["state"]["notes"])
     assert [part["people"] for part in build_bulk(results)] == [None, None]
 
@@ -304,8 +313,8 @@ def test_nothing_finished_gives_reasons(quick_run: Results, tmp_path: Path) -> N
         shutil.rmtree(folder / name)
     results = Results(folder)
     payload = build_payload(results, build_tables(results))
-    for name in ("magnitudes", "guarantees", "rankings", "generation", "published"):
-        assert payload[name]["nothing"].endswith(".")
+    for name in ("families", "changes", "guarantees", "rankings", "time", "published", "person"):
+        assert parts(payload, name, "nothing")[0]["nothing"].endswith(".")
 
 
 def test_what_was_odd_about_the_data_is_on_the_page() -> None:
@@ -326,9 +335,8 @@ def test_a_page_of_an_audit_leaves_out_what_was_not_run(tmp_path: Path) -> None:
     results = evaluate(loans(200), logistic, ["kdtree"], out=tmp_path, **few, **described)
     tables = build_tables(results)
     payload = build_payload(results, tables)
-    assert payload["published"] is None
-    assert payload["rankings"] is None
-    assert not any("licence" in each for each in payload["run"]["datasets"])
+    assert not {"published", "rankings", "life", "letters", "groups"} & set(payload["sections"])
+    assert "licence" not in parts(payload, "run", "table")[0]["columns"]
     # How good the model is stands on the page, in the terminal and in JSON.
     accuracy = tables["dataset_summary"]["balanced_accuracy_mean"].item()
     labels = results.task("data").labels_of("test")
@@ -337,5 +345,5 @@ def test_a_page_of_an_audit_leaves_out_what_was_not_run(tmp_path: Path) -> None:
         f"and {(1 - labels).sum()} adverse test rows)."
     )
     assert payload["verdict"]["base"] == words
-    assert escape(words) in verdict_html(payload["verdict"])
+    assert str(escape(words)) in render(payload, build_bulk(results))
     assert words in verdict(results, tables).lines

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
-import pandas as pd
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import text_to_path
 
 from changeproof.report.formats import plain
-from changeproof.tables.names import dataset_name, method_name
 
 # Comes with matplotlib, so that a figure is the same on every machine.
 FONT = "DejaVu Sans"
@@ -59,19 +57,17 @@ def shortened(text: str, size: float, room: float) -> str:
     return keeping(max(too_many - 1, 0))
 
 
-def labels(
-    references: Sequence[str], name_of: Callable[[str], str], *, size: float, room: float
-) -> dict[str, str]:
-    """Return a label for each reference that fits into the room, and no label twice."""
-    found: dict[str, str] = {}
-    for reference in references:
-        text = literal(name_of(reference))
+def labels(names: Sequence[str], *, size: float, room: float) -> list[str]:
+    """Return a label for each name that fits into the room, and no label twice."""
+    found: list[str] = []
+    for name in names:
+        text = literal(name)
         label, number = shortened(text, size, room), 1
-        while label in found.values():
+        while label in found:
             number += 1
             suffix = f" ({number})"
             label = shortened(text, size, room - text_width(suffix, size)) + suffix
-        found[reference] = label
+        found.append(label)
     return found
 
 
@@ -85,18 +81,3 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
         else:
             lines[-1] = shortened(longer, size, room)
     return lines
-
-
-def undefined_note(
-    results: pd.DataFrame, datasets: Sequence[str], measure: str = "empirical_robustness_mean"
-) -> str:
-    """Return a note that names the methods without robustness, dataset by dataset."""
-    parts = []
-    undefined = results[results[measure].isna()]
-    for dataset in datasets:
-        methods = undefined.loc[undefined["dataset"] == dataset, "method"]
-        if len(methods):
-            names = ", ".join(literal(method_name(method)) for method in methods)
-            parts.append(f"{names} on {literal(dataset_name(dataset))}")
-    text = "Undefined, as no counterfactual is valid on the base model"
-    return f"{text}: {'; '.join(parts)}." if parts else ""

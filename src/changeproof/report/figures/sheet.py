@@ -8,16 +8,12 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec
 
-import numpy as np
-import pandas as pd
 from fontTools import subset
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from changeproof.report.figures.lettering import FONT, LINE, SMALL, TEXT, labels, widest, wrapped
-from changeproof.report.figures.marks import Mark
-from changeproof.tables.names import dataset_name
 
 # One column of a two-column paper, and about as much of its height as a figure may take.
 WIDTH = 3.3
@@ -54,6 +50,7 @@ STYLE: dict[str, Any] = {
 }
 
 P = ParamSpec("P")
+Draw = Callable[[Axes, float, float], None]
 
 
 # Draw as for print, whatever a matplotlibrc says.
@@ -106,9 +103,9 @@ def _lean_fonts() -> Iterator[None]:
 
 
 class Grid(NamedTuple):
-    """Panels of one size, in lines: a dataset each, with its name above and room below."""
+    """Panels of one size, in lines, each with its title above and room below."""
 
-    datasets: list[str]
+    titles: list[str]
     columns: int
     left: float
     gap: float
@@ -124,7 +121,7 @@ class Grid(NamedTuple):
     @property
     def depth(self) -> float:
         """The height of all lines."""
-        return -(-len(self.datasets) // self.columns) * self.step
+        return -(-len(self.titles) // self.columns) * self.step
 
 
 class Sheet:
@@ -134,7 +131,7 @@ class Sheet:
     """
 
     def __init__(
-        self, width: float, room: float, key: Sequence[tuple[Mark, str]] = (), notes: str = ""
+        self, width: float, room: float, key: Sequence[tuple[Draw, str]] = (), notes: str = ""
     ) -> None:
         fitting = int((width - 2 * EDGE) / (widest((text for _, text in key), SMALL) + 0.24))
         lines = -(-len(key) // max(1, fitting))
@@ -157,30 +154,28 @@ class Sheet:
             (left / self.width, bottom / self.height, width / self.width, height / self.height)
         )
 
-    def panels(self, grid: Grid) -> Iterator[tuple[str, Axes, bool, bool]]:
-        """Yield each dataset, its axes, and if they begin a line, and if they end a column."""
-        names = labels(grid.datasets, dataset_name, size=TEXT, room=0.85 * grid.width)
-        for place, dataset in enumerate(grid.datasets):
+    def panels(self, grid: Grid) -> Iterator[tuple[Axes, bool, bool]]:
+        """Yield the axes of each panel, and if they begin a line, and if they end a column."""
+        titles = (
+            labels(grid.titles, size=TEXT, room=0.85 * grid.width)
+            if any(grid.titles)
+            else grid.titles
+        )
+        for place, title in enumerate(titles):
             line, column = divmod(place, grid.columns)
             left = grid.left + column * (grid.width + grid.gap)
             axes = self.axes(left, line * grid.step + TITLE, grid.width, grid.height)
-            axes.set_title(names[dataset], loc="left", fontweight="bold", pad=2.5)
-            yield dataset, axes, column == 0, place + grid.columns >= len(grid.datasets)
+            axes.set_title(title, loc="left", fontweight="bold", pad=2.5)
+            yield axes, column == 0, place + grid.columns >= len(titles)
 
-    def _draw_key(self, key: Sequence[tuple[Mark, str]], top: float, lines: int) -> None:
+    def _draw_key(self, key: Sequence[tuple[Draw, str]], top: float, lines: int) -> None:
         axes = self.axes(0, top, self.width, lines * LINE)
         axes.set_axis_off()
         axes.set_xlim(0, self.width)
         axes.set_ylim(lines * LINE, 0)
         step = (self.width - 2 * EDGE) / -(-len(key) // lines)
-        for number, (mark, label) in enumerate(key):
+        for number, (draw_mark, label) in enumerate(key):
             column, line = divmod(number, lines)
             x, y = EDGE + column * step + 0.06, (line + 0.5) * LINE
-            mark.draw(axes, x, y)
+            draw_mark(axes, x, y)
             axes.text(x + 0.08, y, label, fontsize=SMALL, va="center_baseline")
-
-
-def axis_start(percentages: pd.DataFrame | pd.Series[float], room: float = 0.0) -> float:
-    """Return where an axis begins: at the next multiple of 20 below all values, 80 at most."""
-    lowest = np.nanmin(percentages.to_numpy(dtype=float), initial=100.0)
-    return float(np.clip(20 * np.floor((lowest - room) / 20), 0, 80))

@@ -2,56 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Sequence
 
 import pandas as pd
 
 from changeproof.datasets.breaches import WAYS
+from changeproof.report.page.parts import (
+    NOT_YET,
+    Part,
+    Source,
+    choice,
+    folded,
+    muted,
+    nothing,
+    table,
+    text,
+)
 from changeproof.runs.plan import Plan
-from changeproof.tables.display import number, percent
+from changeproof.tables.display import percent
 from changeproof.tables.names import dataset_name, method_name
 
+DASH = "\N{EN DASH}"
+# What is shown: the quality, its heading and digits. The last two are what mending cost.
 SHOWN = (
-    "features_changed",
-    "inside_data",
-    "plausibility",
-    "without_answer",
-    "raw_broken",
-    "validity_lost",
-    "distance_added",
+    ("features_changed", "features changed", 1),
+    ("inside_data", "inside data (%)", 1),
+    ("plausibility", "plausibility", 2),
+    ("without_answer", "no answer (%)", 1),
+    ("raw_broken", "mended (%)", 1),
+    ("validity_lost", "validity lost", 1),
+    ("distance_added", "distance added", 3),
+)
+MEANING = (
+    "Features changed, inside data and plausibility are of answers that the base model accepts. "
+    "Inside data: no value beyond those of the training rows. Plausibility: the distance to the "
+    "nearest favourable training rows, where 1 is usual among them. No answer: requests without "
+    "an answer that the person can be told."
+)
+MENDED = (
+    " Mended: of the method's own answers, those that could not be told as they were. Validity "
+    "lost (in points) and distance added are what that cost."
 )
 
 
-def advice(tables: Mapping[str, pd.DataFrame], plan: Plan) -> dict[str, Any]:
+def advice_section(source: Source) -> list[Part]:
     """Return the qualities of advice by dataset and method, and what they say in words."""
-    table = tables.get("advice", pd.DataFrame())
-    if table.empty:
-        return {"nothing": "No method is finished yet."}
-    known = table.set_index(["dataset", "method"])
-    broken = tables.get("breaches", pd.DataFrame(columns=["dataset", "method", "breach", "share"]))
-    rows, breaches = [], []
-    for place, dataset in enumerate(plan.datasets):
-        for which, method in enumerate(plan.methods):
-            if (dataset, method) not in known.index:
-                continue
-            values = known.loc[[(dataset, method)]].iloc[0]
-            rows.append([place, which, *(number(values[f"{name}_mean"]) for name in SHOWN)])
-            own = broken[(broken["dataset"] == dataset) & (broken["method"] == method)]
-            shares = own.set_index("breach")["share"].to_dict()
-            breaches.append([place, which, *(number(shares.get(way, 0.0)) for way in WAYS)])
-    return {
-        "realisable": plan.realisable,
-        "rows": rows,
-        "ways": list(WAYS),
-        "breaches": breaches,
-        "words": _words(table, plan),
-    }
+    found, plan, shown = source.tables.get("advice", pd.DataFrame()), source.plan, source.shown
+    if found.empty:
+        return nothing(NOT_YET)
+    known = {(row["dataset"], row["method"]): row for row in found.to_dict("records")}
+    columns = SHOWN if plan.realisable else SHOWN[:5]
+    names = [name for _, name, _ in columns]
+    if not plan.realisable:
+        names[-1] = "cannot be told (%)"
+    datasets = [dataset for dataset in plan.datasets if dataset in set(found["dataset"])]
+    views = []
+    for dataset in datasets:
+        methods = [method for method in plan.methods if (dataset, method) in known]
+        rows = [
+            [shown.name(method)]
+            + [_text(known[dataset, method][f"{name}_mean"], digits) for name, _, digits in columns]
+            for method in methods
+        ]
+        asked = table("What answers ask of people", ["method", *names], rows)
+        views.append([asked, *_breaches(source, dataset, methods)])
+    words = _words(found, plan)
+    return [
+        *([text(words)] if words else []),
+        choice({"Data": shown.called(datasets)}, views),
+        muted(MEANING + (MENDED if plan.realisable else "")),
+    ]
 
 
-def _words(table: pd.DataFrame, plan: Plan) -> str:
+def _breaches(source: Source, dataset: str, methods: Sequence[str]) -> list[Part]:
+    """Return which rules answers broke, if they broke any."""
+    broken = source.tables.get("breaches", pd.DataFrame())
+    rows = broken.to_dict("records")
+    shares = {(r["method"], r["breach"]): r["share"] for r in rows if r["dataset"] == dataset}
+    ways = [way for way in WAYS if any(shares.get((m, way), 0.0) > 0.0 for m in methods)]
+    if not ways:
+        return []
+    cells = [
+        [source.shown.name(m), *(_text(shares.get((m, way), 0.0), 1) for way in ways)]
+        for m in methods
+    ]
+    title = "The gravest rule that an answer broke (% of a method's own answers)"
+    columns = ["method", *(f"{way} (%)" for way in ways)]
+    summary = "Why answers could not be told as they were"
+    return [folded(summary, [table(title, columns, cells)])]
+
+
+def _text(value: float, digits: int) -> str:
+    return DASH if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _words(found: pd.DataFrame, plan: Plan) -> str:
     """Say whether people can be told what was tested, and whose answers could not be told most."""
-    known = table.dropna(subset=["raw_broken_mean"]).sort_values("raw_broken_mean", kind="stable")
+    known = found.dropna(subset=["raw_broken_mean"]).sort_values("raw_broken_mean", kind="stable")
     if known.empty:
         return ""
     worst = known.to_dict("records")[-1]

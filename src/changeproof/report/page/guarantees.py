@@ -11,6 +11,10 @@ import pandas as pd
 from changeproof.methods import REGISTRY, make_method
 from changeproof.methods.profile import EVERY_FAMILY, PARAMETERS, Promise
 from changeproof.plugins import without_settings
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, for_page
+from changeproof.report.page.parts import Part, Source, chart, muted, nothing, table
+from changeproof.report.robustness import ROBUSTNESS
+from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import listed, number, percent
@@ -19,6 +23,123 @@ from changeproof.tables.names import dataset_name, family_name, method_name
 Tables = Mapping[str, pd.DataFrame]
 # What is said of a method that certifies and has not put its promise into words.
 OTHERS = Promise("certifies its counterfactuals by a test of its own")
+
+
+def guarantee_section(source: Source) -> list[Part]:
+    """Return every promise as a card, what happened as a table, and by family as a chart."""
+    found = guarantees(source.tables, source.plan, source.results)
+    if "nothing" in found:
+        return nothing(found["nothing"])
+    shown, scores = source.shown, source.scores
+    cards = [
+        {
+            "mark": for_page(shown.legend[each["method"]][0]),
+            "title": shown.legend[each["method"]][1],
+            "words": f"Promise: {each['words']}.",
+            "small": ""
+            if each["level"] is None
+            else f"Promised share of changed models: {each['level']:g} %",
+        }
+        for each in found["methods"]
+    ]
+    rows = [
+        _happened(each, dataset, source)
+        for each in found["methods"]
+        for dataset in source.present
+        if scores.get(dataset, shown.methods[each["method"]]) is not None
+    ]
+    columns = (
+        "method", "dataset", "promised (%)", "certified, of requests (%)",
+        "certified held where promised (%)", "not certified, held there (%)",
+        "lowest in any family (%)",
+    )  # fmt: skip
+    return [
+        {"cards": cards},
+        table("Promises and what happened", columns, rows, texts=2),
+        muted(
+            "“Where promised”: under the family that the promise is about. If it is about moved "
+            "parameters, only models within its radius count. A promise is about certified CFEs; "
+            "those that are not certified have a column of their own. Certified shares and "
+            "robustness are never mixed."
+        ),
+        chart(_by_family(found, source)),
+    ]
+
+
+def _happened(promise: dict[str, Any], dataset: str, source: Source) -> list[str]:
+    """Return a row that puts a promise beside what happened on a dataset."""
+    shown, place = source.shown, source.plan.datasets.index(dataset)
+    method = shown.methods[promise["method"]]
+    under = [
+        (mean, family)
+        for family in shown.families
+        if (mean := source.scores.of(ROBUSTNESS, dataset, method, family).mean) is not None
+    ]
+    lowest = min(under, default=None, key=lambda each: each[0])
+    certified = "every answer" if promise["always"] else "not recorded"
+    return [
+        shown.name(method),
+        shown.name(dataset),
+        _one(promise["level"], "not stated"),
+        _one(promise["certified"][place], certified),
+        _one(promise["kept"][place], "unknown"),
+        _one(promise["others"][place], "none"),
+        "undefined" if lowest is None else f"{lowest[0]:.1f} ({shown.name(lowest[1])})",
+    ]
+
+
+def _one(value: float | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value:.1f}"
+
+
+def _by_family(found: dict[str, Any], source: Source) -> Chart:
+    shown, scores = source.shown, source.scores
+    places = list(range(len(shown.families)))
+    panels, rows = [], []
+    for dataset in source.present:
+        layers = []
+        for each in found["methods"]:
+            method, (mark, name) = shown.methods[each["method"]], shown.legend[each["method"]]
+            spreads = [scores.of(ROBUSTNESS, dataset, method, family) for family in shown.families]
+            if each["level"] is not None:
+                promised = [each["level"]] * len(places)
+                flat = Mark(mark.colour, "")
+                layers.append(Layer("line", places, promised, flat, width=1.5, dashed=True))
+            layers.append(
+                Layer(
+                    "line",
+                    places,
+                    [spread.mean for spread in spreads],
+                    mark,
+                    9,
+                    name=name,
+                    hover=[
+                        f"{name}, {shown.name(family)}\n"
+                        + spread.text(1, shown.over[dataset], " %")
+                        for family, spread in zip(shown.families, spreads, strict=True)
+                    ],
+                    ringed=each["ground"],
+                )
+            )
+            rows += [
+                [dataset, method, family, each["level"], *spread]
+                for family, spread in zip(shown.families, spreads, strict=True)
+            ]
+        across = Axis(names=shown.called(shown.families))
+        up = Axis(unit=" %", low=-3, high=104)
+        panels.append(Panel(layers, across, up, shown.name(dataset), 360, legend=True))
+    return Chart(
+        "guarantees",
+        "What happened in each family (%)",
+        "Markers: empirical robustness of the methods that promise something, of all their CFEs, "
+        "certified or not. Dashed line: the promised share. Ringed: the family that the promise is "
+        "about.",
+        found["words"],
+        panels,
+        ["dataset", "method", "family", "promised", *Spread._fields],
+        rows,
+        texts=3,
+    )
 
 
 def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> dict[str, Any]:

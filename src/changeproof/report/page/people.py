@@ -20,6 +20,7 @@ from changeproof.methods.answers import ALREADY_FAVOURABLE
 from changeproof.methods.outcomes import IN_PARTS, ONLY_PARTS, why_not
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
+from changeproof.report.page.parts import Part, Source, nothing, scripted
 from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
 from changeproof.runs.results import Answered, StoredResults
 from changeproof.tables.advice import MOST_LISTED
@@ -48,6 +49,13 @@ def templates() -> dict[str, Any]:
         "in_parts": IN_PARTS,
         "recommendations": list(advising.TEMPLATES.values()),
     }
+
+
+def person_section(source: Source) -> list[Part]:
+    """Return who can be looked at; the page unpacks people when they are asked for."""
+    if not source.present:
+        return nothing("Nobody has been answered yet.")
+    return [scripted("person", templates())]
 
 
 def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:

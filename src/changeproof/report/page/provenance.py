@@ -9,18 +9,90 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import tomli_w
 
 from changeproof import __version__
 from changeproof.datasets.builtin import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.errors import visible
+from changeproof.evaluation.fragility import fragile_picks
 from changeproof.fingerprints.things import library_versions, package_version
+from changeproof.report.page.parts import Part, Source, folded, heading, muted, table, text
 from changeproof.runs.manifest import located
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables import names
 from changeproof.workers.interpreter import processor_name
+
+
+def run_section(source: Source) -> list[Part]:
+    """Return what was run: plan, data, methods and families, versions, fingerprints."""
+    run = provenance(source.results)
+    columns = {
+        "dataset": "name",
+        "what it is": "title",
+        "favourable": "favourable",
+        "licence": "licence",
+        "fingerprint": "fingerprint",
+    }
+    known = {
+        label: key
+        for label, key in columns.items()
+        if any(each.get(key) for each in run["datasets"])
+    }
+    data = [[each.get(key, "") for key in known.values()] for each in run["datasets"]]
+    notes = [f"{each['name']}: {note}" for each in run["datasets"] for note in each["notes"]]
+    fragile = fragile_picks(source.tables.get("tuning", pd.DataFrame()))
+    pieces = ["piece", "fingerprint", "state"]
+    facts = [
+        ["versions", ", ".join(f"{name} {text}" for name, text in run["versions"].items())],
+        ["this page was written on", ", ".join(" ".join(each) for each in run["machine"].items())],
+        ["and at", run["written"]],
+        ["fingerprint of the run", run["fingerprint"]],
+    ]
+    return [
+        heading("The plan"),
+        {"code": run["plan"]},
+        text(f"Repeat it with: {run['command']}"),
+        {"file": "plan.toml", "button": "plan.toml", "content": run["plan"]},
+        heading("Data"),
+        table("Data", list(known), data, texts=len(known)),
+        *_listed("What was odd about the data, and what to do:", "oddities", notes),
+        heading("Methods and families of change"),
+        table(
+            "Methods and families",
+            ["name", "what it does", "where it is from"],
+            run["sources"],
+            texts=3,
+            tall=True,
+        ),
+        *([heading("What tuning hung on")] if fragile else []),
+        *_listed(
+            "Settings are chosen on validation rows of the first base model: the highest base "
+            "validity wins, and of equals the lower distance. These picks hang on one row, or on "
+            "none. Other rows may lead to other picks:",
+            "fragile",
+            fragile,
+        ),
+        heading("Versions and machine"),
+        {"facts": facts},
+        muted(
+            "Fingerprints are hashes of data, settings, code and library versions. Equal "
+            "fingerprints mean the same bytes on every x86-64-v3 processor (those of the last ten "
+            "years), with any number of workers. Models from other libraries are only as exact as "
+            "those libraries."
+        ),
+        folded(
+            f"Fingerprints of all {len(run['pieces'])} pieces",
+            [table("Fingerprints", pieces, run["pieces"], texts=3, tall=True, file="fingerprints")],
+            long=True,
+        ),
+    ]
+
+
+def _listed(words: str, name: str, texts: list[str]) -> list[Part]:
+    return [text(words), {"list": texts, "id": name}] if texts else []
 
 
 def provenance(results: StoredResults) -> dict[str, Any]:

@@ -2,19 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.report.charts import Axis, Chart, Shown, cells
+from changeproof.report.page.parts import Part, Source, beside, chart, choice, nothing
 from changeproof.runs.plan import Plan
 from changeproof.tables.display import numbers, percent
 from changeproof.tables.names import dataset_name, family_name, method_name
 
 METRIC = "end_to_end_robustness_mean"
 Floats = npt.NDArray[np.float64]
+
+
+def ranking_section(source: Source) -> list[Part] | None:
+    """Return ranks under each family, and how alike families rank; None without a ranking."""
+    plan, shown = source.plan, source.shown
+    found = rankings(source.tables["family_results"], plan, source.results.unchanged)
+    if found is None or "nothing" in found:
+        return None if found is None else nothing(found["nothing"])
+    views = [_charts(view, shown) for view in found["views"]]
+    return [choice({"Data": [view["name"] for view in found["views"]]}, views)]
+
+
+def _charts(view: dict[str, Any], shown: Shown) -> list[Part]:
+    methods, families = (Axis(names=shown.called(each)) for each in (shown.methods, shown.families))
+    ranks, tau = view["ranks"], view["tau"]
+    rank = Chart(
+        "ranks",
+        "Rank of every method under each family",
+        "1 is the highest end-to-end robustness. Methods that tie share the mean of their ranks.",
+        view["rank_words"],
+        [cells(methods, families, ranks, _short(1), _told("rank", ranks))],
+        ["method", *shown.families],
+        [[method, *row] for method, row in zip(shown.methods, ranks, strict=True)],
+        scale=(1, len(shown.methods), True),
+        single=True,
+    )
+    alike = Chart(
+        "kendall",
+        "How alike two families rank the methods (Kendall's tau)",
+        "1: the same order. 0: no relation. \N{MINUS SIGN}1: the opposite order.",
+        view["tau_words"],
+        [cells(families, families, tau, _short(2), _told("tau", tau))],
+        ["family", *shown.families],
+        [[family, *row] for family, row in zip(shown.families, tau, strict=True)],
+        scale=(0, 1, False),
+        single=True,
+    )
+    return [beside([chart(rank)], [chart(alike)])]
+
+
+def _short(digits: int) -> Callable[[float], str]:
+    """Return how numbers are written in cells: .75, 1.5, 3."""
+    return lambda value: f"{float(f'{value:.{digits}f}'):g}".replace("0.", ".", 1)
+
+
+def _told(what: str, values: Sequence[Sequence[float | None]]) -> list[list[str]]:
+    return [
+        [f"{what} {'undefined' if each is None else f'{each:.2f}'}" for each in row]
+        for row in values
+    ]
 
 
 def rankings(

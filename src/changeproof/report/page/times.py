@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,55 +9,154 @@ import pandas as pd
 from changeproof.paper.comparison import compare_tables, reason_against
 from changeproof.paper.lines import Line, Verdict
 from changeproof.paper.tables import PAPER_MACHINE
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, tall
+from changeproof.report.page.parts import (
+    NOT_YET,
+    Part,
+    Source,
+    chart,
+    choice,
+    heading,
+    muted,
+    nothing,
+    table,
+    text,
+)
 from changeproof.runs.plan import Plan
-from changeproof.tables.display import number, numbers
+from changeproof.tables.display import Tables, number, numbers
 from changeproof.tables.names import family_name, method_name
 
-STATISTICS = ("median_seconds", "mean_seconds", "p90_seconds")
-Tables = Mapping[str, pd.DataFrame]
+# The time of requests: what it is called, and how it is drawn.
+STATISTICS = {
+    "median_seconds": ("median", Mark("series-0", "diamond"), 10),
+    "mean_seconds": ("mean", Mark("series-1", "circle", open=True), 10),
+    "p90_seconds": ("90 % quantile", Mark("series-6", "triangle-right"), 10),
+}
+COLUMNS = (
+    "table", "dataset", "method or family", "metric", "published", "sd", "ours", "sd",
+    "difference", "verdict", "reason",
+)  # fmt: skip
 
 
-def generation(table: pd.DataFrame) -> dict[str, Any]:
+def time_section(source: Source) -> list[Part]:
+    """Return the time of requests, and where that of the whole run went."""
+    return [*_generation(source), *_stages(source)]
+
+
+def _generation(source: Source) -> list[Part]:
     """Return milliseconds per request: median, mean and the 90 % quantile of every method."""
-    if table.empty:
-        return {"nothing": "No method is finished yet."}
-    table = table.dropna(subset=list(STATISTICS))
-    if table.empty:
-        return {"nothing": "The time of single requests was not recorded in this run."}
-    values = 1e3 * table[list(STATISTICS)].to_numpy(dtype=float)
+    found = source.tables["generation_seconds"]
+    if found.empty:
+        return nothing(NOT_YET)
+    found = found.dropna(subset=list(STATISTICS))
+    if found.empty:
+        return nothing("The time of single requests was not recorded in this run.")
+    methods = found["method"].tolist()
+    names = source.shown.called(methods)
+    values = 1e3 * found[list(STATISTICS)].to_numpy(dtype=float)
     slow, fast = values[:, 0].argmax(), values[:, 0].argmin()
-    methods = table["method"].tolist()
-    names = [method_name(method) for method in methods]
     words = f"The median request takes {values[slow, 0]:.3g} ms with {names[slow]}"
     if len(names) > 1:
         words += f", the slowest, and {values[fast, 0]:.3g} ms with {names[fast]}, the fastest"
-    return {
-        "methods": methods,
-        "milliseconds": numbers(values),
-        "budget_exhausted": [int(count) for count in table["timeouts"]],
-        "words": f"{words}.",
-    }
+    layers = [
+        Layer(
+            "points",
+            numbers(column),
+            list(range(len(names))),
+            mark,
+            size,
+            hover=[f"{n}\n{title} {value:.3g} ms" for n, value in zip(names, column, strict=True)],
+        )
+        for column, (title, mark, size) in zip(values.T, STATISTICS.values(), strict=True)
+    ]
+    milliseconds = Axis(unit=" ms", log=True)
+    panel = Panel(layers, milliseconds, Axis(names=names), height=tall(len(names), 30, 70))
+    rows = zip(methods, numbers(values), found["timeouts"], strict=True)
+    return [
+        chart(
+            Chart(
+                "generation",
+                "Milliseconds per request",
+                "◆ median, ○ mean, ▶ 90 % quantile, over all datasets, on a logarithmic scale.",
+                f"{words}.",
+                [panel],
+                ["method", "median_ms", "mean_ms", "p90_ms", "budget_exhausted"],
+                [[method, *own, int(budget)] for method, own, budget in rows],
+                single=True,
+            )
+        )
+    ]
 
 
-def stages(tables: Tables) -> dict[str, Any]:
+def _stages(source: Source) -> list[Part]:
     """Return where the time of the whole run went, if it was recorded."""
-    table = tables.get("timings", pd.DataFrame())
-    if table.empty:
-        return {"nothing": "The time of single pieces was not recorded in this run."}
-    longest = table.iloc[int(table["seconds"].to_numpy().argmax())]
+    found = source.tables.get("timings", pd.DataFrame())
+    if found.empty:
+        return nothing("The time of single pieces was not recorded in this run.")
+    order = found.sort_values("seconds", ascending=False, kind="stable")
     # The first two columns say what took the time: the stage, and the method or family, if any.
-    part = " ".join(method_name(family_name(name)) for name in longest.iloc[:2].dropna())
-    return {
-        "columns": [str(column) for column in table.columns],
-        "rows": [
-            [each if isinstance(each, str) else number(each) for each in row]
-            for row in table.fillna("").itertuples(index=False)
-        ],
-        "words": (
-            f"All pieces together took {table['seconds'].sum():.0f} s of work. The longest part "
-            f"was {part} with {longest['seconds']:.0f} s."
-        ),
-    }
+    named = [
+        " ".join(source.shown.name(method_name(family_name(each))) for each in row if each == each)
+        for row in order.iloc[:, :2].itertuples(index=False)
+    ]
+    seconds = numbers(order["seconds"])
+    bars = Layer(
+        "bars",
+        seconds,
+        list(range(len(named))),
+        Mark("bar", ""),
+        hover=[f"{name}\n{value} s" for name, value in zip(named, seconds, strict=True)],
+    )
+    height = tall(len(named), 22, 60)
+    return [
+        chart(
+            Chart(
+                "stages",
+                "Where the time of the run went",
+                "Seconds of work, summed over pieces.",
+                f"All pieces together took {found['seconds'].sum():.0f} s of work. The longest "
+                f"part was {named[0]} with {order['seconds'].iloc[0]:.0f} s.",
+                [Panel([bars], Axis(unit=" s"), Axis(names=named), height=height)],
+                [str(column) for column in found.columns],
+                [
+                    [each if isinstance(each, str) else number(each) for each in row]
+                    for row in found.fillna("").itertuples(index=False)
+                ],
+                texts=2,
+                single=True,
+            )
+        )
+    ]
+
+
+def published_section(source: Source) -> list[Part] | None:
+    """Return every published number beside ours; None for a run of none of the paper's data."""
+    found = published(source.plan, source.tables, source.results.inventory.complete)
+    if found is None or "nothing" in found:
+        return None if found is None else nothing(found["nothing"])
+    lines = found["lines"]
+    verdict = COLUMNS.index("verdict")
+    differs = [line for line in lines if line[verdict] in ("outside", "explained")]
+    parts = [text(found["words"]), *(muted(f"{warning}.") for warning in found["warnings"])]
+    if differs:
+        parts += [heading("What differs"), _lines("What differs", differs)]
+    names = list(dict.fromkeys(line[0] for line in lines))
+    views = [[_lines(name, [line for line in lines if line[0] == name])] for name in names]
+    return [
+        *parts,
+        heading("Number by number"),
+        choice({"Table": [name.replace("_", " ") for name in names]}, views),
+        {"file": "published", "button": "All as CSV", "columns": list(COLUMNS), "rows": lines},
+    ]
+
+
+def _lines(name: str, lines: list[list[Any]]) -> Part:
+    """Return lines as a table; four digits are enough to compare by eye."""
+    rows = [
+        [float(f"{each:.4g}") if isinstance(each, float) else each for each in line[1:]]
+        for line in lines
+    ]
+    return table(name, COLUMNS[1:], rows, texts=3, long=len(COLUMNS) - 2, tall=True)
 
 
 def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any] | None:

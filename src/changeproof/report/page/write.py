@@ -1,40 +1,29 @@
-"""One file: the payload, the scripts and the styles put together."""
+"""One file: sections, data, scripts and styles put together."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pandas as pd
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from changeproof.report.colours import stylesheet
+from changeproof.report.charts import SHAPES, stylesheet
 from changeproof.report.page.payload import build_bulk, build_payload
-from changeproof.report.page.verdict import verdict_html
+from changeproof.report.page.sections import SECTIONS
 from changeproof.runs.results import StoredResults
 
 FILE = "index.html"
 # What ends a script element or a line of JavaScript is written so that it cannot.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 ASSETS = Path(__file__).parent / "assets"
-SHARED = ("core", "unpacking", "figures", "printing")
-SECTIONS = (
-    "letters",
-    "answer",
-    "robustness",
-    "life",
-    "changes",
-    "rankings",
-    "groups",
-    "advice",
-    "person",
-    "run",
-)
+SCRIPTS = ("core", "charts", "parts", "answer", "survival", "person", "printing")
 
 
 def page_of(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> bytes:
@@ -51,16 +40,19 @@ def page_of(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> bytes
 
 
 def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
-    """Return the page as HTML."""
-    parts = {
-        "style": f"{stylesheet()}\n{_asset('page.css')}",
-        "verdict": verdict_html(payload["verdict"]),
-        "data": embedded(payload),
-        "bulk": embedded([packed(_json(part)) for part in bulk]),
-        "script": "\n".join(_asset(f"{name}.js") for name in (*SHARED, *SECTIONS)),
-        "plotly": embedded(packed(get_plotlyjs())),
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _asset("page.html"))
+    """Return the page as HTML; whatever names it holds are text."""
+    loader = jinja2.FileSystemLoader(ASSETS)
+    template = jinja2.Environment(loader=loader, autoescape=True).get_template("page.html")
+    shapes = {shape.plotly: shape.path for shape in SHAPES}
+    return template.render(
+        style=Markup(f"{stylesheet()}\n{_asset('page.css')}"),
+        verdict=payload["verdict"],
+        scope=payload["scope"],
+        sections=[section for section in SECTIONS if section.id in payload["sections"]],
+        data=Markup(embedded({**payload, "shapes": shapes})),
+        packed=Markup(embedded([packed(text) for text in (get_plotlyjs(), *map(_json, bulk))])),
+        script=Markup("\n".join(_asset(f"{name}.js") for name in SCRIPTS)),
+    )
 
 
 def embedded(content: Any) -> str:

@@ -4,7 +4,7 @@
 // text whose markup has been taken away by `page.plain`.
 const page = {
   embedded: (id) => JSON.parse(document.getElementById(id).textContent),
-  builders: {},
+  scripts: {},
   unpacked: new Map(),
   // What happens when an element comes near, and what fills details; see printing.js.
   near: new Map(),
@@ -30,42 +30,9 @@ page.plain = (text) => String(text)
 
 page.fixed = (value, digits = 1) => value?.toFixed(digits) ?? "undefined";
 
-// [mean, sd, low, high] as text, the interval with what it is over; sd only where there are several
-// base models.
-page.spread = ([mean, sd, low, high], digits, over, unit = "") => {
-  if (mean === null) return "undefined";
-  const both = sd === null ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${sd.toFixed(digits)}`;
-  return `${both}${unit}` + (low === null ? ""
-    : ` (95 % interval over ${over}: ${low.toFixed(digits)} to ${high.toFixed(digits)})`);
-};
-
-// What standard deviations and intervals are over, once for all datasets that say the same.
-page.meaning = (datasets) => [...new Set(datasets.map((dataset) => page.data.meaning[dataset]))]
-  .join(" ");
-
-// What people read; tables and CSV files keep the names of the plan.
-page.name = (kind, reference) => page.data.shown[kind][reference] ?? reference;
-for (const kind of ["datasets", "methods", "families"]) {
-  page[kind] = page.data[kind].map((reference) => page.name(kind, reference));
-}
-
-// Datasets that have something to show, by position.
-page.present = page.data.datasets.map((_, place) => place)
-  .filter((place) => page.data.scores[place][0].some((score) => score !== null));
-
-// Mean, sd and both ends of the interval; family 0 is all of them.
-page.SPREAD = ["mean", "sd", "low", "high"];
-page.measured = (metric, dataset, family, method) =>
-  page.data.scores[dataset][family][method]?.[page.data.metrics.indexOf(metric)] ??
-    [null, null, null, null];
-
-page.section = (id, build) => { page.builders[id] = build; };
+for (const kind of ["datasets", "methods", "families"]) page[kind] = page.data.shown[kind];
 
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
-
-// What a part of the data shows, or why it has nothing to show.
-page.showOrSay = (parent, part, show) =>
-  (part.nothing ? page.say(parent, part.nothing) : show(parent, part));
 
 page.select = (label, options, onchange, { id = null, chosen = 0 } = {}) => {
   const list = page.make("select", { id, onchange: () => onchange(Number(list.value)) },
@@ -86,8 +53,7 @@ page.table = (name, columns, rows, { texts = 1, long = -1, tall = false } = {}) 
     page.make("th", { scope: "col", class: place === long ? "text" : kind(place) }, column)));
   const body = page.make("tbody", {}, ...rows.map((row) =>
     page.make("tr", {}, ...row.map((value, place) =>
-      page.make("td", { class: kind(place) }, ...[value].flat().map((part) =>
-        part instanceof Node ? part : String(part ?? "")))))));
+      page.make("td", { class: kind(place) }, ...page.linked(String(value ?? "")))))));
   const table = page.make("table", {}, page.make("thead", {}, head), body);
   return page.make("div", {
     class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region", "aria-label": name,
@@ -127,47 +93,47 @@ page.download = (name, text, type = "text/csv") => {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 };
 
-// `content` gives columns and rows when it is asked for.
-page.csvButton = (text, name, content, attributes = {}) => page.button(text, () =>
-  page.download(`changeproof-${name}.csv`, page.csv(...content())), attributes);
+page.csvButton = (text, name, columns, rows, attributes = {}) => page.button(text, () =>
+  page.download(`changeproof-${name}.csv`, page.csv(columns, rows)), attributes);
 
-// People and single changed models of a dataset, unpacked when they are first asked for.
+// What was compressed with gzip, as text.
+page.unzipped = async (letters) => {
+  const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+};
+
+// The chart library, then the people and single changed models of each dataset. A print that does
+// not wait comes right after the page is loaded, and loading waits for images: so there is one
+// until everything is unpacked.
+page.unpackAll = async () => {
+  const image = new Image();
+  let waiting = true;
+  const wait = (turn) => {
+    image.onload = () => { if (waiting) wait(turn + 1); };
+    image.src = `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>#${turn}`;
+  };
+  wait(0);
+  [page.library, ...page.bulk] = await Promise.all(page.embedded("packed").map(page.unzipped));
+  waiting = false;
+};
+
 page.unpack = (dataset) => {
-  if (!page.unpacked.has(dataset)) {
-    page.packed ??= page.embedded("bulk");
-    page.unpacked.set(dataset, Promise.resolve(JSON.parse(page.unzipped(page.packed[dataset]))));
-  }
+  if (!page.unpacked.has(dataset)) page.unpacked.set(dataset, JSON.parse(page.bulk[dataset]));
   return page.unpacked.get(dataset);
 };
 
-// A symbol and a colour for every place: a hundred pairs before one comes again. Those of methods
-// are in `data.marks`: a method that comes with the package has the same on every page.
-page.hue = (place) => place % 10;
-page.shape = (place) => (place + Math.floor(place / 10)) % 10;
-page.mark = (place) => ({ symbol: page.SYMBOLS[page.shape(place)], color: page.series(place) });
-
-// The shapes of the charts' markers, for text: colour is never the only cue.
-page.SYMBOLS = ["circle", "square", "diamond", "cross", "triangle-up", "triangle-down", "star",
-  "pentagon", "x", "hexagon"];
-page.SHAPES = [
-  "M10 2a8 8 0 1 0 .01 0z", "M3 3h14v14H3z", "M10 1l8 9-8 9-8-9z",
-  "M7 2h6v5h5v6h-5v5H7v-5H2V7h5z", "M10 2l9 16H1z", "M10 18L1 2h18z",
-  "M10 1l2.7 6 6.3.6-4.8 4.2 1.4 6.2L10 14.8 4.4 18l1.4-6.2L1 7.6 7.3 7z",
-  "M10 1l9 6.6-3.4 10.6H4.4L1 7.6z", "M5 2l5 5 5-5 3 3-5 5 5 5-3 3-5-5-5 5-3-3 5-5-5-5z",
-  "M5 2h10l4.5 8L15 18H5L.5 10z",
-];
-
-page.marker = (place) => {
+// A mark for text, as charts have it: colour is never the only cue.
+page.marker = ({ colour, shape, open }) => {
   const box = document.createElement("template");
-  box.innerHTML = "<svg viewBox='0 0 20 20' class='marker' aria-hidden='true'><path " +
-    `d='${page.SHAPES[page.shape(place)]}' style='fill: var(--series-${page.hue(place)})'></path></svg>`;
+  const look = open ? `fill: none; stroke-width: 3; stroke: var(--${colour})` : `fill: var(--${colour})`;
+  box.innerHTML = "<svg viewBox='0 0 20 20' class='marker' aria-hidden='true'>" +
+    `<path d='${page.data.shapes[shape]}' style='${look}'></path></svg>`;
   return box.content.firstChild;
 };
 
-// Markers with their names, where a chart has no room for them.
-page.legend = (names, marks = [...names.keys()]) =>
-  page.make("p", { class: "legend", "aria-hidden": "true" },
-    ...names.map((name, place) => page.make("span", {}, page.marker(marks[place]), name)));
+page.legend = (marks) => page.make("p", { class: "legend", "aria-hidden": "true" },
+  ...marks.map(([mark, name]) => page.make("span", {}, page.marker(mark), name)));
 
 page.whenNear = (element, action) => {
   const act = () => {
@@ -207,26 +173,15 @@ page.start = () => {
   dark.addEventListener("change", () => apply(dark.matches ? "dark" : "light"));
   button.addEventListener("click", () =>
     apply(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  const { state, sections } = page.data;
+  if (state.notes.length) document.getElementById("state").append(page.notice(state));
   const links = new Map();
-  const navigation = document.getElementById("navigation");
   for (const section of document.querySelectorAll("main > section")) {
-    // Some sections are about what only some runs have.
-    if (section.dataset.only && page.data[section.dataset.only] === null) {
-      section.remove();
-      continue;
-    }
-    const title = section.querySelector("h2");
-    title.id = `${section.id}-title`;
-    section.setAttribute("aria-labelledby", title.id);
-    const link = page.make("a", { href: `#${section.id}` }, section.dataset.name);
-    links.set(section, link);
-    navigation.append(page.make("li", {}, link));
-    const body = page.make("div");
-    section.append(body);
-    page.builders[section.id](body);
+    links.set(section, document.querySelector(`#navigation a[href="#${section.id}"]`));
+    page.show(section.lastElementChild, sections[section.id]);
   }
   page.follow(links);
   page.startPrinting();
   // The answer is there before the chart library is: that one takes most of the time.
-  requestAnimationFrame(() => setTimeout(page.startCharts));
+  page.unpackAll().then(() => requestAnimationFrame(() => setTimeout(page.startCharts)));
 };

@@ -3,16 +3,14 @@
 // A person: what each method tells them to change, and how often it would still hold.
 page.sum = (counts) => page.data.averaged.reduce((sum, family) => sum + counts[family], 0);
 
-page.section("person", (body) => {
-  if (page.present.length === 0) return page.say(body, "Nobody has been answered yet.");
-  const chosen = { dataset: page.present[0], network: 0, person: 0 };
+page.scripts.person = (body, words) => {
+  page.words = words;
+  const chosen = { dataset: page.data.present[0], network: 0, person: 0 };
   const controls = page.controls();
   const shown = page.make("div", { id: "person-shown", "aria-live": "polite" });
   body.append(controls, shown);
-  const show = async () => {
-    const asked = chosen.dataset;
-    const { people } = await page.unpack(asked);
-    if (asked !== chosen.dataset) return;
+  const show = () => {
+    const { people } = page.unpack(chosen.dataset);
     controls.replaceChildren(...page.personControls(chosen, people, show));
     shown.replaceChildren();
     if (people === null) {
@@ -29,11 +27,11 @@ page.section("person", (body) => {
   };
   // Unpacked when the reader comes near, not when the page opens.
   page.whenNear(body, show);
-});
+};
 
 page.personControls = (chosen, people, show) => {
   const focused = document.activeElement?.id;
-  const places = page.present;
+  const places = page.data.present;
   const change = (changes) => { Object.assign(chosen, changes); show(); };
   const controls = [page.select("Data", places.map((place) => page.datasets[place]),
     (value) => change({ dataset: places[value], network: 0, person: 0 }),
@@ -68,7 +66,7 @@ page.personView = (parent, chosen, people, network) => {
   const facts = page.make("details", {},
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
     page.facts(features.map((feature, place) => [feature, unknown.includes(place)
-      ? page.filled(page.data.recourse.filled_in, { value: factual[place] }) : factual[place]])));
+      ? page.filled(page.words.filled_in, { value: factual[place] }) : factual[place]])));
   const advice = network.recommended?.[chosen.person] ?? null;
   const best = advice !== null && page.RECOMMENDS.includes(advice[0]) ? advice[1] : -1;
   const rank = ([method, answer]) => (method === best ? Infinity
@@ -99,7 +97,7 @@ page.RECOMMENDS = [0, 1];
 page.UNDECIDED = 2;
 
 page.recommendation = ([kind, method, holding, low, high, other, near, far], person, network) => {
-  const templates = page.data.recourse.recommendations;
+  const templates = page.words.recommendations;
   const models = page.sum(network.models);
   const count = (place) => page.sum(network.methods[place][person][2]);
   const percent = (place) => Math.floor(100 * count(place) / Math.max(1, models));
@@ -146,13 +144,13 @@ page.answerCard = (method, answer, people, factual, models, recommended) => {
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
-        page.make("dt", {}, data.short_families[place]),
+        page.make("dt", {}, data.shown.short_families[place]),
         page.make("dd", {}, `${counts[place]} of ${models[place]}`)))));
 };
 
 // What to change: the largest changes, the others folded, and that there is nothing else.
 page.advice = (changes, features, factual, parts) => {
-  const words = page.data.recourse;
+  const { words } = page;
   if (changes.length === 0) return [page.make("p", {}, words.only_parts)];
   const item = ([feature, template, after, size, before]) => page.make("li", {},
     page.filled(words.changes[template],

@@ -8,11 +8,9 @@ page.beforePrint = () => {
   page.printing = { theme: root.dataset.theme, opened: [] };
   Object.assign(root.dataset, { theme: "light", printing: "" });
   page.loadCharts();
-  const coming = [...page.near.values()].map((action) => action());
+  for (const act of [...page.near.values()]) act();
   page.openForPrint();
   page.redraw();
-  // What is unpacked first is there before the paper is: nothing that it waits for takes time.
-  Promise.all(coming).then(page.openForPrint);
 };
 
 page.openForPrint = () => {
@@ -22,7 +20,7 @@ page.openForPrint = () => {
     page.folded.get(details)?.();
     page.printing.opened.push(details);
   }
-  for (const [plot, panel] of page.waiting) page.paint(plot, panel);
+  for (const [plot, what] of page.waiting) page.paint(plot, what);
   // A table that is wider than the paper would make everything small, or be cut.
   for (const table of document.querySelectorAll("main table")) {
     table.style.zoom = "";

@@ -1,9 +1,16 @@
+"""Marks: one for each method, in print and on the page."""
+
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
+import pytest
+
 from changeproof import builtin_method_names, published_method_names
-from changeproof.report.figures.marks import COLOURS, method_marks
+from changeproof.report.charts import COLOURS, ON_DARK, SHAPES, method_marks, stylesheet
+from changeproof.report.figures.draw import INKS
+from changeproof.tables.names import mark_places
 
 METHODS = builtin_method_names()
 
@@ -19,7 +26,7 @@ def test_up_to_220_methods_have_marks_of_their_own() -> None:
     marks = method_marks(names)
     assert set(marks) == set(names)
     assert len(set(marks.values())) == 220
-    assert len(method_marks(f"m{n}" for n in range(400))) == 400
+    assert len(method_marks([f"m{n}" for n in range(400)])) == 400
 
 
 def test_methods_of_the_package_differ_in_colour_and_in_shape() -> None:
@@ -27,8 +34,23 @@ def test_methods_of_the_package_differ_in_colour_and_in_shape() -> None:
     assert len({mark.colour for mark in marks.values()}) == len(builtin_method_names())
     assert len({mark.shape for mark in marks.values()}) == len(builtin_method_names())
     # Published pictures stay as they are.
-    assert [marks[name].colour for name in published_method_names()] == list(COLOURS[:9])
-    assert [marks[name].shape for name in published_method_names()] == list("osP^DvXp<")
+    published = [marks[name] for name in published_method_names()]
+    assert [INKS[mark.colour] for mark in published] == list(COLOURS[:9])
+    drawn = {shape.plotly: shape.matplotlib for shape in SHAPES}
+    assert [drawn[mark.shape] for mark in published] == list("osP^DvXp<")
+
+
+@pytest.mark.parametrize("more", [(), tuple(f"own:M{number}" for number in range(30))])
+def test_print_and_page_have_the_same_colours(more: tuple[str, ...]) -> None:
+    found = re.findall(r"--series-(\d): (#\w{6});", stylesheet())
+    assert [int(place) for place, _ in found] == [*range(10)] * 2
+    colours = [colour for _, colour in found]
+    assert colours == [*COLOURS, *ON_DARK]
+    methods = [*builtin_method_names(), *more]
+    marks, places = method_marks(methods), mark_places(methods)
+    for name in methods:
+        assert INKS[marks[name].colour] == colours[places[name] % 10]
+    assert len({marks[name].colour for name in builtin_method_names()}) == 10
 
 
 def test_colours_differ_in_brightness_or_hue_for_colour_blind_people() -> None:
