@@ -110,7 +110,7 @@ class _Future(NamedTuple):
 
 
 def advised(task: Task, model: Model, rows: Floats) -> Floats:
-    """Return where simple advice brings people, from a model's predictions alone.
+    """Return where simple advice takes people, using a model's predictions alone.
 
     They go towards the nearest training row that the model accepts, in tenths of the way, and stop
     at the first place that it accepts. Categories change at half of the way, all at once. What may

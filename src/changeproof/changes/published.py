@@ -38,7 +38,7 @@ class NewInitialization(ReplicatedFamily):
 
 
 class Bootstrap(ReplicatedFamily):
-    """Retrain on as many training rows drawn with replacement."""
+    """Retrain on a bootstrap sample: as many training rows, drawn with replacement."""
 
     name = "bootstrap"
     label = Label("Bootstrap", "boot", "Boot- strap")

@@ -201,7 +201,7 @@ def model_logits(model: Model, rows: Floats) -> Floats:
 
 
 def fitted_platt(logits: Floats, labels: Labels) -> Adjustment:
-    """Fit Platt scaling to logits and outcomes, or only a shift where that is of no use.
+    """Fit Platt scaling to logits and outcomes, or only a shift where that is not useful.
 
     It is of use if it keeps the order of people, and if of the people whom it was fitted on some
     are favourable and some are not.

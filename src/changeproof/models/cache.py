@@ -44,7 +44,7 @@ _scope: ContextVar[str] = ContextVar("scope", default="")
 
 @contextmanager
 def model_cache(scope: bytes) -> Iterator[None]:
-    """Use the cache for what is trained meanwhile.
+    """Use the cache for models that are trained inside this context.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _own(place: Path) -> Path | None:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Leaves out the task and the learner, which are at hand whenever a model is read."""
+    """Leaves out the task and the learner, which are there whenever a model is read."""
 
     def __init__(self, file: io.BytesIO, learner: Any, task: Task) -> None:
         super().__init__(file)

@@ -77,7 +77,7 @@ WEIGHTS = {
 
 @dataclass(repr=False, eq=False)
 class EstimatorModel(FittedModel):
-    """A fitted estimator, and how another one becomes a model in its place."""
+    """A fitted estimator, and how a changed copy of it becomes a model."""
 
     estimator: Any
     rebuilt: Callable[[Any], FittedModel]
@@ -282,7 +282,7 @@ class ShippedEstimator(ShippedModel):
 
 
 def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return a grid; a plan that is read again has tuples where people gave lists."""
+    """Return a grid with lists, also where a plan that is read again has tuples."""
     return {key: list(values) for key, values in given.items()}
 
 
@@ -298,7 +298,7 @@ def weight_key(estimator: Any) -> str | None:
 
 
 def final_step(estimator: Any) -> tuple[str, Any]:
-    """Return the last step of a pipeline, or the estimator itself, and how its settings begin."""
+    """Return the last step of a pipeline, or the estimator itself, after the prefix of its settings."""
     if not isinstance(estimator, Pipeline):
         return "", estimator
     name, final = estimator.steps[-1]

@@ -145,7 +145,7 @@ class Learner(ABC):
 
     @property
     def stores_models(self) -> bool:
-        """Whether its models, and those that may replace them, can all be kept in files."""
+        """Whether its models, and those that may replace them, can all be stored."""
         others = (other.learner for other in self.replacements())
         return self.traits.storable and all(learner.stores_models for learner in others)
 
@@ -155,7 +155,7 @@ class Learner(ABC):
         return thing_fingerprint(self)
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, in one spelling: what is usual is left out."""
+        """Return the canonical form of a recipe: defaults are left out."""
         return normalised(recipe, task)
 
     def configurations(self) -> Sequence[Alternative]:
@@ -195,7 +195,7 @@ class Learner(ABC):
 
 
 class Trainer(Protocol):
-    """Whatever trains models: a learner, or a method's private one."""
+    """Anything that trains models: a learner, or a method's private one."""
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
         """Train one model per recipe."""
@@ -244,7 +244,7 @@ class CountedRows(NamedTuple):
 
 
 class RefittedLearner(Learner):
-    """A learner whose models are trained one by one, by a function or library of other people."""
+    """A learner whose models are trained one by one, by a function or another library."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -270,7 +270,7 @@ class RefittedLearner(Learner):
 
 @dataclass(repr=False, eq=False)
 class FittedModel:
-    """A model behind a function that gives probabilities of both or of the favourable class."""
+    """A model given by a function that returns probabilities or scores."""
 
     _predict: Any
     _name: str

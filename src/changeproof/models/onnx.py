@@ -124,7 +124,7 @@ def session_of(content: bytes) -> Any:
 
 
 def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
-    """Return what a model said of rows."""
+    """Return scores or probabilities from the outputs of a model."""
     for value in given:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             classes = list(value[0])
