@@ -98,7 +98,7 @@ def _moved(directions: Iterator[Floats], shift: float) -> Iterator[Floats]:
 
 
 def shifting_weights(values: Floats, shift: float) -> Floats | None:
-    """Return weights exp(t value), cut off, that move the mean by so many standard deviations.
+    """Return weights exp(t value), cut off, that move the mean by a number of standard deviations.
 
     None where no weights of this form do.
     """

@@ -45,8 +45,8 @@ class FeatureChange(ReplicatedFamily):
     all columns of its categories. An added one is computed from a person's row, so that advice can
     be put to the new model as it stands; products of numbers come before those of categories. Which
     ones is drawn at random. All keep the base model's initialisation, up to where nothing else is
-    left to change; a network of ours that is given a further input begins with the base network's
-    initial weights and random ones for that input.
+    left to change; one of our networks with a further input begins with the base network's initial
+    weights and random ones for that input.
 
     Parameters
     ----------

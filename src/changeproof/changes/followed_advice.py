@@ -68,7 +68,9 @@ class FollowedAdvice(ReplicatedFamily):
                 seed = base.seed + SEEDS + SEEDS_OF_A_FUTURE * number + update
                 futures[number] = after = future.after(task, model, share, seed)
                 if not after.followed.any():
-                    raise InputError(f"nobody of the update pool of {task.name} can follow advice")
+                    raise InputError(
+                        f"no person of the update pool of {task.name} can follow advice"
+                    )
                 variants.append(after.variant(task, base, f"round {update}", number))
             models = yield variants
 

@@ -80,7 +80,7 @@ class Successors(Family):
     records
         What plans say of the successors, by name.
     models
-        The successors, where they are at hand: a run can be read without them.
+        The successors themselves, if they were loaded: a run can be read without them.
     """
 
     name = SUCCESSOR
@@ -97,7 +97,7 @@ class Successors(Family):
 
     @classmethod
     def of(cls, models: Mapping[str, Successor]) -> Successors:
-        """Return the family of successors that are at hand."""
+        """Return the family of loaded successors."""
         return cls(records={name: each.record for name, each in models.items()}, models=models)
 
     def __repr__(self) -> str:

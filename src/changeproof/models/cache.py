@@ -49,8 +49,8 @@ def model_cache(scope: bytes) -> Iterator[None]:
     Parameters
     ----------
     scope
-        What must be the same for that: the base model as it is stored. If training depends on
-        something that nobody told us of, the base model shows it.
+        What must be the same for a model to be used again: the base model as it is stored. It also
+        shows what training depends on without our knowing.
     """
     token = _scope.set(hashlib.sha256(scope).hexdigest())
     try:
@@ -106,7 +106,7 @@ def train_cached(
 
 
 def _own(place: Path) -> Path | None:
-    """Return a folder if nobody but its owner, who is us, may write to it; make it if need be."""
+    """Return a folder if it is ours and nobody else may write to it; make it if it is missing."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = place.stat()

@@ -63,7 +63,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     },
 }
 
-# Up to so many rows, no estimator sets rows aside or leaves some out at random.
+# Up to this many rows, no estimator sets rows aside or leaves some out at random.
 FEW_ROWS = 10_000
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
@@ -224,7 +224,7 @@ class EstimatorLearner(RefittedLearner):
         return alternatives
 
     def sized(self, rows: int) -> Self:
-        """Return the learner as it is with so many training rows at most."""
+        """Return the learner for at most this many training rows."""
         found = copy(super().sized(rows))
         found.few_rows = rows <= FEW_ROWS
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)

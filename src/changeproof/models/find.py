@@ -32,7 +32,7 @@ FORMS = (
     "python:module:name, pickle:FILE, or onnx:FILE"
 )
 SHIPPED_FORMS = "pickle:FILE, python:module:name, onnx:FILE"
-# What may replace a model if nobody says otherwise: kinds that lenders use.
+# What may replace a model by default: kinds that lenders use.
 REPLACEMENTS = (
     "sklearn:LogisticRegression(max_iter=1000)",
     "sklearn:RandomForestClassifier(n_estimators=100)",
@@ -41,7 +41,7 @@ REPLACEMENTS = (
     "mlp",
 )
 
-# Wider or deeper networks of ours would fill the memory; those of PyTorch can be anything.
+# Wider or deeper networks of our own would fill the memory.
 MOST_UNITS, MOST_LAYERS = 4096, 16
 
 CLASSIFIER_ROOMS = ("linear_model", "tree", "ensemble")

@@ -62,7 +62,7 @@ class OnnxModel(ShippedModel):
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{self.reference} is no ONNX model: {one_line(error)}") from error
+            raise InputError(f"{self.reference} is not an ONNX model: {one_line(error)}") from error
 
     def gives_scores(self, task: Task) -> bool:
         """Return whether it gives one score per row instead of probabilities of classes."""

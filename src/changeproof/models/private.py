@@ -20,7 +20,7 @@ class PrivateLearner:
 
     This guards against accidents, such as a seed that a changed model has. A recipe is refused
     however it is spelled, with weights of 1 or without any, and for however long it is trained. It
-    does not guard against somebody who means to cheat: a learning rate in another last digit
+    does not guard against cheating on purpose: a learning rate that differs in its last digit
     trains about the same network.
 
     Parameters

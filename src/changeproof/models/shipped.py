@@ -123,7 +123,7 @@ class ShippedModel(ABC):
 
     @abstractmethod
     def gives_scores(self, task: Task) -> bool:
-        """Return whether it may give scores that are no probabilities."""
+        """Return whether it may give scores that are not probabilities."""
 
     def refits(self, task: Task) -> Learner:
         """Return the learner that fits clones of it on other rows; by default one that cannot."""
@@ -146,7 +146,7 @@ class ShippedFunction(ShippedModel):
         self.digest = thing_fingerprint(function)
 
     def gives_scores(self, task: Task) -> bool:
-        """Return that nobody knows what a function gives."""
+        """Return true: a function may give anything."""
         return True
 
     def fitted(self, task: Task) -> FittedModel:
@@ -235,7 +235,7 @@ def check_decides(name: str, model: Model, task: Task) -> None:
 
 
 def ask(name: str, judge: Callable[[Floats], Any], rows: Floats) -> Any:
-    """Ask a model; whatever it cannot do is said in one line."""
+    """Ask a model, and report a failure in one line."""
     try:
         return np.asarray(judge(rows), dtype=np.float64)
     except InputError:

@@ -50,7 +50,7 @@ class Threshold:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Return the threshold that somebody means by 0.6, "620", ">=620" or "<=0.2"."""
+        """Return the threshold that is written as 0.6, "620", ">=620" or "<=0.2"."""
         if isinstance(given, cls):
             return given
         text = str(given).strip()
@@ -61,7 +61,7 @@ class Threshold:
                 raise ValueError
         except ValueError:
             raise InputError(
-                f"threshold {given!r} is no number; expected for instance 0.6, 620 (higher "
+                f"threshold {given!r} is not a number; expected for instance 0.6, 620 (higher "
                 'scores are better) or "<=0.2" (lower scores are better)'
             ) from None
         return cls(value, lower)
@@ -193,8 +193,8 @@ def check_threshold(name: str, threshold: Threshold, gives_scores: bool) -> None
 class ThresholdLearner(Learner):
     """Trains like another learner; its models decide at a threshold.
 
-    Of a network of ours the last bias is moved, so that it stays one. Any other model keeps its
-    scores, and they are compared with the threshold as they are.
+    The last bias of our own networks is moved, so that they stay networks. Any other model keeps
+    its scores, which are compared with the threshold.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ def own_scores(
 ) -> tuple[Floats, Threshold]:
     """Return a model's own scores of rows, and the threshold that it decides at.
 
-    A network of ours does not know it any more: its learner does.
+    Our own networks have it in their last bias, so it is passed for them.
     """
     if isinstance(model, ThresholdModel):
         return model.scores(rows), model.threshold
