@@ -298,7 +298,7 @@ def weight_key(estimator: Any) -> str | None:
 
 
 def final_step(estimator: Any) -> tuple[str, Any]:
-    """Return the last step of a pipeline, or the estimator itself, after the prefix of its settings."""
+    """Return the prefix of its settings, and the last step of a pipeline or the estimator itself."""
     if not isinstance(estimator, Pipeline):
         return "", estimator
     name, final = estimator.steps[-1]
