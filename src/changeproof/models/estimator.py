@@ -298,7 +298,7 @@ def weight_key(estimator: Any) -> str | None:
 
 
 def final_step(estimator: Any) -> tuple[str, Any]:
-    """Return the prefix of its settings, and the last step of a pipeline or the estimator itself."""
+    """Return the last step of a pipeline, or the estimator, and the prefix of its settings."""
     if not isinstance(estimator, Pipeline):
         return "", estimator
     name, final = estimator.steps[-1]
