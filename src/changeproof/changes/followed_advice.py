@@ -14,7 +14,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Model
 from changeproof.models.learner import Learner
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, usual_weights
 
 FUTURES, UPDATES = 8, 3
 # Of the rejected people; all of them can follow in one way only.
@@ -68,7 +68,9 @@ class FollowedAdvice(ReplicatedFamily):
                 seed = base.seed + SEEDS + SEEDS_OF_A_FUTURE * number + update
                 futures[number] = after = future.after(task, model, share, seed)
                 if not after.followed.any():
-                    raise InputError(f"nobody of the update pool of {task.name} can follow advice")
+                    raise InputError(
+                        f"no person of the update pool of {task.name} can follow advice"
+                    )
                 variants.append(after.variant(task, base, f"round {update}", number))
             models = yield variants
 
@@ -101,15 +103,14 @@ class _Future(NamedTuple):
     def variant(self, task: Task, base: BaseModel, level: str, replicate: int) -> Variant:
         """Describe the model that is trained with those who have followed."""
         extended = with_rows(task, self.rows[self.followed], 1)
-        weights = np.zeros(len(extended.split.train) + len(extended.split.update), np.float32)
-        weights[: len(task.split.train)] = 1.0
+        weights = usual_weights(len(extended.split.train), len(extended.split.update))
         weights[-int(self.followed.sum()) :] = 1.0
         recipe = TrainingRecipe(initialisation_seed=base.seed, row_weights=weights)
         return Variant(level, replicate, recipe, task=extended)
 
 
 def advised(task: Task, model: Model, rows: Floats) -> Floats:
-    """Return where simple advice brings people, from a model's predictions alone.
+    """Return where simple advice takes people, using a model's predictions alone.
 
     They go towards the nearest training row that the model accepts, in tenths of the way, and stop
     at the first place that it accepts. Categories change at half of the way, all at once. What may

@@ -17,19 +17,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
-import numpy as np
 import platformdirs
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.files import TEMPORARY, write_whole
-from changeproof.fingerprints.things import fingerprint, thing_fingerprint
+from changeproof.fingerprints.things import fingerprint
 from changeproof.model import Model
+from changeproof.models.recipes import recipe_identity
 from changeproof.networks.training import TrainingRecipe
 
 VARIABLE, OFF = "CHANGEPROOF_MODELS", "off"
@@ -45,13 +44,13 @@ _scope: ContextVar[str] = ContextVar("scope", default="")
 
 @contextmanager
 def model_cache(scope: bytes) -> Iterator[None]:
-    """Use the cache for what is trained meanwhile.
+    """Use the cache for models that are trained inside this context.
 
     Parameters
     ----------
     scope
-        What must be the same for that: the base model as it is stored. If training depends on
-        something that nobody told us of, the base model shows it.
+        What must be the same for a model to be used again: the base model as it is stored. It also
+        shows what training depends on without our knowing.
     """
     token = _scope.set(hashlib.sha256(scope).hexdigest())
     try:
@@ -95,7 +94,8 @@ def train_cached(
         if recipe.start is not None:
             yield train(recipe, task)
             continue
-        path = place / f"{fingerprint(about=about, recipe=_recipe_key(recipe))}{SUFFIX}"
+        key = fingerprint(about=about, recipe=recipe_identity(recipe, exact=True))
+        path = place / f"{key}{SUFFIX}"
         model = _read(path, learner, task)
         if model is None:
             began = time.perf_counter()
@@ -105,22 +105,8 @@ def train_cached(
         yield model
 
 
-def _recipe_key(recipe: TrainingRecipe) -> str:
-    """Hash a recipe, to the last bit."""
-    digest = hashlib.sha256()
-    for field in fields(recipe):
-        value = getattr(recipe, field.name)
-        digest.update(field.name.encode())
-        if isinstance(value, np.ndarray | list):
-            array = np.asarray(value)
-            digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
-        else:
-            digest.update(thing_fingerprint(value).encode())
-    return digest.hexdigest()
-
-
 def _own(place: Path) -> Path | None:
-    """Return a folder if nobody but its owner, who is us, may write to it; make it if need be."""
+    """Return a folder if it is ours and nobody else may write to it; make it if it is missing."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = place.stat()
@@ -133,7 +119,7 @@ def _own(place: Path) -> Path | None:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Leaves out the task and the learner, which are at hand whenever a model is read."""
+    """Leaves out the task and the learner, which are there whenever a model is read."""
 
     def __init__(self, file: io.BytesIO, learner: Any, task: Task) -> None:
         super().__init__(file)
