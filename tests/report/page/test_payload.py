@@ -191,23 +191,23 @@ def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> Non
     """Who may change little gets answers that are not certified; these break, and count apart."""
     results = evaluate(
         applicants(),
-        methods=["rnce(radius=0.05)"],
+        methods=["rnce(radius=0.02)"],
         families=["parameter-perturbation"],
         out=tmp_path / "run",
         target="approved",
         favourable="yes",
         id_column="applicant",
-        actions=ACTIONS | {"debts": {"change": "none"}, "income": {"low": 0.0, "high": 3400.0}},
+        actions=ACTIONS | {"debts": {"change": "none"}, "income": {"low": 0.0, "high": 3100.0}},
         realisable=True,
         factuals=20,
         base_seeds=[2026],
         jobs=1,
         publish=False,
     )
-    answers = results.counterfactuals("data", 2026, "rnce(radius=0.05)")
+    answers = results.counterfactuals("data", 2026, "rnce(radius=0.02)")
     certified = answers.diagnostics["certified"].astype(bool)
-    inside = results.variants("data", 2026)["level"].astype(float).to_numpy() <= 0.05
-    held = results.survived("data", 2026, "rnce(radius=0.05)")[:, inside]
+    inside = results.variants("data", 2026)["level"].astype(float).to_numpy() <= 0.02
+    held = results.survived("data", 2026, "rnce(radius=0.02)")[:, inside]
     assert held[certified].all()
     assert not held[answers.base_valid & ~certified].all()
     (entry,) = guarantees(build_tables(results), results.shown, results)["methods"]
