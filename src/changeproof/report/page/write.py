@@ -62,7 +62,7 @@ def embedded(content: Any) -> str:
 
 def packed(text: str) -> str:
     """Return text, compressed and in letters; the page unpacks it when it is asked for."""
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=4, mtime=0)).decode()
 
 
 def _json(content: Any) -> str:
