@@ -14,7 +14,7 @@ from changeproof.datasets.custom import own_task
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
-from changeproof.report.page.payload import build_bulk
+from changeproof.report.page.write import build_bulk
 from loans import loans
 
 LOANS = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
