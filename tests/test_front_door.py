@@ -19,7 +19,7 @@ from changeproof import InputError, Observer, Plan, Results, run
 from changeproof.cli import app
 from changeproof.explanation import explain
 from changeproof.front_door import audit
-from changeproof.models.function import FunctionLearner
+from changeproof.models.learner import FunctionLearner
 from changeproof.runs.execute import PieceFailedError, take_inventory
 from loans import loans
 

@@ -20,7 +20,7 @@ ROOMS = {
     "Methods": ("methods", "adapters"),
     "Changes": ("changes",),
     "Evaluation": ("evaluation", "gating", "paper"),
-    "Runs": ("runs", "checks"),
+    "Runs": ("runs", "tables", "checks"),
 }
 
 

@@ -94,7 +94,7 @@ from .methods.wachter import Wachter as Wachter
 from .model import Access as Access
 from .models.estimator import EstimatorLearner as EstimatorLearner
 from .models.find import find_learner as find_learner
-from .models.function import FunctionLearner as FunctionLearner
+from .models.learner import FunctionLearner as FunctionLearner
 from .models.learner import Learner as Learner
 from .models.learner import Traits as Traits
 from .models.module import ModuleLearner as ModuleLearner

@@ -36,6 +36,8 @@ from changeproof.workers.workplace import workplace_of
 from changeproof.workflow import Results, run_resolved
 
 BASE_SEEDS = (2026,)
+# What else may be said of the plan, by the names of its fields.
+PLAN_FIELDS = Plan.model_fields.keys() - {"datasets", "left_out"}
 
 Table = pd.DataFrame | str | Path
 
@@ -142,6 +144,7 @@ def evaluate(
         raise InputError(f"expected a list of columns to group people by; got {by!r}")
     if over_time and data.get("split") is not None:
         raise InputError("rows are split by a column or over time, not both; leave out one")
+    more = {name: data.pop(name) for name in sorted(data.keys() & PLAN_FIELDS)}
     known = _as_task(task, data, columns_of(by))
     known = known.over_time() if over_time else known
     at = None if threshold is None else str(Threshold.of(threshold))
@@ -156,7 +159,7 @@ def evaluate(
     if rows is None and given:
         rows = _row_ids(given)
     came_next = given_successors(successors, [known], given, at, data.get("id_column"))
-    values = {
+    values = more | {
         "datasets": (known.name if known.name in dataset_names() else task_file(known.name),),
         "methods": tuple(asked),
         "families": tuple(changed),
@@ -168,7 +171,7 @@ def evaluate(
         "successors": came_next.records,
         "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
-        "replacements": None if replacements is None else tuple(replacements),
+        "replacements": None if replacements is None else list(replacements),
         "realisable": known.name not in paper_datasets() if realisable is None else realisable,
         "limit": limit,
         "over_time": over_time,

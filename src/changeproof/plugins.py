@@ -326,6 +326,11 @@ class Registry(Generic[T]):
             self._found[name] = self._accept(self._looked_up(name), name)
         return self._found[name]
 
+    def class_called(self, name: str) -> type[T] | None:
+        """Return the built-in class of that name, such as KDTree."""
+        places = self._builtin.items()
+        return next((self.get(key) for key, place in places if place.endswith(f":{name}")), None)
+
     def known(self, name: str) -> type[T] | None:
         """Return the class of a name if that takes no code of other people to be imported."""
         if name in self._builtin or name in self._registered or name in self._found:

@@ -115,6 +115,10 @@ class Results(StoredResults):
     def report(self, out: str | Path | None = None) -> Path:
         """Write the report, and return the page to open.
 
+        Tables that the run has written are used as they are, if they are made from its plan and
+        its pieces; if not, they are made again from the pieces. The page of an unfinished run
+        shows what is finished and says what is missing.
+
         Parameters
         ----------
         out
@@ -224,26 +228,11 @@ def run_resolved(
     return Results(folder, tasks=resolved.tasks)
 
 
-def report(out: str | Path, *, import_its_code: bool = False) -> Path:
-    """Write the report of a run, and return the page to open.
-
-    Tables that the run has written are used as they are, if they are made from its plan and its
-    pieces; if not, they are made again from the pieces. The page of an unfinished run shows what is
-    finished and says what is missing.
-
-    Parameters
-    ----------
-    out
-        The run directory.
-    import_its_code
-        Whether to import methods, families and models that the run names. It need not be, unless
-        an earlier version of changeproof made the run.
-    """
-    return write_everything(read_results(Path(out), import_its_code=import_its_code))
-
-
 def read_results(folder: Path, *, import_its_code: bool = False) -> Results:
-    """Return the results of a run, by its manifest or by the code that its plan names."""
+    """Return the results of a run, by its manifest or by the code that its plan names.
+
+    That code need not be imported, unless an earlier version of changeproof made the run.
+    """
     if not import_its_code:
         return Results(folder)
     run = resolve(read_plan(folder), folder)

@@ -143,7 +143,7 @@ def test_another_kind_of_model_refuses_what_the_bank_has() -> None:
     families = [get_family(name) for name in ("training-configuration", "architecture")]
     reserved = frozenset(reserved_recipes(task, BaseModel(2026, model), learner, families))
     private = PrivateLearner(learner, lambda: reserved)
-    for other in [*private.other_settings(), *private.other_kinds()]:
+    for other in [*private.configurations(), *private.replacements()]:
         with pytest.raises(InputError, match="that of a changed model"):
             other.train([TrainingRecipe(initialisation_seed=2026)], task)
         assert len(other.train([bootstrap_recipe(task, 2026, 5)], task)) == 1

@@ -28,8 +28,7 @@ from changeproof import (
 from changeproof.fingerprints import things
 from changeproof.models.estimator import EstimatorLearner, seeded
 from changeproof.models.find import AbsentLearner, as_learner, find_learner, object_reference
-from changeproof.models.function import FunctionLearner
-from changeproof.models.learner import Learner
+from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
 

@@ -85,8 +85,8 @@ def test_a_model_of_the_bank_cannot_be_moved_to(
         theirs = perturbation_seed(SEED, radius, 0)
         for seed in (theirs - FAR_AWAY, theirs + FAR_AWAY, theirs - FAR_AWAY + 5 * SEEDS):
             with pytest.raises(InputError, match="moves the model to a changed model"):
-                private.moved(small_network, radius, seed)
-        moved = private.moved(small_network, radius, theirs)
+                private.perturbed(small_network, radius, seed)
+        moved = private.perturbed(small_network, radius, theirs)
         assert isinstance(moved, Network)
         assert moved.hidden == small_network.hidden
 

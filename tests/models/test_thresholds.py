@@ -12,8 +12,7 @@ from changeproof.changes.recalibration import Recalibration
 from changeproof.models.altered import remeasured
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import with_alternatives
-from changeproof.models.function import FunctionLearner
-from changeproof.models.learner import Learner
+from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.thresholds import (

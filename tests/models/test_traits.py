@@ -24,7 +24,7 @@ from changeproof.changes.family import BaseModel, Family
 from changeproof.model import Stack
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import shipped_learner
-from changeproof.models.function import FunctionLearner
+from changeproof.models.learner import FunctionLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.models.shipped import BASE_SEED
 from changeproof.models.thresholds import at_threshold

@@ -28,7 +28,7 @@ from changeproof.report.robustness import price
 from changeproof.report.scores import Scores
 from changeproof.tables.names import method_name
 from changeproof.tables.registry import read_tables
-from changeproof.workflow import report, run
+from changeproof.workflow import run
 from lasting import CHAIN, lasting
 
 CHROMIUM = shutil.which("chromium")
@@ -560,7 +560,7 @@ def test_an_unfinished_run_says_what_is_missing(
     shutil.rmtree(folder / "tables")
     for path in (folder / "pieces").rglob("diabetes/2026/survival-kdtree-bootstrap.*"):
         path.unlink()
-    page = show(report(folder))
+    page = show(Results(folder).report())
     notice = page.locator("#state").inner_text()
     assert "This run is not finished." in notice
     assert "diabetes 2026 survival kdtree" in notice
@@ -571,7 +571,7 @@ def test_an_unfinished_run_says_what_is_missing(
     assert "Wachter" in names
     draw_everything(page)
     shutil.rmtree(folder / "pieces")
-    page = show(report(folder))
+    page = show(Results(folder).report())
     assert "Nothing is finished yet" in page.locator("#sentence").inner_text()
     assert page.locator(".nothing").count() >= 7
     assert page.locator("#run pre").inner_text().startswith("datasets = ")

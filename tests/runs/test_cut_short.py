@@ -28,7 +28,6 @@ from changeproof.runs.timings import LOG, piece_efforts, sessions
 from changeproof.tables.reading import read_table
 from changeproof.tables.registry import read_finished, read_tables, write_tables
 from changeproof.tables.spreadsheets import csv_bytes
-from changeproof.workflow import report
 from command_line import call
 from loans import loans
 from published_run import write_run
@@ -177,7 +176,7 @@ def test_damaged_tables_are_found_and_written_again(copy: Path, damage: str) -> 
     assert CliRunner().invoke(app, ["show", str(copy)]).exit_code == 0
     pd.testing.assert_frame_equal(read_finished(copy)[1]["full_results"], read_table(whole))
     assert whole_tables(copy) == before
-    report(copy)
+    Results(copy).report()
     assert path.read_bytes() == whole
     if damage == "listed":
         assert (copy.parent.parent / "mine.csv").read_text() == "mine"
@@ -213,7 +212,7 @@ def test_edited_tables_decide_nothing(copy: Path, listed: bool) -> None:
         (copy / "tables" / LIST).unlink()
     assert gate(copy, copy / "rules.toml").passed()
     if not listed:
-        report(copy)
+        Results(copy).report()
         assert (copy / "tables" / "people_intervals.csv").read_bytes() == whole
 
 
@@ -238,7 +237,7 @@ def test_tables_of_another_run_decide_nothing(copy: Path, tmp_path: Path) -> Non
     (other / "tables" / LIST).write_text(json.dumps(content))
     shutil.rmtree(copy / "tables")
     shutil.copytree(other / "tables", copy / "tables")
-    for ask in (lambda: gate(copy, copy / "rules.toml"), lambda: report(copy)):
+    for ask in (lambda: gate(copy, copy / "rules.toml"), lambda: Results(copy).report()):
         with pytest.raises(InputError, match="is not the plan of the tables beside it"):
             ask()
     # The same plan, and pieces of other data or code.
@@ -523,7 +522,7 @@ def test_a_piece_for_other_people_is_refused_by_name(copy: Path) -> None:
     disguised(path, arrays_to_bytes({name: array[:1] for name, array in arrays.items()}))
     (copy / "tables" / LIST).unlink()
     with pytest.raises(InputError, match=r"survival-.* does not hold what its name says"):
-        report(copy)
+        Results(copy).report()
 
 
 def test_a_small_file_of_a_large_table_is_not_kept_in_memory(copy: Path) -> None:

@@ -291,5 +291,5 @@ def test_results_can_be_read_back(quick_run: Results) -> None:
     assert repr(quick_run) == shown
     with pytest.raises(InputError, match="'diabetes wachter counterfactuals 2026' is not part of"):
         quick_run.counterfactuals("diabetes", "wachter", 2026)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no tuning of 'kdtree'"):
+    with pytest.raises(InputError, match="2026 tuning kdtree' is not part of the plan"):
         quick_run.tuning("diabetes", "kdtree")

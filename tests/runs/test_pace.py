@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from changeproof.runs.pace import Pace
 from changeproof.runs.pieces import Kind, Piece
+from changeproof.runs.timings import Pace
 
 
 class Clock:

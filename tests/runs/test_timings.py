@@ -25,7 +25,6 @@ from changeproof.runs.timings import (
 )
 from changeproof.runs.work import pieces_of
 from changeproof.tables.registry import read_tables
-from changeproof.workflow import report
 from paged import chart
 
 SMALL = {"datasets": ["diabetes"], "families": ["bootstrap"], "factuals": 5}
@@ -70,7 +69,7 @@ def test_without_the_log_times_are_missing_and_nothing_else(
         shutil.rmtree(folder / name)
     answers = Results(folder).counterfactuals("diabetes", 2026, "kdtree")
     assert np.isnan(answers.seconds).all()
-    page = report(folder).read_text(encoding="utf-8")
+    page = Results(folder).report().read_text(encoding="utf-8")
     assert "The time of single requests was not recorded in this run." in page
     for path in (quick_run.folder / "tables").glob("*.csv"):
         written = pd.read_csv(folder / "tables" / path.name)

@@ -14,7 +14,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Model
 from changeproof.models.learner import Learner
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, usual_weights
 
 FUTURES, UPDATES = 8, 3
 # Of the rejected people; all of them can follow in one way only.
@@ -101,8 +101,7 @@ class _Future(NamedTuple):
     def variant(self, task: Task, base: BaseModel, level: str, replicate: int) -> Variant:
         """Describe the model that is trained with those who have followed."""
         extended = with_rows(task, self.rows[self.followed], 1)
-        weights = np.zeros(len(extended.split.train) + len(extended.split.update), np.float32)
-        weights[: len(task.split.train)] = 1.0
+        weights = usual_weights(len(extended.split.train), len(extended.split.update))
         weights[-int(self.followed.sum()) :] = 1.0
         recipe = TrainingRecipe(initialisation_seed=base.seed, row_weights=weights)
         return Variant(level, replicate, recipe, task=extended)

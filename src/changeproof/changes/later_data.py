@@ -13,7 +13,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, usual_weights
 
 Window = Literal["growing", "rolling"]
 # Above the seeds of the paper's families.
@@ -90,8 +90,7 @@ class LaterData(Family):
     def _weights(self, task: Task, end: int) -> Singles:
         """Weigh the training rows and as many of the update pool as are known."""
         n_train = len(task.split.train)
-        weights = np.zeros(n_train + len(task.split.update), np.float32)
-        weights[: n_train + end] = 1.0
+        weights = usual_weights(n_train + end, len(task.split.update) - end)
         if self.window == "rolling":
             assert task.times is not None
             times = task.times.to_numpy()[task.split.train]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from changeproof.changes.family import (
     BaseModel,
@@ -14,24 +14,10 @@ from changeproof.changes.family import (
     percent,
 )
 from changeproof.datasets.task import Task
+from changeproof.models import recipes
 from changeproof.models.learner import Learner
-from changeproof.models.recipes import (
-    ADDED_SHARES,
-    DELETED_SHARES,
-    FLIPPED_SHARES,
-    HIDDEN_LAYERS,
-    RADII,
-    addition_recipe,
-    bootstrap_recipe,
-    configuration_recipes,
-    deletion_recipe,
-    label_flip_recipe,
-)
 from changeproof.networks.training import TrainingRecipe
 from changeproof.plugins import PAPER
-
-# There is one way to add the whole pool.
-WHOLE_POOL = (1.00, 0)
 
 
 class NewInitialization(ReplicatedFamily):
@@ -63,64 +49,66 @@ class Bootstrap(ReplicatedFamily):
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe bootstrap samples."""
         return [
-            Variant("resample", r, bootstrap_recipe(task, base.seed, base.seed + 10_000 + r))
+            Variant(
+                "resample", r, recipes.bootstrap_recipe(task, base.seed, base.seed + 10_000 + r)
+            )
             for r in range(self.replicates)
         ]
 
 
-class DataDeletion(ReplicatedFamily):
+class ShareFamily(ReplicatedFamily):
+    """Retrain after something happened to a share of the rows, drawn at random."""
+
+    source = PAPER
+    shares: ClassVar[tuple[float, ...]]
+    seeds: ClassVar[int]
+    recipe: ClassVar[staticmethod[[Task, float, int, int], TrainingRecipe]]
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        """Describe every share; each replicate has a sampling seed of its own."""
+        variants = []
+        for share, r in self._levels():
+            sampling = base.seed + self.seeds + round(1000 * share) + r
+            recipe = self.recipe(task, share, base.seed, sampling)
+            variants.append(Variant(percent(share), r, recipe))
+        return variants
+
+    def _levels(self) -> list[tuple[float, int]]:
+        return self.shared_out(self.shares)
+
+
+class DataDeletion(ShareFamily):
     """Retrain after deleting a share of the training rows at random."""
 
     name = "data-deletion"
     label = Label("Data deletion", "delete", "Data deletion")
     summary = "retraining after 1, 5 or 10 % of the training rows were deleted"
-    source = PAPER
-
-    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe deletions."""
-        return _with_shares(task, base, self.shared_out(DELETED_SHARES), 20_000, deletion_recipe)
+    shares, seeds = recipes.DELETED_SHARES, 20_000
+    recipe = staticmethod(recipes.deletion_recipe)
 
 
-class DataAddition(ReplicatedFamily):
+class DataAddition(ShareFamily):
     """Retrain on the training rows and a share of the reserved update pool."""
 
     name = "data-addition"
     label = Label("Data addition", "add", "Data addition")
     summary = "retraining with 25, 50, 75 or 100 % of the update pool added"
-    source = PAPER
+    shares, seeds = recipes.ADDED_SHARES, 30_000
+    recipe = staticmethod(recipes.addition_recipe)
 
-    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe additions."""
-        shares = [*self.shared_out(ADDED_SHARES, besides=1), WHOLE_POOL]
-        return _with_shares(task, base, shares, 30_000, addition_recipe)
+    def _levels(self) -> list[tuple[float, int]]:
+        # There is one way to add the whole pool.
+        return [*self.shared_out(self.shares, besides=1), (1.0, 0)]
 
 
-class LabelUpdate(ReplicatedFamily):
+class LabelUpdate(ShareFamily):
     """Retrain after flipping a share of the training labels at random."""
 
     name = "label-update"
     label = Label("Label update", "labels", "Label update")
     summary = "retraining after 1, 5 or 10 % of the training labels were flipped"
-    source = PAPER
-
-    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe label updates."""
-        return _with_shares(task, base, self.shared_out(FLIPPED_SHARES), 40_000, label_flip_recipe)
-
-
-def _with_shares(
-    task: Task,
-    base: BaseModel,
-    shares: Iterable[tuple[float, int]],
-    seeds: int,
-    recipe: Callable[[Task, float, int, int], TrainingRecipe],
-) -> list[Variant]:
-    """Return one variant per share and replicate, each with a sampling seed of its own."""
-    variants = []
-    for share, r in shares:
-        sampling = base.seed + seeds + round(1000 * share) + r
-        variants.append(Variant(percent(share), r, recipe(task, share, base.seed, sampling)))
-    return variants
+    shares, seeds = recipes.FLIPPED_SHARES, 40_000
+    recipe = staticmethod(recipes.label_flip_recipe)
 
 
 class TrainingConfiguration(ReplicatedFamily):
@@ -141,8 +129,8 @@ class TrainingConfiguration(ReplicatedFamily):
         """Describe 19 settings of Adam and 6 of gradient descent, or the learner's own."""
         if "optimiser" not in learner.traits.follows:
             return self.cycled(alternatives(base, learner.configurations()), learner)
-        recipes = configuration_recipes(base.seed)
-        return self.cycled([Variant(_level(recipe), 0, recipe) for recipe in recipes], learner)
+        configured = recipes.configuration_recipes(base.seed)
+        return self.cycled([Variant(_level(recipe), 0, recipe) for recipe in configured], learner)
 
 
 def _level(recipe: TrainingRecipe) -> str:
@@ -173,7 +161,7 @@ class Architecture(ReplicatedFamily):
         replacements = alternatives(base, learner.replacements())
         if "hidden" not in learner.traits.follows:
             return self.cycled(replacements, learner)
-        layers = other_layers(base, HIDDEN_LAYERS)
+        layers = other_layers(base, recipes.HIDDEN_LAYERS)
         return [*self.cycled(layers, learner), *replacements]
 
 
@@ -195,7 +183,7 @@ class ParameterPerturbation(ReplicatedFamily):
                 r,
                 learner.perturbed(base.model, radius, perturbation_seed(base.seed, radius, r)),
             )
-            for radius, r in self.shared_out(RADII)
+            for radius, r in self.shared_out(recipes.RADII)
         ]
 
 

@@ -15,7 +15,7 @@ from changeproof.errors import unknown
 from changeproof.model import Integers, Singles
 from changeproof.models.learner import Learner
 from changeproof.models.recipes import HIDDEN_LAYERS, configuration_recipes
-from changeproof.networks.training import TrainingRecipe
+from changeproof.networks.training import TrainingRecipe, usual_weights
 from changeproof.randomness import stream
 
 # Seeds of initialisations are above those of the paper's families, a thousand for every future.
@@ -132,9 +132,7 @@ class Updates(Family):
         """Yield what each update of a future leaves."""
         n_train, n_pool = len(task.split.train), len(task.split.update)
         order = stream("updates", base.seed, future, "arrivals").permutation(n_pool)
-        weights = np.zeros(n_train + n_pool, np.float32)
-        weights[:n_train] = 1.0
-        state = State(weights, n_train + order, base.seed)
+        state = State(usual_weights(n_train, n_pool), n_train + order, base.seed)
         for number in range(1, self.length + 1):
             generator = stream("updates", base.seed, future, number)
             weights, unused = self._rows(task, state, generator)

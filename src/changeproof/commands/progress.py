@@ -25,9 +25,9 @@ from rich.text import Text
 
 from changeproof.errors import as_options, visible
 from changeproof.runs.execute import Observer, Outcome
-from changeproof.runs.pace import Pace
 from changeproof.runs.pieces import FORMS, Kind, Piece
 from changeproof.runs.store import Inventory
+from changeproof.runs.timings import Pace
 
 SECONDS_BETWEEN_LINES = 10.0
 # Without a terminal: after how long a silence it is said what is being done, and how often again.

@@ -130,7 +130,7 @@ def _reconfigured(here: Circumstances) -> Member:
         rates = [other.learning_rate for other in alike]
         rate = _between(here, recipe.learning_rate, min(rates), max(rates))
         return Member(replace(recipe, learning_rate=rate))
-    return _alternative(here, here.learner.other_settings())
+    return _alternative(here, here.learner.configurations())
 
 
 def _rebuilt(here: Circumstances) -> Member:
@@ -140,7 +140,7 @@ def _rebuilt(here: Circumstances) -> Member:
             shapes = HIDDEN_FOR_JUDGES[here.number % len(HIDDEN_FOR_JUDGES)]
         hidden = shapes[here.one_of(len(shapes))]
         return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
-    return _alternative(here, here.learner.other_kinds())
+    return _alternative(here, here.learner.replacements())
 
 
 def _between(here: Circumstances, value: float, low: float, high: float) -> float:
@@ -160,7 +160,7 @@ def _alternative(here: Circumstances, learners: Sequence[PrivateLearner]) -> Mem
 def _perturbed(here: Circumstances) -> Member:
     radius = RADII[here.number % len(RADII)]
     # Such a seed becomes a private one when the model is moved.
-    return Member(here.learner.moved(here.model, radius, here.seed - FAR_AWAY))
+    return Member(here.learner.perturbed(here.model, radius, here.seed - FAR_AWAY))
 
 
 KINDS: dict[str, Callable[[Circumstances], Member]] = {
@@ -179,8 +179,8 @@ def supported_kinds(learner: PrivateLearner) -> tuple[str, ...]:
     """Return the kinds of change that can happen to a kind of model."""
     possible = {
         "new-initialization": learner.traits.has_seeds,
-        "training-configuration": "optimiser" in learner.traits.follows or learner.other_settings(),
-        "architecture": "hidden" in learner.traits.follows or learner.other_kinds(),
+        "training-configuration": "optimiser" in learner.traits.follows or learner.configurations(),
+        "architecture": "hidden" in learner.traits.follows or learner.replacements(),
         "parameter-perturbation": learner.traits.has_parameters,
     }
     return tuple(kind for kind in KINDS if possible.get(kind, True))

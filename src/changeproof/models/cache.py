@@ -17,19 +17,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
-import numpy as np
 import platformdirs
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.files import TEMPORARY, write_whole
-from changeproof.fingerprints.things import fingerprint, thing_fingerprint
+from changeproof.fingerprints.things import fingerprint
 from changeproof.model import Model
+from changeproof.models.recipes import recipe_identity
 from changeproof.networks.training import TrainingRecipe
 
 VARIABLE, OFF = "CHANGEPROOF_MODELS", "off"
@@ -95,7 +94,8 @@ def train_cached(
         if recipe.start is not None:
             yield train(recipe, task)
             continue
-        path = place / f"{fingerprint(about=about, recipe=_recipe_key(recipe))}{SUFFIX}"
+        key = fingerprint(about=about, recipe=recipe_identity(recipe, exact=True))
+        path = place / f"{key}{SUFFIX}"
         model = _read(path, learner, task)
         if model is None:
             began = time.perf_counter()
@@ -103,20 +103,6 @@ def train_cached(
             if time.perf_counter() - began > WORTH_SECONDS:
                 _write(path, model, learner, task)
         yield model
-
-
-def _recipe_key(recipe: TrainingRecipe) -> str:
-    """Hash a recipe, to the last bit."""
-    digest = hashlib.sha256()
-    for field in fields(recipe):
-        value = getattr(recipe, field.name)
-        digest.update(field.name.encode())
-        if isinstance(value, np.ndarray | list):
-            array = np.asarray(value)
-            digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
-        else:
-            digest.update(thing_fingerprint(value).encode())
-    return digest.hexdigest()
 
 
 def _own(place: Path) -> Path | None:

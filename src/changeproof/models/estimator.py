@@ -20,7 +20,14 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.learner import Alternative, FittedModel, Learner, RefittedLearner, Traits
+from changeproof.models.learner import (
+    Alternative,
+    CountedRows,
+    FittedModel,
+    Learner,
+    RefittedLearner,
+    Traits,
+)
 from changeproof.models.shipped import (
     OriginalInputs,
     ShippedModel,
@@ -150,8 +157,8 @@ class EstimatorLearner(RefittedLearner):
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
 
-    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
-        estimator = seeded(clone(self.estimator), seed)
+    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
+        estimator, (rows, weights, labels) = seeded(clone(self.estimator), seed), data
         counts, arguments = np.rint(weights).astype(np.int64), {}
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.

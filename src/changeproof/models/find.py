@@ -13,7 +13,7 @@ from typing import Any
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Stack
-from changeproof.models.learner import Learner
+from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.shipped import (
     BASE_SEED,
@@ -130,7 +130,6 @@ def as_learner(model: Any, name: str | None = None) -> Learner:
     if isinstance(model, Learner):
         return model
     from changeproof.models.estimator import EstimatorLearner
-    from changeproof.models.function import FunctionLearner
 
     if hasattr(model, "get_params") or hasattr(model, "predict_proba"):
         return EstimatorLearner(model, name=name)

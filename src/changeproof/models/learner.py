@@ -1,9 +1,13 @@
-"""The contract of a learner: something that can be trained again under changed circumstances."""
+"""The contract of a learner: a kind of model that can be trained again under changed circumstances.
+
+Any training function is a learner. Those of libraries stand beside this module.
+"""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -20,6 +24,7 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe, usual_weights
 
+PARAMETERS = ("X", "y", "sample_weight", "seed")
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 
 
@@ -219,6 +224,25 @@ def train_all(requests: Sequence[TrainingRequest]) -> list[Model]:
     return [models[place] for place in range(len(requests))]
 
 
+class CountedRows(NamedTuple):
+    """The rows that count in a recipe, how often each counts, and their labels."""
+
+    rows: Floats
+    weights: Floats
+    labels: Any
+
+    @classmethod
+    def of(cls, recipe: TrainingRecipe, task: Task) -> Self:
+        """Return the rows of a recipe."""
+        rows = np.concatenate([task.rows("train"), task.rows("update")])
+        labels = own_labels(task) if recipe.labels is None else np.asarray(recipe.labels)
+        weights = usual_weights(len(task.split.train), len(task.split.update))
+        weights = weights if recipe.row_weights is None else recipe.row_weights
+        counts = np.asarray(weights, dtype=np.float64)
+        counted = counts > 0
+        return cls(rows[counted], counts[counted], labels[counted].astype(np.int64))
+
+
 class RefittedLearner(Learner):
     """A learner whose models are trained one by one, by a function or library of other people."""
 
@@ -226,22 +250,20 @@ class RefittedLearner(Learner):
         return f"{type(self).__name__}({self.name})"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Train one model per recipe, or take it from where this machine remembers it."""
-        return ModelStack(train_cached(self, recipes, task, self._made))
+        """Train one model per recipe, or take it from the model cache."""
+        return ModelStack(train_cached(self, recipes, task, self._train_one))
 
-    def _made(self, recipe: TrainingRecipe, task: Task) -> Model:
-        seed, learned_from = recipe.initialisation_seed, weights_and_labels(recipe, task)
-        if recipe.start is not None:
-            return self._further(recipe.start, seed, *learned_from)
-        return self._model(task, seed, *learned_from)
+    def _train_one(self, recipe: TrainingRecipe, task: Task) -> Model:
+        seed, data = recipe.initialisation_seed, CountedRows.of(recipe, task)
+        if recipe.start is None:
+            return self._fit(task, seed, data)
+        return self._continue(recipe.start, seed, data)
 
     @abstractmethod
-    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
+    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
         """Train one model."""
 
-    def _further(
-        self, start: Model, seed: int, rows: Floats, weights: Floats, labels: Any
-    ) -> Model:
+    def _continue(self, start: Model, seed: int, data: CountedRows) -> Model:
         """Train a copy of a model further; for learners that follow `start`."""
         raise InputError(f"{self.name} cannot be trained further from a model that is there")
 
@@ -290,12 +312,50 @@ class FittedModel:
         return self.probabilities(rows) >= 0.5
 
 
-def weights_and_labels(recipe: TrainingRecipe, task: Task) -> tuple[Floats, Floats, Any]:
-    """Return the rows that count in a recipe, their labels and how often each counts."""
-    rows = np.concatenate([task.rows("train"), task.rows("update")])
-    labels = own_labels(task) if recipe.labels is None else np.asarray(recipe.labels)
-    weights = usual_weights(len(task.split.train), len(task.split.update)).astype(np.float64)
-    if recipe.row_weights is not None:
-        weights = np.asarray(recipe.row_weights, dtype=np.float64)
-    counted = weights > 0
-    return rows[counted], weights[counted], labels[counted].astype(np.int64)
+class FunctionLearner(RefittedLearner):
+    """A function ``fit(X, y, sample_weight, seed)`` that returns ``predict_proba``.
+
+    Parameters
+    ----------
+    fit
+        Called with standardised rows [rows, features], labels 0 (adverse) and 1 (favourable),
+        how often each row counts, and a seed. Returns a function of rows that gives the
+        probability of the favourable class, [rows] or [rows, 2].
+    name
+        Its name in tables; by default the function's name.
+    """
+
+    traits = Traits(gives_scores=True)
+
+    def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:
+        if not callable(fit):
+            raise InputError(f"a training function must be callable; got {fit!r}")
+        self.fit = fit
+        _check_signature(fit)
+        self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
+
+    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
+        predict = self.fit(data.rows, data.labels, data.weights, seed)
+        if not callable(predict):
+            raise InputError(
+                f"training function {self.name}{PARAMETERS} must return a function of rows that "
+                f"gives probabilities; got {type(predict).__name__}"
+            )
+        return FittedModel(predict, self.name)
+
+
+def _check_signature(fit: Callable[..., Any]) -> None:
+    """Refuse a function that does not take what a training function gets, if it says so."""
+    try:
+        signature = inspect.signature(fit)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*PARAMETERS)
+    except TypeError:
+        name = getattr(fit, "__name__", type(fit).__name__)
+        raise InputError(
+            f"model {name}{signature} cannot be called with ({', '.join(PARAMETERS)}); expected a "
+            "function that trains, and returns one that predicts. A function that only predicts "
+            "is used as it is beside a successor, or as onnx:FILE"
+        ) from None

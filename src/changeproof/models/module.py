@@ -13,7 +13,7 @@ from scipy.special import expit
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Model
-from changeproof.models.learner import RefittedLearner, Traits
+from changeproof.models.learner import CountedRows, RefittedLearner, Traits
 
 HAS_PYTORCH = find_spec("torch") is not None
 if HAS_PYTORCH or TYPE_CHECKING:
@@ -127,25 +127,22 @@ class ModuleLearner(RefittedLearner):
         self.build, self.fit = build, fit
         self.name = name if name is not None else getattr(build, "__name__", "module")
 
-    def _model(self, task: Task, seed: int, rows: Floats, weights: Floats, labels: Any) -> Model:
-        return self._fitted(lambda: self.build(task.n_features), seed, rows, weights, labels)
+    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
+        return self._fitted(lambda: self.build(task.n_features), seed, data)
 
-    def _further(
-        self, start: Model, seed: int, rows: Floats, weights: Floats, labels: Any
-    ) -> Model:
+    def _continue(self, start: Model, seed: int, data: CountedRows) -> Model:
         if not isinstance(start, ModuleModel):
             raise InputError(f"expected a PyTorch model to train further; got {start!r}")
         module = deepcopy(start.module).float().train()
-        return self._fitted(lambda: module, seed, rows, weights, labels)
+        return self._fitted(lambda: module, seed, data)
 
-    def _fitted(
-        self, made: Callable[[], Any], seed: int, rows: Floats, weights: Floats, labels: Any
-    ) -> ModuleModel:
-        """Train a module in place, one that is made once the generator has its seed."""
-        tensors = [torch.from_numpy(a.astype(np.float32)) for a in (rows, labels, weights)]
+    def _fitted(self, build: Callable[[], Any], seed: int, data: CountedRows) -> ModuleModel:
+        """Train a module in place; it is built once the generator has its seed."""
+        arrays = data.rows, data.labels, data.weights
+        tensors = [torch.from_numpy(array.astype(np.float32)) for array in arrays]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = made()
+            module = build()
             if not isinstance(module, nn.Module):
                 raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")
             self.fit(module, *tensors)

@@ -68,7 +68,7 @@ class PrivateLearner:
                 )
         return self._learner.train(recipes, task)
 
-    def moved(self, model: Model, radius: float, seed: int) -> Model:
+    def perturbed(self, model: Model, radius: float, seed: int) -> Model:
         """Return the model moved at random as `Learner.perturbed` does, with seeds of its own.
 
         They are half the range of seeds away from those of changed models. A seed that leads to a
@@ -83,11 +83,11 @@ class PrivateLearner:
             )
         return found
 
-    def other_settings(self) -> list[PrivateLearner]:
+    def configurations(self) -> list[PrivateLearner]:
         """Return other training configurations, if any are known."""
         return self._private(self._learner.configurations())
 
-    def other_kinds(self) -> list[PrivateLearner]:
+    def replacements(self) -> list[PrivateLearner]:
         """Return models that may replace this one, if any are known."""
         return self._private(self._learner.replacements())
 

@@ -133,17 +133,19 @@ def normalised(recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
     return replace(recipe, row_weights=unusual, labels=labels)
 
 
-def recipe_identity(recipe: TrainingRecipe, level: str = "", task: Task | None = None) -> str:
+def recipe_identity(
+    recipe: TrainingRecipe, level: str = "", task: Task | None = None, *, exact: bool = False
+) -> str:
     """Hash everything that makes a trained model what it is.
 
     `level` names another kind of model; `task` is given where its rows or columns are not those
-    of the base model's task.
+    of the base model's task. Weights and labels count in single precision, or exactly.
     """
     digest = hashlib.sha256(level.encode())
     if task is not None:
         digest.update(task.fingerprint.encode())
     for field in fields(recipe):
-        digest.update(field.name.encode() + _content(getattr(recipe, field.name)))
+        digest.update(field.name.encode() + _content(getattr(recipe, field.name), exact))
     return digest.hexdigest()
 
 
@@ -162,11 +164,12 @@ def model_identity(model: Model) -> str:
     return hashlib.sha256(_content(model)).hexdigest()
 
 
-def _content(value: Any) -> bytes:
+def _content(value: Any, exact: bool = False) -> bytes:
     if value is None or isinstance(value, int | float | str | tuple):
         return repr(value).encode()
     if isinstance(value, Network):
         return repr(value).encode() + value.parameters.tobytes()
     if isinstance(value, np.ndarray | list):
-        return np.asarray(value, np.float32).tobytes()
+        array = np.asarray(value) if exact else np.asarray(value, np.float32)
+        return (f"{array.dtype} {array.shape}".encode() if exact else b"") + array.tobytes()
     return thing_fingerprint(value).encode()

@@ -20,7 +20,6 @@ from changeproof.errors import InputError, one_line
 from changeproof.files import clear_unfinished, write_whole
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.runs.content import table_to_bytes
-from changeproof.runs.costs import OWN_FIT, expected_seconds
 from changeproof.runs.directory import FOLDERS, claimed
 from changeproof.runs.manifest import (
     PLAN,
@@ -43,7 +42,7 @@ from changeproof.runs.timings import (
     peak_memory,
     piece_efforts,
 )
-from changeproof.runs.work import Ingredients, compute, pieces_of
+from changeproof.runs.work import OWN_FIT, Ingredients, compute, pieces_of
 from changeproof.workers.interpreter import one_thread, processor_name
 from changeproof.workers.jobs import Engine, InProcess, Job, Result, Work
 from changeproof.workers.payloads import Payload, Reference, packed
@@ -298,13 +297,15 @@ def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folde
 
     What a model that is not ours takes to train is not known before the first one is.
     """
-    if run.learner.stores_models:
-        return expected_seconds(left) > WORTH_WORKERS
-    if len(ready) == 1 and ready[0].kind is Kind.BASE:
-        return False
-    efforts = piece_efforts(folder).items()
-    fits = [effort.seconds for stem, effort in efforts if f"/{Kind.BASE.value}." in stem]
-    return expected_seconds(left, max(fits, default=OWN_FIT)) > WORTH_WORKERS
+    fit = OWN_FIT
+    if not run.learner.stores_models:
+        if len(ready) == 1 and ready[0].kind is Kind.BASE:
+            return False
+        efforts = piece_efforts(folder).items()
+        fits = [effort.seconds for stem, effort in efforts if f"/{Kind.BASE.value}." in stem]
+        fit = max(fits, default=OWN_FIT)
+    trained = {Kind.BANK: fit / OWN_FIT, Kind.LIMIT: fit / OWN_FIT}
+    return sum(piece.cost * trained.get(piece.kind, 1.0) for piece in left) > WORTH_WORKERS
 
 
 def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:

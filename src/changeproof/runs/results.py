@@ -30,7 +30,7 @@ from changeproof.runs.content import (
 )
 from changeproof.runs.manifest import Described, Manifest, read_manifest
 from changeproof.runs.pieces import Kind, Piece
-from changeproof.runs.plan import Plan
+from changeproof.runs.plan import TUNING_SEED, Plan
 from changeproof.runs.resolve import load_tasks
 from changeproof.runs.store import Inventory, Store
 from changeproof.runs.timings import piece_efforts, timings_table
@@ -128,35 +128,32 @@ class StoredResults:
     @cached_property
     def answered(self) -> list[Answered]:
         """Whose answers are there and were put to every changed model, in the plan's order."""
-        asked = [(p.dataset, p.base_seed, p.method) for p in self._whole(Kind.SURVIVAL)]
-        counts = pd.Series(asked, dtype=object).value_counts()
-        plan = self.shown
+        keys = [Answered(*base, method) for base in self._bases for method in self.methods]
         return [
-            Answered(dataset, seed, method)
-            for dataset, seed in self._bases
-            for method in plan.methods
-            if counts.get((dataset, seed, method), 0) == len(plan.families)
+            key
+            for key in keys
+            if all(self.finished(Kind.SURVIVAL, *key, family) for family in self.families)
         ]
 
     @cached_property
     def banks(self) -> list[tuple[str, int]]:
         """The base models, by dataset and seed, that have all their changed models."""
-        made = [(p.dataset, p.base_seed) for p in self._whole(Kind.BANK)]
-        counts = pd.Series(made, dtype=object).value_counts()
-        return [key for key in self._bases if counts.get(key, 0) == len(self.families)]
+        return [
+            key
+            for key in self._bases
+            if all(self.finished(Kind.BANK, *key, "", family) for family in self.families)
+        ]
 
     @cached_property
     def limits(self) -> list[tuple[str, int]]:
         """The base models, by dataset and seed, whose people have a limit."""
-        done = {(piece.dataset, piece.base_seed) for piece in self._whole(Kind.LIMIT)}
-        return [key for key in self._bases if key in done]
+        return [key for key in self._bases if self.finished(Kind.LIMIT, *key)]
 
     @cached_property
     def tunings(self) -> list[tuple[str, str]]:
         """Datasets and methods with a table of tuning scores."""
-        done = {(piece.dataset, piece.method) for piece in self._whole(Kind.TUNING)}
-        methods = sorted({method for _, method in done})
-        return [(d, m) for d in self.manifest.tasks for m in methods if (d, m) in done]
+        keys = [(dataset, m) for dataset in self.manifest.tasks for m in sorted(self.methods)]
+        return [key for key in keys if self.finished(Kind.TUNING, key[0], TUNING_SEED, key[1])]
 
     @cached_property
     def unchanged(self) -> tuple[str, ...]:
@@ -258,10 +255,8 @@ class StoredResults:
 
     def tuning(self, dataset: str, method: str) -> pd.DataFrame:
         """Return the scores of a tuned method's candidate settings."""
-        for piece in self.manifest.pieces:
-            if (piece.kind, piece.dataset, piece.method) == (Kind.TUNING, dataset, method):
-                return self._store.read(piece, table_from_bytes)
-        raise InputError(f"no tuning of {method!r} on {dataset!r} in {self.folder}")
+        piece = self._piece(Kind.TUNING, dataset, TUNING_SEED, method)
+        return self._store.read(piece, table_from_bytes)
 
     def survived(self, dataset: str, base_seed: int, method: str) -> Booleans:
         """Return [requests, changed models], models in the order of `variants`."""
@@ -292,8 +287,7 @@ class StoredResults:
     @cached_property
     def lettered(self) -> list[Answered]:
         """Whose letters were put to the successors."""
-        done = {(p.dataset, p.base_seed, p.method) for p in self._whole(Kind.LETTERS)}
-        return [key for key in self.answered if key in done]
+        return [key for key in self.answered if self.finished(Kind.LETTERS, *key, SUCCESSOR)]
 
     def letters(self, dataset: str, base_seed: int, method: str) -> LetterScores:
         """Return what today's model and its successors say of letters."""

@@ -1,9 +1,11 @@
-"""Where the time of a run went: a log beside the store, and tables made from it.
+"""What pieces took, and how long the rest of a run takes.
 
-The log is a file of JSON lines, appended to by the one process that holds the directory. It says
-how long each piece took when it was computed, also for pieces that an earlier session computed.
-Times are kept here and in no piece, so that equal runs have equal pieces. Without the log they
-are not known, and nothing else is missing.
+The log is a file of JSON lines beside the store, appended to by the one process that holds the
+directory. It says how long each piece took when it was computed, also for pieces that an earlier
+session computed. Times are kept here and in no piece, so that equal runs have equal pieces. Without
+the log they are not known, and nothing else is missing.
+
+The time left is guessed from the costs of pieces, and learns from what finished ones took.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from changeproof.runs.pieces import FORMS, Piece
+from changeproof.runs.pieces import FORMS, Kind, Piece
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +31,14 @@ if TYPE_CHECKING:
 LOG = "timings.jsonl"
 # Seconds or MiB that nothing takes.
 LARGEST = 1e12
+# For so many guessed seconds guesses count as right, whatever was seen of other methods, and of
+# other kinds: what compiles or warms up first says little of them.
+DOUBT, MORE_DOUBT = 1.0, 10.0
+# What runs is late when it has taken so many times what was expected of it, and seconds more.
+LATE, LATE_SECONDS = 2.0, 5.0
+
+# Seconds and guesses, by what pieces are alike in.
+_Seen = dict[tuple[Kind | None, str], list[tuple[float, float]]]
 COLUMNS = ["stage", "subject", "pieces", "seconds", "processor_seconds", "share"]
 
 
@@ -165,3 +178,153 @@ def _is_session(said: Any) -> bool:
 
 def _is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST
+
+
+def _ratio(seen: Sequence[tuple[float, float]], doubt: float) -> float:
+    """Return how many times their guesses pieces took: that of the one in the middle.
+
+    With doubt, the guesses count as one more piece, of which they were right.
+    """
+    ratios = [(seconds + doubt) / (guessed + doubt) for seconds, guessed in seen]
+    return math.exp(median(math.log(ratio) for ratio in [*ratios, *[1.0] * (doubt > 0.0)]))
+
+
+@dataclass
+class Pace:
+    """The seconds that are left, from the guesses of pieces and what the finished ones took.
+
+    A guess is multiplied by what finished pieces of its kind and method (or family) took per
+    guessed second; where there are none, by that of its kind, or of all, held back by doubt. What
+    runs longer than guessed teaches that already while it runs, so that what is left grows little
+    by little and not at once when it is finished. It is expected to run on for as long as it is
+    late. May be asked by other threads.
+
+    Parameters
+    ----------
+    clock
+        Tells the time in seconds.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    workers: int = 1
+    spent: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Piece] = {}
+        # What runs: since when, and which pieces, by what they share; empty where nobody tells.
+        self._running: dict[str, tuple[float, list[Piece]]] = {}
+        # Seconds and guesses of what is finished.
+        self._seen: _Seen = {}
+        self._heard = self.clock()
+        # The largest share that was told: what is done stays done, whatever the rest will take.
+        self._told = 0.0
+
+    def planned(self, pieces: Iterable[Piece]) -> None:
+        """Take note of what is to be done."""
+        with self._lock:
+            self._waiting = {piece.fingerprint: piece for piece in pieces}
+            self._heard, self._told = self.clock(), 0.0
+
+    def resumed(self) -> None:
+        """Do not count what has passed since the last news as work."""
+        self._heard = self.clock()
+
+    def begun(self, pieces: Sequence[Piece]) -> None:
+        """Take note of what runs from now on: pieces that one worker makes together."""
+        with self._lock:
+            self._running[pieces[0].job] = (self.clock(), list(pieces))
+
+    def finished(self, piece: Piece, seconds: float) -> None:
+        """Learn from a finished piece; without seconds, only that it is not to be waited for."""
+        with self._lock:
+            self._waiting.pop(piece.fingerprint, None)
+            self._running.pop(piece.job, None)
+            self._heard = self.clock()
+            self.spent += seconds
+            if seconds > 0.0 and piece.cost > 0.0:
+                for key in _keys(piece):
+                    self._seen.setdefault(key, []).append((seconds, piece.cost))
+
+    def expected(self, piece: Piece) -> float:
+        """Return the seconds that a piece is expected to take, as far as is known by now."""
+        return self._expected(piece, self._late_ones())
+
+    def _expected(self, piece: Piece, late: _Seen) -> float:
+        for key, doubt in _keys(piece).items():
+            if seen := [*self._seen.get(key, ()), *late.get(key, ())]:
+                return piece.cost * _ratio(seen, doubt)
+        return piece.cost
+
+    def _late_ones(self) -> _Seen:
+        """Return of what runs longer than guessed how long it has by now, and the guess."""
+        now, found = self.clock(), _Seen()
+        for since, pieces in self._running.values():
+            guessed = sum(piece.cost for piece in pieces)
+            if now - since > guessed > 0.0:
+                for key in _keys(pieces[0]):
+                    found.setdefault(key, []).append((now - since, guessed))
+        return found
+
+    @property
+    def left(self) -> float:
+        """The seconds until all is done."""
+        with self._lock:
+            running = [rest for rest, _, _ in self._rests()]
+            together = sum(running) + self._waits()
+            return max([together / max(self.workers, 1), *running])
+
+    @property
+    def share(self) -> float:
+        """The share of the work that is done, from 0 to 1; it never falls."""
+        with self._lock:
+            left = sum(rest for rest, _, _ in self._rests()) + self._waits()
+            share = self.spent / (self.spent + left) if self.spent + left > 0.0 else 0.0
+            self._told = max(self._told, share)
+            return self._told
+
+    @property
+    def late(self) -> list[Piece]:
+        """Of what takes much longer than expected, the first piece each."""
+        with self._lock:
+            return [piece for _, late, piece in self._rests() if late and piece is not None]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether something takes much longer than expected, known or not which."""
+        with self._lock:
+            return any(late for _, late, _ in self._rests())
+
+    def _rests(self) -> list[tuple[float, bool, Piece | None]]:
+        """Return of all that runs how long it goes on, whether it is late, and its first piece."""
+        now = self.clock()
+        running = [
+            (now - since, sum(self._expected(piece, {}) for piece in pieces), pieces[0])
+            for since, pieces in self._running.values()
+        ]
+        if not running and self._waiting:
+            # Nobody tells what runs. Something does, and it is late when all should be done.
+            expected = self._waits() / max(self.workers, 1)
+            silence = now - self._heard
+            return [(max(silence - expected, 0.0), _late(silence, expected), None)]
+        return [
+            (abs(expected - elapsed), _late(elapsed, expected), piece)
+            for elapsed, expected, piece in running
+        ]
+
+    def _waits(self) -> float:
+        """Return what is expected of all that does not run yet."""
+        running = {piece.fingerprint for _, pieces in self._running.values() for piece in pieces}
+        waiting = (piece for mark, piece in self._waiting.items() if mark not in running)
+        late = self._late_ones()
+        return sum(self._expected(piece, late) for piece in waiting)
+
+
+def _keys(piece: Piece) -> dict[tuple[Kind | None, str], float]:
+    """Return what pieces are alike in, the closest likeness first, and how much to doubt it."""
+    own, alike = (piece.kind, piece.subject), (piece.kind, "")
+    return {own: 0.0} | ({} if own == alike else {alike: DOUBT}) | {(None, ""): MORE_DOUBT}
+
+
+def _late(elapsed: float, expected: float) -> bool:
+    return elapsed > LATE * expected + LATE_SECONDS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from changeproof.changes import SUCCESSOR
 from changeproof.changes.bank import Bank, build_bank, reserved_recipes
-from changeproof.changes.family import BaseModel, Family
+from changeproof.changes.family import REPLICATES, BaseModel, Family
 from changeproof.changes.magnitude import change_magnitudes
 from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
@@ -41,195 +41,170 @@ from changeproof.runs.content import (
     table_from_bytes,
     table_to_bytes,
 )
-from changeproof.runs.costs import (
-    answering_cost,
-    bank_cost,
-    limit_cost,
-    training_cost,
-    tuning_cost,
-)
 from changeproof.runs.pieces import Kind, Piece, in_order
-from changeproof.runs.plan import TUNING_SEED, Plan
+from changeproof.runs.plan import TUNING_SEED
 from changeproof.runs.resolve import ResolvedRun
 
 # How far probabilities may be apart when the same model is trained twice.
 SAME_PROBABILITIES = 1e-6
 
+# Rough guesses of seconds, for progress bars, for starting long pieces first, and for what is not
+# worth a worker process. What training a model takes that is not ours:
+OWN_FIT = 0.2
+# The limit per person; where not every row can be told; with a model that is not ours.
+LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
+# So many columns double the search for feasible rows.
+TWICE_AS_LONG = 200
+
 
 def pieces_of(run: ResolvedRun) -> tuple[Piece, ...]:
     """Return every piece of a run, each once and after its inputs."""
-    return tuple(in_order(dict.fromkeys(p for name in run.tasks for p in _of_task(run, name))))
+    every = (piece for name in run.tasks for piece in _OfTask(run, name).pieces())
+    return tuple(in_order(dict.fromkeys(every)))
 
 
-def _of_task(run: ResolvedRun, dataset: str) -> Iterator[Piece]:
-    """Yield the pieces of a task: base models, then what is made from them."""
-    plan = run.plan
-    choices = {name: candidates(method) for name, method in run.methods.items()}
-    tuned = [name for name, found in choices.items() if len(found) > 1]
-    tunings: dict[str, Piece] = {}
-    if tuned:
-        tuning_base = _base_piece(run, dataset, TUNING_SEED)
-        yield tuning_base
-        tunings = {name: _tuning_piece(run, tuning_base, name) for name in tuned}
-        yield from tunings.values()
-    for seed in plan.base_seeds:
-        base = _base_piece(run, dataset, seed)
-        yield base
-        answers = [_answers_piece(run, base, name, tunings.get(name)) for name in run.methods]
-        yield from answers
-        banks = [_bank_piece(run, base, family) for family in run.families]
-        for bank in banks:
-            yield bank
-            yield from (_survival_piece(answer, bank) for answer in answers)
-            if bank.family == SUCCESSOR:
-                yield from _letter_pieces(run, answers, bank)
-        if plan.limit:
-            yield _limit_piece(run, base, [bank for bank in banks if bank.family in run.averaged])
+class _OfTask:
+    """The pieces of a task, each with all that goes into it and a guess of its seconds."""
+
+    def __init__(self, run: ResolvedRun, dataset: str) -> None:
+        self.run, self.dataset = run, dataset
+        self.plan, self.task, self.learner = run.plan, run.tasks[dataset], run.learner
+        self.asked: dict[str, Any] = {
+            "factuals": self.plan.factuals,
+            "rows": self.plan.rows,
+            "realisable": self.plan.realisable,
+        }
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield base models, then what is made from them."""
+        run, told = self.run, self.plan.realisable
+        tunings: dict[str, Piece] = {}
+        for name, method in run.methods.items():
+            if len(candidates(method)) > 1:
+                base = self._base(TUNING_SEED)
+                tuning = replace(base, method=name, realisable=told, cost=self._tuning_cost(method))
+                tunings[name] = _made(Kind.TUNING, tuning, (base,), method.fingerprint)
+                yield from (base, tunings[name])
+        for seed in self.plan.base_seeds:
+            base = self._base(seed)
+            yield base
+            answers = [self._answers(base, name, tunings.get(name)) for name in run.methods]
+            yield from answers
+            banks = [self._bank(base, name) for name in run.families]
+            for bank in banks:
+                yield bank
+                yield from (self._put_to(bank, each, Kind.SURVIVAL) for each in answers)
+                if bank.family == SUCCESSOR:
+                    yield from self._letters(bank, answers)
+            if self.plan.limit:
+                limit = replace(base, **self.asked, cost=self._limit_cost())
+                averaged = [bank for bank in banks if bank.family in run.averaged]
+                yield _made(Kind.LIMIT, limit, (base, *averaged))
+
+    def _base(self, seed: int) -> Piece:
+        task, model = self.task.fingerprint, self.learner.fingerprint[:12]
+        key = fingerprint(kind=Kind.BASE, task=task, seed=seed, model=model)
+        return Piece(Kind.BASE, self.dataset, seed, key, cost=self._training_cost(1))
+
+    def _bank(self, base: Piece, name: str) -> Piece:
+        family = self.run.families[name]
+        bank = replace(
+            base,
+            family=name,
+            shares_models=not self.learner.stores_models,
+            cost=self._bank_cost(family),
+        )
+        return _made(Kind.BANK, bank, (base,), family.fingerprint)
+
+    def _answers(self, base: Piece, name: str, tuning: Piece | None) -> Piece:
+        method = self.run.methods[name]
+        answers = replace(base, **self.asked, method=name, cost=self._answering_cost(method))
+        inputs = (base,) if tuning is None else (base, tuning)
+        return _made(Kind.COUNTERFACTUALS, answers, inputs, method.fingerprint)
+
+    def _put_to(
+        self, bank: Piece, answers: Piece, kind: Kind, maker: str = "", **more: Any
+    ) -> Piece:
+        """Return a piece about what changed models say of answers."""
+        asked: dict[str, Any] = {
+            "factuals": 0,
+            "rows": None,
+            "realisable": False,
+            "cost": 0.02,
+            **more,
+        }
+        return _made(kind, replace(answers, **asked, family=bank.family), (answers, bank), maker)
+
+    def _letters(self, bank: Piece, answers: Sequence[Piece]) -> Iterator[Piece]:
+        """Yield scores of letters and, where it is asked for, their renewals."""
+        renewer = self.run.renewer
+        for each in (each for each in answers if each.method in self.run.letters):
+            yield self._put_to(bank, each, Kind.LETTERS)
+            if renewer is not None:
+                maker = f"{renewer.name} {renewer.fingerprint}"
+                more = {"realisable": self.plan.realisable, "cost": self._answering_cost(renewer)}
+                yield self._put_to(bank, each, Kind.RENEWALS, maker, **more)
+
+    def _training_cost(self, networks: float) -> float:
+        products = len(self.task.split.train) * (self.task.n_features * 32 + 32 * 32)
+        return 0.002 + networks * products * 3.5e-8
+
+    def _bank_cost(self, family: Family) -> float:
+        models = family.expected_models
+        if not family.trains:
+            made = 0.0 if self.learner.stores_models else models / REPLICATES * OWN_FIT
+            return self._training_cost(0.0) + made
+        if not self.learner.stores_models:
+            return models * OWN_FIT
+        return self._training_cost(models * family.cost)
+
+    def _tuning_cost(self, method: Method) -> float:
+        return method.cost.tuning * self._longer if self.plan.realisable else 1.0
+
+    @property
+    def _longer(self) -> float:
+        """How many times as long the search for feasible rows takes with so many columns."""
+        return 1.0 + self.task.n_features / TWICE_AS_LONG
+
+    @property
+    def _people(self) -> int:
+        return self.plan.factuals if self.plan.rows is None else len(self.plan.rows)
+
+    def _answering_cost(self, method: Method) -> float:
+        cost = method.cost
+        if not self.learner.stores_models:
+            return 0.05 + self._people * cost.own_model + cost.models * OWN_FIT
+        each = cost.feasible * self._longer if self.plan.realisable else cost.per_person
+        trained = self._training_cost(0.7 * cost.models) if cost.models else 0.0
+        return 0.05 + self._people * each + trained
+
+    def _limit_cost(self) -> float:
+        """Models that are not kept are made again for it."""
+        if self.learner.stores_models:
+            return 0.1 + self._people * (REALISABLE_LIMIT if self.plan.realisable else LIMIT)
+        made = sum(self._bank_cost(self.run.families[name]) for name in self.run.averaged)
+        return made + self._people * OWN_LIMIT
 
 
-def _base_piece(run: ResolvedRun, dataset: str, seed: int) -> Piece:
-    """Return the piece of a base model."""
-    task, model = run.tasks[dataset], run.learner.fingerprint[:12]
-    key = fingerprint(kind=Kind.BASE, task=task.fingerprint, seed=seed, model=model)
-    return Piece(Kind.BASE, dataset, seed, key, cost=training_cost(task, 1))
+def _made(kind: Kind, piece: Piece, inputs: tuple[Piece, ...], maker: str = "") -> Piece:
+    """Return a piece of a kind, with the fingerprint of all that goes into it.
 
-
-def _bank_piece(run: ResolvedRun, base: Piece, family: str) -> Piece:
-    """Return the piece of one family's changed models, and their magnitudes.
-
-    Models that cannot be kept are made by the worker that asks them.
-    """
-    bank = replace(
-        base,
-        kind=Kind.BANK,
-        family=family,
-        inputs=(base,),
-        shares_models=not run.learner.stores_models,
-        cost=bank_cost(run.tasks[base.dataset], run.learner, run.families[family]),
-    )
-    return _fingerprinted(
-        bank, run.families[family].fingerprint, "changes.bank", "changes.magnitude"
-    )
-
-
-def _tuning_piece(run: ResolvedRun, base: Piece, method: str) -> Piece:
-    """Return the piece of a method's tuning table."""
-    tuning = replace(
-        base,
-        kind=Kind.TUNING,
-        method=method,
-        inputs=(base,),
-        realisable=run.plan.realisable,
-        cost=tuning_cost(run.tasks[base.dataset], run.methods[method], run.plan.realisable),
-    )
-    maker = run.methods[method].fingerprint
-    return _fingerprinted(tuning, maker, "methods.tuning", "evaluation.factuals")
-
-
-def _answers_piece(run: ResolvedRun, base: Piece, method: str, tuning: Piece | None) -> Piece:
-    """Return the piece of a method's counterfactuals."""
-    plan, task = run.plan, run.tasks[base.dataset]
-    answers = replace(
-        base,
-        kind=Kind.COUNTERFACTUALS,
-        method=method,
-        inputs=(base,) if tuning is None else (base, tuning),
-        factuals=plan.factuals,
-        rows=plan.rows,
-        realisable=plan.realisable,
-        cost=answering_cost(task, run.learner, run.methods[method], _asked(plan), plan.realisable),
-    )
-    maker = run.methods[method].fingerprint
-    return _fingerprinted(answers, maker, "methods.tuning", "evaluation.factuals")
-
-
-def _asked(plan: Plan) -> int:
-    return plan.factuals if plan.rows is None else len(plan.rows)
-
-
-def _survival_piece(answers: Piece, bank: Piece) -> Piece:
-    """Return the piece that says which counterfactuals survive one family's changed models."""
-    survival = replace(
-        answers,
-        kind=Kind.SURVIVAL,
-        family=bank.family,
-        inputs=(answers, bank),
-        factuals=0,
-        rows=None,
-        realisable=False,
-        cost=0.02,
-    )
-    return _fingerprinted(survival, "", "evaluation.survival")
-
-
-def _limit_piece(run: ResolvedRun, base: Piece, banks: Sequence[Piece]) -> Piece:
-    """Return the piece with the limit of the people of a base model.
-
-    Changed models that cannot be kept are made again for it.
-    """
-    plan = run.plan
-    limit = replace(
-        base,
-        kind=Kind.LIMIT,
-        inputs=(base, *banks),
-        factuals=plan.factuals,
-        rows=plan.rows,
-        realisable=plan.realisable,
-        cost=limit_cost(
-            run.tasks[base.dataset],
-            run.learner,
-            [run.families[name] for name in run.averaged],
-            _asked(plan),
-            plan.realisable,
-        ),
-    )
-    return _fingerprinted(limit, "", "evaluation.limit", "evaluation.factuals")
-
-
-def _letter_pieces(run: ResolvedRun, answers: Sequence[Piece], bank: Piece) -> Iterator[Piece]:
-    """Yield the pieces about letters: their scores and, where it is asked for, their renewals."""
-    for answer in answers:
-        if answer.method not in run.letters:
-            continue
-        survival = _survival_piece(answer, bank)
-        yield _fingerprinted(replace(survival, kind=Kind.LETTERS), "", "evaluation.letters")
-        if run.renewer is not None:
-            name = run.renewer.name
-            renewals = replace(
-                survival,
-                kind=Kind.RENEWALS,
-                realisable=run.plan.realisable,
-                cost=answering_cost(
-                    run.tasks[bank.dataset],
-                    run.learner,
-                    run.renewer,
-                    _asked(run.plan),
-                    run.plan.realisable,
-                ),
-            )
-            maker = f"{name} {run.renewer.fingerprint}"
-            yield _fingerprinted(renewals, maker, "evaluation.renewal")
-
-
-def _fingerprinted(piece: Piece, maker: str, *modules: str) -> Piece:
-    """Return a piece with the fingerprint of all that goes into it.
-
-    `maker` is the fingerprint of its method or family, `modules` is the code of ours beside it.
+    `maker` is the fingerprint of its method or family.
     """
     # Answers as published need not know that there are others.
     realisable = {"realisable": True} if piece.realisable else {}
     key = fingerprint(
         **realisable,
-        kind=piece.kind,
-        inputs=[part.fingerprint for part in piece.inputs],
+        kind=kind,
+        inputs=[part.fingerprint for part in inputs],
         method=piece.method,
         family=piece.family,
         factuals=piece.factuals,
         rows=piece.rows,
         maker=maker,
-        code=code_digest(*(f"changeproof.{module}" for module in modules)),
+        code=code_digest(*(f"changeproof.{module}" for module in CODE[kind])),
     )
-    return replace(piece, fingerprint=key)
+    return replace(piece, kind=kind, inputs=inputs, fingerprint=key)
 
 
 class Ingredients(NamedTuple):
@@ -246,13 +221,14 @@ class Ingredients(NamedTuple):
 Made = tuple[bytes, float | None]
 Maker = Callable[[Piece, Ingredients, Mapping[str, bytes]], bytes | Made]
 MAKERS: dict[Kind, Maker] = {}
+CODE: dict[Kind, tuple[str, ...]] = {}
 
 
-def makes(kind: Kind) -> Callable[[Maker], Maker]:
-    """Register how a kind of piece is made."""
+def makes(kind: Kind, *modules: str) -> Callable[[Maker], Maker]:
+    """Register how a kind of piece is made, and the code of ours that it depends on."""
 
     def register(maker: Maker) -> Maker:
-        MAKERS[kind] = maker
+        MAKERS[kind], CODE[kind] = maker, modules
         return maker
 
     return register
@@ -325,7 +301,7 @@ def _model(base: _Base) -> Model:
     return model
 
 
-@makes(Kind.BANK)
+@makes(Kind.BANK, "changes.bank", "changes.magnitude")
 def _make_bank(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Make a family's changed models; keep them, and how far they are from the base model."""
     base = _base(piece.inputs[0], using, inputs)
@@ -357,7 +333,7 @@ def _reserved(base: _Base, families: tuple[Family, ...]) -> frozenset[str]:
     return frozenset(reserved_recipes(base.task, changing, base.learner, families))
 
 
-@makes(Kind.TUNING)
+@makes(Kind.TUNING, "methods.tuning", "evaluation.factuals")
 def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Score a method's candidate settings on validation rows."""
     base = _base(piece.inputs[0], using, inputs)
@@ -367,7 +343,7 @@ def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) 
         return table_to_bytes(tune(candidates(_method(using)), context, factuals))
 
 
-@makes(Kind.COUNTERFACTUALS)
+@makes(Kind.COUNTERFACTUALS, "methods.tuning", "evaluation.factuals")
 def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
     """Have a method answer the people of a base model."""
     base_piece, *tuned = piece.inputs
@@ -388,7 +364,7 @@ def _factuals(piece: Piece, context: Context) -> Factuals:
     return evaluation_factuals(context.task, context.model, piece.base_seed, piece.factuals)
 
 
-@makes(Kind.SURVIVAL)
+@makes(Kind.SURVIVAL, "evaluation.survival")
 def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Put a method's answers to a family's changed models, kept or made again."""
     asked, bank = piece.inputs
@@ -400,7 +376,7 @@ def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]
     return arrays_to_bytes({"row_id": answers.row_ids, "survived": survived})
 
 
-@makes(Kind.LIMIT)
+@makes(Kind.LIMIT, "evaluation.limit", "evaluation.factuals")
 def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Look for the limit of the people of a base model, with all changed models at hand."""
     base_piece, *banks = piece.inputs
@@ -427,7 +403,7 @@ def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -
     return arrays_to_bytes({"row_id": row_ids, "rows": found})
 
 
-@makes(Kind.LETTERS)
+@makes(Kind.LETTERS, "evaluation.letters")
 def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Have today's model and its successors say how good letters are."""
     asked, bank = piece.inputs
@@ -439,7 +415,7 @@ def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes])
     return arrays_to_bytes(scores.to_arrays())
 
 
-@makes(Kind.RENEWALS)
+@makes(Kind.RENEWALS, "evaluation.renewal")
 def _make_renewals(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Have a method advise those whose letters a successor breaks, from their letters on."""
     answers = _kept_answers(inputs[piece.inputs[0].fingerprint], tuple(using.task.feature_names))
