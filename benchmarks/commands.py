@@ -51,10 +51,10 @@ def become(
     os.chdir(cwd)
     sys.argv = ["changeproof", *words]
     from changeproof.cli import main
-    from changeproof.report import printing as write
+    from changeproof.report import printing
 
     # Figures take most of a trial's time. Their files are written, but nothing is drawn in them.
-    write.figures.encoded = lambda figure, kind: f"a figure, {kind}".encode()
+    printing.encoded = lambda figure, kind: f"a figure, {kind}".encode()
     prepare(*more)
     try:
         main()

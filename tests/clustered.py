@@ -14,6 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import changeproof
+
+# Where the code under test is, for processes with a search path of their own.
+SOURCE = Path(changeproof.__file__).parents[1]
 DASK = Path(sys.executable).with_name("dask")
 # Tests do not wait long for what does not come.
 HASTY = {

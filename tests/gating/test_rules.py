@@ -100,5 +100,5 @@ def test_only_a_finished_run_can_be_judged(gated: Path, tmp_path: Path) -> None:
         cp.gate(gated, [{"metric": "coverage", "at_least": 95}])
     shutil.rmtree(gated / "tables")
     write_plan(gated, cp.Plan.preset("quick"))
-    with pytest.raises(InputError, match=r"is not finished: .*; go on with: changeproof run"):
+    with pytest.raises(InputError, match=r"has no manifest.json; .*go on with: changeproof run"):
         cp.gate(gated, [RULE])

@@ -24,7 +24,7 @@ from changeproof import (
     run,
 )
 from changeproof.runs.timings import piece_efforts
-from clustered import HASTY, ClusterProcesses, kill_all, stored, until
+from clustered import HASTY, SOURCE, ClusterProcesses, kill_all, stored, until
 from loans import loans
 
 COMMAND = Path(sys.executable).with_name("changeproof")
@@ -133,7 +133,7 @@ def test_own_table_model_and_method_arrive_by_value(
     done = subprocess.run(
         [COMMAND, "audit", *given, "--cluster", cluster.address, "--out", "far"],
         cwd=mine,
-        env=os.environ | HASTY | {"PYTHONPATH": str(mine)},
+        env=os.environ | HASTY | {"PYTHONPATH": f"{mine}{os.pathsep}{SOURCE}"},
         capture_output=True,
         text=True,
     )

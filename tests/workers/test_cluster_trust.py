@@ -30,7 +30,7 @@ from changeproof import (
 from changeproof.runs.execute import Outcome
 from changeproof.workers.cluster import Certificates, address_of, connected
 from changeproof.workers.cluster_workers import Preparation, difference, environment_of, packages_of
-from clustered import HASTY, ClusterProcesses, free_port, stored
+from clustered import HASTY, SOURCE, ClusterProcesses, free_port, stored
 
 COMMAND = Path(sys.executable).with_name("changeproof")
 SMALL: dict[str, Any] = {
@@ -181,7 +181,7 @@ def test_workers_of_other_versions_are_named_and_refused(tmp_path: Path) -> None
         for environment, says, model in (
             ({"PYTHONPATH": str(other.parent)}, "has other code of changeproof", "mlp"),
             (
-                {"PYTHONPATH": str(hidden)},
+                {"PYTHONPATH": f"{hidden}{os.pathsep}{SOURCE}"},
                 r"has no torch, which this run needs; install it there: pip install "
                 r"'changeproof\[torch\]'",
                 module_learner(),

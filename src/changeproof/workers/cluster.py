@@ -177,8 +177,19 @@ def _reached(address: str, certificates: Certificates | None) -> Client:
         ) from None
 
 
-class Cluster(Workplace):
-    """The workers of a Dask cluster.
+class TryAgainError(RuntimeError):
+    """A job failed as it might not elsewhere, or later."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("to be tried again")
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TryAgainError, (self.result,)
+
+
+class Cluster(Workplace, Engine):
+    """The workers of a Dask cluster: a workplace and, once it is started, an engine.
 
     Parameters
     ----------
@@ -186,7 +197,7 @@ class Cluster(Workplace):
         A client that is connected to it.
     """
 
-    running = True
+    running = remote = True
 
     def __init__(self, client: Client) -> None:
         if not isinstance(client, Client) or client.asynchronous:
@@ -215,10 +226,10 @@ class Cluster(Workplace):
         try:
             self._prepare()
         except GoneError:
-            self.come_back()
-        return ClusterEngine(self, self._packages)
+            self._come_back()
+        return self
 
-    def look(self) -> int:
+    def _look(self) -> int:
         """Say how many workers there are, if that has changed; give up when all are gone."""
         count = self.workers
         for worker in sorted(self._workers(ready=False) - self._known):
@@ -234,7 +245,7 @@ class Cluster(Workplace):
             raise ClusterError(f"all workers of {self.address} are gone; {FINISHED_IS_KEPT}")
         return count
 
-    def come_back(self) -> None:
+    def _come_back(self) -> None:
         """Wait for a scheduler that is gone, and for its workers."""
         deadline = time.monotonic() + patience()
         self._listener.told(
@@ -249,7 +260,7 @@ class Cluster(Workplace):
                 time.sleep(PAUSE)
         raise ClusterError(f"the cluster at {self.address} is gone; {FINISHED_IS_KEPT}")
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Leave the workers as they were."""
         if self.client.status == "running":
             self.client.unregister_worker_plugin("changeproof")
@@ -283,7 +294,7 @@ class Cluster(Workplace):
             self.client.register_plugin(plugin, name=plugin.name)
         except (OSError, TimeoutError) as error:
             raise GoneError from error
-        self.look()
+        self._look()
 
     def _workers(self, *, ready: bool) -> set[str]:
         """Return the addresses of workers that are ready for work, or of all others."""
@@ -333,27 +344,6 @@ class Cluster(Workplace):
                 told = True
             time.sleep(PAUSE)
 
-
-class TryAgainError(RuntimeError):
-    """A job failed as it might not elsewhere, or later."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__("to be tried again")
-        self.result = result
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TryAgainError, (self.result,)
-
-
-class ClusterEngine(Engine):
-    """The workers of a cluster, who are ready for work."""
-
-    remote = True
-
-    def __init__(self, cluster: Cluster, packages: tuple[str, ...]) -> None:
-        self.cluster, self.packages = cluster, packages
-        self.environment = environment_of(packages)
-
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
         """Hand over all jobs, and what is left of them again if the cluster has lost it."""
         left = {job.name: job for job in most_urgent_first(jobs)}
@@ -365,23 +355,19 @@ class ClusterEngine(Engine):
                     del left[job.name]
                     yield job, result
             except GoneError:
-                self.cluster.come_back()
+                self._come_back()
             except StuckError:
                 pass  # what is left is handed over again
             vain = vain + 1 if len(left) == before else 0
             if vain > ROUNDS:
                 raise ClusterError(
-                    f"the cluster at {self.cluster.address} loses all that it is given; what is "
+                    f"the cluster at {self.address} loses all that it is given; what is "
                     "finished is kept"
                 )
 
-    def close(self) -> None:
-        """Give the workers back."""
-        self.cluster.let_go()
-
     def _round(self, jobs: list[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
         """Hand over jobs; yield what is done, and what fails by itself."""
-        client = self.cluster.client
+        client = self.client
         futures: dict[Future, Job] = {}
         try:
             with dask.config.set(LARGE_IS_FINE):
@@ -412,7 +398,7 @@ class ClusterEngine(Engine):
         They are jobs, too, and not scattered: what only a worker holds is lost with it.
         """
         made_by, session = producers(jobs), uuid4().hex[:8]
-        ready = {self.environment.resource: 1}
+        ready = {self._environment.resource: 1}
         given: dict[str, Future] = {}
         by_name: dict[str, Future] = {}
         for place, job in enumerate(jobs):
@@ -434,7 +420,7 @@ class ClusterEngine(Engine):
                 job.order,
                 {key: given[key] for key in job.inputs if key in given},
                 [by_name[name] for name in earlier],
-                self.packages,
+                self._packages,
                 key=f"{job.kind}-{job.name}-{session}",  # Dask learns how long what is alike takes
                 priority=len(jobs) - place,
                 retries=RETRIES,
@@ -455,7 +441,7 @@ class ClusterEngine(Engine):
                 yield ended
             if time.monotonic() - looked > LOOK:
                 # A worker that comes when no other was left is not told of what waits for it.
-                idle = idle + 1 if self.cluster.look() and not self._busy(client) else 0
+                idle = idle + 1 if self._look() and not self._busy(client) else 0
                 if idle > IDLE:
                     raise StuckError
                 looked = time.monotonic()
@@ -470,7 +456,7 @@ class ClusterEngine(Engine):
 
     def _trusted(self, job: Job, answer: tuple[str, Result]) -> Result:
         key, result = answer
-        if key != self.environment.key:
+        if key != self._environment.key:
             raise ClusterError(
                 f"{job.name} was computed by a worker with other versions than the client's; "
                 "it was not kept"
