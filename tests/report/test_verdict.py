@@ -14,8 +14,7 @@ import pytest
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.document import document
-from changeproof.report.page.payload import build_payload
-from changeproof.report.page.write import page_of, render
+from changeproof.report.page.write import build_payload, page_of, render
 from changeproof.report.verdict import not_simulated_words, simulated_words, verdict
 from changeproof.tables.registry import read_tables
 from loans import loans

@@ -18,7 +18,7 @@ from changeproof.changes.updates import Updates
 from changeproof.evaluation.counting import Apart, apart, counted
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
-from changeproof.report.page.payload import build_payload
+from changeproof.report.page.write import build_payload
 from changeproof.report.robustness import limit_curves
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
