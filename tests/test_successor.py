@@ -167,7 +167,7 @@ REFUSED = {
     "missing ids": ([*SUCCESSOR, "scores:few.csv"], "people have a letter, but no score"),
     "other inputs": ([*SUCCESSOR, "onnx:other.onnx"], "ONNX model other takes the inputs X"),
     "other columns": ([*SUCCESSOR, "pickle:other.pkl"], "'loans' has no fees among its features"),
-    "no threshold": ([*SUCCESSOR, "pickle:next.pkl@high"], "threshold 'high' is no number"),
+    "no threshold": ([*SUCCESSOR, "pickle:next.pkl@high"], "threshold 'high' is not a number"),
     "far off": ([*SUCCESSOR, "pickle:next.pkl@620"], "next gives probabilities; expected a number"),
     "upside down": (
         [*SUCCESSOR, "pickle:next.pkl", "--threshold", "<=0.2"],

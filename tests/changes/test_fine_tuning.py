@@ -96,7 +96,7 @@ def test_the_start_is_part_of_what_a_recipe_is(small_task: Task, small_network: 
     ("start", "message"),
     [
         (Network.initialised(3, (4,), 1), "cannot start from a network of 3 features; expected 5"),
-        ("today", "training can start from a network of ours; got an object of type str"),
+        ("today", "training can start from one of our own networks; got an object of type str"),
     ],
 )
 def test_what_training_cannot_start_from(start: Any, message: str, small_task: Task) -> None:

@@ -148,5 +148,5 @@ def test_futures_do_not_depend_on_each_other(small_task: Task, small_network: Ne
 
 def test_where_nobody_is_rejected_nobody_follows(small_task: Task) -> None:
     base = BaseModel(1, Linear(np.zeros(5), -1.0))
-    with pytest.raises(InputError, match="nobody of the update pool of small can follow advice"):
+    with pytest.raises(InputError, match="no person of the update pool of small can follow advice"):
         get_family("followed-advice").variants(small_task, base, NetworkLearner())

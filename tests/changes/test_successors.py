@@ -78,7 +78,7 @@ def test_a_threshold_stands_behind_a_reference(
 
 
 def test_a_threshold_behind_a_reference_has_to_be_one() -> None:
-    with pytest.raises(InputError, match="threshold 'high' is no number"):
+    with pytest.raises(InputError, match="threshold 'high' is not a number"):
         split_threshold("python:models:next@high")
 
 

@@ -111,7 +111,7 @@ def test_other_inputs_are_named_in_one_line(
     ):
         OnnxModel(names, "kept", "onnx:kept.onnx").model(own_task(words, **shipped.DATA), None)
     (tmp_path / "no.onnx").write_bytes(b"nothing of the kind")
-    with pytest.raises(InputError, match=r"no.onnx is no ONNX model"):
+    with pytest.raises(InputError, match=r"no.onnx is not an ONNX model"):
         find_shipped(f"onnx:{tmp_path / 'no.onnx'}")
 
 

@@ -46,7 +46,7 @@ def test_a_threshold_is_read_as_people_write_it() -> None:
 
 @pytest.mark.parametrize("given", ["high", "nan", "inf", "", "0.5.5", "<0.2", True])
 def test_what_is_no_number_is_no_threshold(given: object) -> None:
-    with pytest.raises(InputError, match=r"is no number; expected for instance 0\.6, 620"):
+    with pytest.raises(InputError, match=r"is not a number; expected for instance 0\.6, 620"):
         Threshold.of(given)
 
 

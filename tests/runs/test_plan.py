@@ -73,7 +73,7 @@ def test_order_does_not_make_another_plan() -> None:
         ({"rows": [3, 5, 3]}, r"rows: row 3 is given more than once"),
         ({"methods": []}, r"methods: .* at least 1"),
         ({"families": []}, r"families: expected at least 1 family, or successors"),
-        ({"threshold": "high"}, r"threshold: threshold 'high' is no number"),
+        ({"threshold": "high"}, r"threshold: threshold 'high' is not a number"),
         ({"renew": "kdtree"}, r"renewed under a successor, and there is none"),
         ({"factuals": -5}, r"factuals: input should be greater than or equal to 1; got -5"),
         ({"factuals": 0}, r"factuals: .*got 0"),

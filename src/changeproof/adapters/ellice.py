@@ -143,7 +143,7 @@ class ElliCE(Method):
         )
 
     def _asked(self, person: Floats, low: Floats, high: Floats) -> pd.DataFrame:
-        """Return what ElliCE answers a person: a row, the person's own, or none."""
+        """Return ElliCE's answer to a person: a row, which may be the person's own, or none."""
         permitted = None
         if self.context.actions is not None:
             limits = zip(self._columns, low.tolist(), high.tolist(), strict=True)
@@ -177,13 +177,13 @@ class ElliCE(Method):
         return np.broadcast_to(low, rows.shape), np.broadcast_to(high, rows.shape)
 
     def _seed(self, row_id: int) -> int:
-        """Return a seed per person; ElliCE draws nothing here today, but might tomorrow."""
+        """Return a seed per person, in case ElliCE draws at random."""
         address = stream(self.context.task.name, self.context.base_seed, "ellice", row_id)
         return int(address.integers(2**32))
 
 
 def _in_double_precision(row: Floats, *known: Floats) -> Floats:
-    """Put back the numbers that ElliCE has rounded to single precision, the last known first."""
+    """Restore the numbers that ElliCE has rounded to single precision; the last ones given win."""
     row = row.copy()
     for exact in known:
         same = row.astype(np.float32) == exact.astype(np.float32)
@@ -193,7 +193,7 @@ def _in_double_precision(row: Floats, *known: Floats) -> Floats:
 
 @contextmanager
 def _quiet_and_alone() -> Iterator[None]:
-    """Let ElliCE print and warn nothing, compute with one thread, and draw for itself."""
+    """Silence ElliCE's output and warnings, use one thread, and keep its random state apart."""
     threads = torch.get_num_threads()
     with (
         warnings.catch_warnings(),

@@ -23,7 +23,7 @@ MOST_NAMED = 3
 
 
 class TabledModel(FittedModel):
-    """A model that is known on some rows only; of others it says NaN."""
+    """A model that is known on some rows only; its scores of others are NaN."""
 
     offers: ClassVar[Access] = Access.PREDICTIONS
 
@@ -116,7 +116,7 @@ class ScoreTable:
         return replace(self, known=known)
 
     def model(self, task: Task, threshold: Threshold | None) -> ThresholdModel:
-        """Return the model as far as it is known."""
+        """Return the model, which knows the letters only."""
         scores = np.array(list(self.known.values()), dtype=np.float64)
         given = Threshold(HALF) if threshold is None else threshold
         if threshold is None and not (scores.min() >= 0.0 and scores.max() <= 1.0):

@@ -152,7 +152,7 @@ def _features(
 
 
 def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
-    """Find the task's row ids for ids that may be numbers here and text there."""
+    """Return the task's row ids of ids, whether these are numbers or text."""
     row_ids: list[int] = task.frame.index.to_list()
     known = dict(zip(map(text_of, task.ids), row_ids, strict=True))
     # Other programs take the zeros off an id such as 007. Without them it may be another person's.

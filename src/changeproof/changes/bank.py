@@ -27,7 +27,7 @@ ONLY_LEVEL = "all"
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Changed models and, row by row, what was changed.
+    """Changed models, and a table of what was changed.
 
     `table` has the columns family, level and replicate, in the order of the stack.
     """
@@ -69,7 +69,7 @@ def build_bank(
 def _rounds(
     family: Family, task: Task, base: BaseModel, learner: Learner
 ) -> Iterator[tuple[list[Variant], list[Model]]]:
-    """Yield what a family describes, round by round, and the models made of it."""
+    """Yield the variants of a family and their models, round by round."""
     with _describing(family):
         rounds = family.rounds(task, base, learner)
         given = next(rounds, None)
@@ -82,7 +82,7 @@ def _rounds(
 
 
 def _following(rounds: Rounds, models: list[Model]) -> Sequence[Variant] | None:
-    """Return the round that follows from models; None after the last."""
+    """Send models to the family and return its next round; None after the last."""
     try:
         return rounds.send(models)
     except StopIteration:
@@ -121,14 +121,14 @@ def models_of(variants: Sequence[Variant], task: Task, learner: Learner) -> list
 def checked_variants(
     family: Family, task: Task, base: BaseModel, learner: Learner
 ) -> list[Variant]:
-    """Return what a family describes at first, all of it fit to be made."""
+    """Return the variants of a family's first round, checked."""
     with _describing(family):
         given = family.variants(task, base, learner)
     return _checked(family, given, task, learner)
 
 
 def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[Variant]:
-    """Return variants that are fit to be made.
+    """Return variants that are checked.
 
     Recipes without a level become replicates of a single one.
     """
@@ -153,7 +153,7 @@ def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[V
 def reserved_recipes(
     task: Task, base: BaseModel, learner: Learner, families: Sequence[Family]
 ) -> Iterator[str]:
-    """Yield the identities of what no method may train: recipes, and models that are moved."""
+    """Yield the identities of what no method may train: recipes, and perturbed models."""
     for family in families:
         try:
             variants = checked_variants(family, task, base, learner)
@@ -169,7 +169,7 @@ def reserved_recipes(
 
 
 def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
-    """Return why a variant cannot be made, or None if it can."""
+    """Return why a variant cannot be trained; None if it can."""
     if not isinstance(variant, Variant):
         return f"is {described(variant)}; expected a Variant"
     change = variant.change

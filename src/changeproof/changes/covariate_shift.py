@@ -77,7 +77,7 @@ class CovariateShift(ReplicatedFamily):
 
 
 def _weights(rows: Floats, shift: float, generator: np.random.Generator) -> Iterator[Floats]:
-    """Yield weights along features and random directions in turns, as far as they can move."""
+    """Yield weights that shift features and random directions in turns, where that can be done."""
     varying = np.flatnonzero(rows.std(axis=0) > 0)
     both_ways = [sign * rows[:, column] for column in varying for sign in (1.0, -1.0)]
     order = generator.permutation(len(both_ways))
@@ -98,7 +98,7 @@ def _moved(directions: Iterator[Floats], shift: float) -> Iterator[Floats]:
 
 
 def shifting_weights(values: Floats, shift: float) -> Floats | None:
-    """Return weights exp(t value), cut off, that move the mean by so many standard deviations.
+    """Return weights exp(t value), cut off, that move the mean by a number of standard deviations.
 
     None where no weights of this form do.
     """

@@ -33,8 +33,8 @@ class Distillation(ReplicatedFamily):
 
     A student learns from the probabilities if its kind can, and else from the decisions. The epoch
     that is kept is chosen by the true labels of the validation rows. Another seed need not give
-    another student where it is no network of ours: these are trained on bootstrap samples, all but
-    the first.
+    another student unless it is one of our networks: other kinds are trained on bootstrap samples,
+    all but the first.
 
     Parameters
     ----------

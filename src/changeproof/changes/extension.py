@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 class FunctionFamily(Family):
-    """A family that is a function of the task, the base model and, if it likes, the learner."""
+    """A family that is a function of the task, the base model and, optionally, the learner."""
 
     function: ClassVar[Function]
     taken: ClassVar[int]

@@ -123,7 +123,7 @@ class Family(Configurable, ABC):
 
     @property
     def expected_models(self) -> int:
-        """How many changed models there will be, about."""
+        """About how many changed models there will be."""
         return int(getattr(self, "replicates", REPLICATES))
 
     def reason_against(self, learner: Learner) -> str | None:
@@ -135,7 +135,7 @@ class Family(Configurable, ABC):
         return None
 
     def left_out(self, learner: Learner, tasks: Iterable[Task]) -> str:
-        """Return the first reason of all why this cannot happen to a model; "" if it can."""
+        """Return the first reason why this cannot happen to a model; "" if it can."""
         try:
             return (
                 (learner.traits.no_training if self.trains else "")
@@ -150,7 +150,7 @@ class Family(Configurable, ABC):
 
 
 class ReplicatedFamily(Family):
-    """A family with as many changed models as one likes.
+    """A family whose number of changed models is a setting.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class ReplicatedFamily(Family):
         self.replicates = replicates
 
     def shared_out(self, levels: Sequence[T], besides: int = 0) -> list[tuple[T, int]]:
-        """Return (level, replicate) for all changed models but some; first levels get one more."""
+        """Return (level, replicate) for all changed models but `besides`, shared out evenly."""
         each, more = divmod(self.replicates - besides, len(levels))
         return [
             (level, r) for place, level in enumerate(levels) for r in range(each + (place < more))

@@ -45,8 +45,8 @@ class FeatureChange(ReplicatedFamily):
     all columns of its categories. An added one is computed from a person's row, so that advice can
     be put to the new model as it stands; products of numbers come before those of categories. Which
     ones is drawn at random. All keep the base model's initialisation, up to where nothing else is
-    left to change; a network of ours that is given a further input begins with the base network's
-    initial weights and random ones for that input.
+    left to change; one of our networks with a further input begins with the base network's initial
+    weights and random ones for that input.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class FeatureChange(ReplicatedFamily):
         return f"{learner.name} takes the features by name and would not see an added one"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe models without features, half of all if there are enough, then with more."""
+        """Describe models without a feature (half of them, if possible), then with an added one."""
         generator = np.random.default_rng(base.seed + SEEDS)
         both = ADDED in self.kinds and not learner.traits.original
         found: list[Variant] = []
@@ -88,7 +88,7 @@ class FeatureChange(ReplicatedFamily):
 
 
 def _begun_anew(variant: Variant) -> Variant:
-    """Return a variant; a further replicate begins with weights of its own seed."""
+    """Return a variant that starts from its own seed if it is not the first replicate."""
     recipe = variant.change
     if variant.replicate == 0 or not isinstance(recipe, TrainingRecipe):
         return variant
@@ -136,7 +136,7 @@ def _with_products(task: Task, base: BaseModel, generator: np.random.Generator) 
 
 
 def _pairs(task: Task) -> list[list[tuple[int, int]]]:
-    """Return pairs of columns whose product says something new: first those of numbers."""
+    """Return pairs of columns whose product is informative: first those of numbers."""
     owners = {column: feature for feature in task.features for column in feature.columns}
     numbers = [column for column in owners if not owners[column].categories]
     mixed = [

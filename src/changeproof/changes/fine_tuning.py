@@ -63,7 +63,7 @@ class FineTuning(ReplicatedFamily):
         self.rates = tuple(rates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe which rows training goes on with, how fast and for how long."""
+        """Describe continued training: on which rows, at what rate, for how long."""
         variants = []
         levels = list(enumerate(self._levels(base, learner)))
         for (place, (level, old, recipe)), r in self.shared_out(levels):

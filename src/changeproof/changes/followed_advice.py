@@ -68,7 +68,9 @@ class FollowedAdvice(ReplicatedFamily):
                 seed = base.seed + SEEDS + SEEDS_OF_A_FUTURE * number + update
                 futures[number] = after = future.after(task, model, share, seed)
                 if not after.followed.any():
-                    raise InputError(f"nobody of the update pool of {task.name} can follow advice")
+                    raise InputError(
+                        f"no person of the update pool of {task.name} can follow advice"
+                    )
                 variants.append(after.variant(task, base, f"round {update}", number))
             models = yield variants
 
@@ -108,7 +110,7 @@ class _Future(NamedTuple):
 
 
 def advised(task: Task, model: Model, rows: Floats) -> Floats:
-    """Return where simple advice brings people, from a model's predictions alone.
+    """Return where simple advice takes people, using a model's predictions alone.
 
     They go towards the nearest training row that the model accepts, in tenths of the way, and stop
     at the first place that it accepts. Categories change at half of the way, all at once. What may

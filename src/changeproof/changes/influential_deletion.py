@@ -27,7 +27,7 @@ from changeproof.models.recipes import DELETED_SHARES, weighted_recipe
 # Whose rows are deleted, and the label that these have.
 AMONG = {"all": None, "favourable": 1, "adverse": 0}
 SEEDS, SEEDS_OF_A_LEVEL = 330_000, 1_000
-# After so many draws a deletion may be there twice, as it has to be where there are few rows.
+# After this many draws a deletion may repeat an earlier one, as it must where rows are few.
 MOST_DRAWS = 100
 # A model that is sure of every row would have no leverage at all.
 LEAST_PROBABILITY = 0.01

@@ -21,7 +21,7 @@ SEEDS = 290_000
 
 
 class LaterData(Family):
-    """Retrain again and again as time goes by, on rows that are real and later.
+    """Retrain at later times, on the real rows known by then.
 
     Needs a task that is split over time. There is one real future; several differ by the
     initialisation seed alone. The first keeps the base model's.
@@ -60,7 +60,7 @@ class LaterData(Family):
         return self.replicates * self.updates
 
     def reason_against_task(self, task: Task) -> str | None:
-        """Say that nothing tells earlier rows from later ones."""
+        """Say that the rows have no times, or are not split by them."""
         if task.times is None:
             return f"{task.name} has no times; name the column that says when"
         times = task.times.to_numpy()
@@ -88,7 +88,7 @@ class LaterData(Family):
         return found
 
     def _weights(self, task: Task, end: int) -> Singles:
-        """Weigh the training rows and as many of the update pool as are known."""
+        """Return row weights: the training rows, and the part of the update pool that is known."""
         n_train = len(task.split.train)
         weights = usual_weights(n_train + end, len(task.split.update) - end)
         if self.window == "rolling":
@@ -101,7 +101,7 @@ class LaterData(Family):
 
 
 def cuts(times: npt.NDArray[Any], updates: int) -> Integers:
-    """Return after how many rows, in the order of time, the updates are: at the end of a time."""
+    """Return how many rows are known at each update; rows of the same time stay together."""
     ends = np.append(np.flatnonzero(times[1:] != times[:-1]) + 1, len(times))
     if len(ends) <= updates:
         return ends

@@ -48,7 +48,7 @@ class MagnitudePruning(WeightFamily):
 
 
 def pruned(weight: Floats, share: float) -> Floats:
-    """Return weights with a share of them at zero, of equal ones the first."""
+    """Return weights with the smallest share set to zero; among equals, the first."""
     count = max(1, round(share * weight.size)) if share > 0 else 0
     result = weight.copy()
     smallest = np.argsort(np.abs(weight), axis=None, kind="stable")[:count]

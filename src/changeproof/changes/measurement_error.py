@@ -1,4 +1,4 @@
-"""Features that are measured otherwise, with the same model."""
+"""Features that are measured differently, with the same model."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class NewInitialization(ReplicatedFamily):
 
 
 class Bootstrap(ReplicatedFamily):
-    """Retrain on as many training rows drawn with replacement."""
+    """Retrain on a bootstrap sample: as many training rows, drawn with replacement."""
 
     name = "bootstrap"
     label = Label("Bootstrap", "boot", "Boot- strap")
@@ -120,7 +120,7 @@ class TrainingConfiguration(ReplicatedFamily):
     source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that nothing is known that could be set otherwise."""
+        """Say that no other configurations are known."""
         if "optimiser" in learner.traits.follows or learner.configurations():
             return None
         return f"no training configurations of {learner.name} are known; give a parameter grid"
@@ -151,7 +151,7 @@ class Architecture(ReplicatedFamily):
     source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that nothing is known that could take a model's place."""
+        """Say that no replacements are known."""
         if "hidden" in learner.traits.follows or learner.replacements():
             return None
         return f"no models that could replace {learner.name} are known; give replacements"

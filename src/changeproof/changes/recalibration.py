@@ -52,7 +52,7 @@ class Recalibration(ReplicatedFamily):
 
 
 def _drawn(task: Task, base: BaseModel, kind: str, replicate: int) -> Integers:
-    """Return the places of as many validation rows, drawn with replacement."""
+    """Return the positions of a bootstrap sample of the validation rows."""
     generator = stream(task.name, base.seed, "recalibration", kind, replicate)
     rows = len(task.split.validation)
     return generator.integers(0, rows, rows)

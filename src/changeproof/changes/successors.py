@@ -30,20 +30,20 @@ SCORES = "scores:"
 
 @dataclass(frozen=True, eq=False)
 class Successor:
-    """A model that came after today's, or its scores of the letters, and where it decides."""
+    """A model that came after today's, or its scores of the letters, with its threshold."""
 
     source: ShippedModel | ScoreTable
     threshold: Threshold | None
 
     @property
     def record(self) -> str:
-        """What plans say of it: where it is from, its threshold, and the hash of what it is."""
+        """Its entry in plans: where it is from, its threshold and its hash."""
         at = "" if self.threshold is None else f"@{self.threshold}"
         return f"{self.source.reference}{at}{MARK}{self.source.digest[:12]}"
 
     @property
     def only_letters(self) -> str:
-        """Why nothing but letters can be put to it; "" if anything can."""
+        """Why it can judge nothing but the letters; "" if it can judge any row."""
         if not isinstance(self.source, ScoreTable):
             return ""
         return f"{self.source.name} is a table of scores, which is known on the letters only"
@@ -53,7 +53,7 @@ class Successor:
         return self.source.model(task, self.threshold)
 
     def learner(self, task: Task) -> Learner:
-        """Return it as a learner, whose clones a method may train."""
+        """Return it as a learner, for methods that train models of their own."""
         if isinstance(self.source, ScoreTable):
             raise InputError(self.only_letters)
         learner = ShippedLearner(self.source, task, self.source.refits(task))
@@ -80,7 +80,7 @@ class Successors(Family):
     records
         What plans say of the successors, by name.
     models
-        The successors, where they are at hand: a run can be read without them.
+        The successors themselves, if they were loaded: a run can be read without them.
     """
 
     name = SUCCESSOR
@@ -97,7 +97,7 @@ class Successors(Family):
 
     @classmethod
     def of(cls, models: Mapping[str, Successor]) -> Successors:
-        """Return the family of successors that are at hand."""
+        """Return the family of loaded successors."""
         return cls(records={name: each.record for name, each in models.items()}, models=models)
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ class Successors(Family):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the code, and of what the successors are."""
+        """Hash of the code and of the successors."""
         digest = hashlib.sha256(repr(self.records).encode()).hexdigest()
         return f"{class_fingerprint(type(self))} {digest}"
 
@@ -119,7 +119,7 @@ class Successors(Family):
 
     @property
     def only_letters(self) -> str:
-        """Why nothing but the letters can be put to all successors; "" if all can."""
+        """Why a successor can judge nothing but the letters; "" if all can judge any row."""
         reasons = [each.only_letters for each in (self.models or {}).values()]
         return next(filter(None, reasons), "")
 
@@ -135,7 +135,7 @@ def read_successors(
     threshold: str | None = None,
     id_column: str | None = None,
 ) -> Successors:
-    """Return the successors that people name or bring, checked on the task.
+    """Return successors that are given by name or as objects, checked on the task.
 
     Parameters
     ----------

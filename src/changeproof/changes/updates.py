@@ -36,7 +36,7 @@ Choices = list[dict[str, Any] | Learner]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What an update leaves to the next: which rows count how often, and how models are trained.
+    """What an update passes on to the next: row weights, and how models are trained.
 
     `unused` are the rows of the update pool that have not arrived yet, in the order in which they
     will. `settings` are fields of the recipe; `learner` is another kind of model, if one has
@@ -129,7 +129,7 @@ class Updates(Family):
         choices: dict[str, Choices],
         future: int,
     ) -> Iterator[State]:
-        """Yield what each update of a future leaves."""
+        """Yield the state after each update of a future."""
         n_train, n_pool = len(task.split.train), len(task.split.update)
         order = stream("updates", base.seed, future, "arrivals").permutation(n_pool)
         state = State(usual_weights(n_train, n_pool), n_train + order, base.seed)
@@ -165,7 +165,7 @@ class Updates(Family):
         return weights, unused
 
     def _choices(self, learner: Learner) -> dict[str, Choices]:
-        """Return what configurations and architectures are drawn from, where there are any."""
+        """Return the configurations and architectures to draw from, if there are any."""
         known = {
             "training-configuration": _configurations(learner),
             "architecture": _architectures(learner),
@@ -175,7 +175,7 @@ class Updates(Family):
     def _rebuilt(
         self, state: State, choices: dict[str, Choices], generator: np.random.Generator
     ) -> State:
-        """Return a state that, now and then, has another configuration or architecture."""
+        """Return the state, now and then with another configuration or architecture."""
         if not choices or generator.integers(0, self.every):
             return state
         kind = list(choices)[generator.integers(0, len(choices))]
@@ -186,7 +186,7 @@ class Updates(Family):
 
 
 def _recipe(state: State, learner: Learner) -> TrainingRecipe:
-    """Return how a model is trained, as far as its kind follows it."""
+    """Return the recipe of a state, with the settings that the kind of model follows."""
     follows = (state.learner or learner).traits.follows
     settings = {name: value for name, value in state.settings.items() if name in follows}
     return TrainingRecipe(

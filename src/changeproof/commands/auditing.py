@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from changeproof.commands.console import failures_told, print_document, quiet_output, say
 from changeproof.commands.options import (
     RUN,
@@ -17,6 +15,7 @@ from changeproof.commands.options import (
     Pickles,
     Table,
     Workers,
+    ask,
     data_of,
     plan_values,
     takes,
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
 def audit(
     given: Given,
     data: Annotated[Path, DataFile],
-    out: Annotated[
-        Path, typer.Option(help="The run directory.", metavar="DIR", rich_help_panel=RUN)
-    ],
+    out: Annotated[Path, ask("The run directory.", "DIR", panel=RUN)],
     as_json: AsJson = False,
 ) -> None:
     """Test counterfactual explanations on your own data and model.

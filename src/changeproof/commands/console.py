@@ -44,11 +44,12 @@ class Command(typer.core.TyperCommand):
         """List arguments, then the options of every panel, each as wide as the terminal."""
         panels: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *PANELS)}
         for each in self.get_params(ctx):
-            argument = each.param_type_name == "argument"
-            panel = "Arguments" if argument else getattr(each, "rich_help_panel", None)
             if record := each.get_help_record(ctx):
                 name, text = record
-                panels.setdefault(panel or "Options", []).append((name, _unbroken(text)))
+                panel = getattr(each, "rich_help_panel", None) or "Options"
+                if each.param_type_name == "argument":
+                    name, panel = each.metavar or each.name.upper(), "Arguments"
+                panels.setdefault(panel, []).append((name, _unbroken(text)))
         for name, records in panels.items():
             if records:
                 with formatter.section(name):

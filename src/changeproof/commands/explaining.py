@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from changeproof.commands.auditing import say_what_was_left_out
 from changeproof.commands.console import failures_told, print_document, quiet_output, say
 from changeproof.commands.options import (
@@ -19,6 +17,7 @@ from changeproof.commands.options import (
     Jobs,
     Pickles,
     Table,
+    ask,
     data_of,
     flags_of,
     plan_values,
@@ -38,32 +37,21 @@ if TYPE_CHECKING:
 @takes("explain", Table, Plan, Pickles, Jobs)
 def explain(
     given: Given,
-    row: Annotated[
-        str, typer.Option(help="The id of the person.", metavar="ID", rich_help_panel=RUN)
-    ],
+    row: Annotated[str, ask("The id of the person.", "ID", panel=RUN)],
     data: Annotated[Path | None, DataFile] = None,
     audit: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            help="Read a finished audit or run instead of data and model. Nothing is computed.",
-            metavar="DIR",
-            show_default=False,
-            rich_help_panel=DATA,
+        ask(
+            "Read a finished audit or run instead of data and model. Nothing is computed.",
+            "DIR",
+            flags="--from",
+            panel=DATA,
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The run directory.",
-            show_default="runs/explain-NAME",
-            metavar="DIR",
-            rich_help_panel=RUN,
-        ),
+        Path | None, ask("The run directory.", "DIR", default="runs/explain-NAME", panel=RUN)
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RUN)
-    ] = False,
+    as_json: Annotated[bool, ask("Print JSON.", flags="--json", panel=RUN)] = False,
 ) -> None:
     """Show what one person is told, and whether it will hold.
 

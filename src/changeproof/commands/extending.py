@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from changeproof.commands.console import say
+from changeproof.commands.options import ask
 
 
 class Listed(StrEnum):
@@ -19,9 +20,16 @@ class Listed(StrEnum):
 
 
 def list_names(
-    what: Annotated[Listed, typer.Argument(help="What to list.")],
+    what: Annotated[Listed, typer.Argument(help="datasets, families or methods.")],
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also say where each of them is from.")
+        bool,
+        ask(
+            "Also say where each of them is from.",
+            flags=(
+                "--verbose",
+                "-v",
+            ),
+        ),
     ] = False,
 ) -> None:
     """List the datasets, the families of change or the methods.
@@ -44,7 +52,7 @@ def check(
         str, typer.Argument(help="A name, or an import path such as my_package.module:MyMethod.")
     ],
     family: Annotated[
-        bool, typer.Option("--family", help="Check a family of change, not a method.")
+        bool, ask("Check a family of change, not a method.", flags="--family")
     ] = False,
 ) -> None:
     """Check your own method or family against the contract.

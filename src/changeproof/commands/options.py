@@ -7,7 +7,7 @@ by group (`takes`) and is given those that were used as one dictionary.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -25,30 +25,48 @@ PANELS = (DATA, TIME, MODEL, MAY, RUN, NEXT, CLUSTER)
 Options = dict[str, tuple[Any, Option]]
 Given = dict[str, Any]
 
+
+def ask(
+    text: str,
+    metavar: str | None = None,
+    *,
+    default: str = "",
+    panel: str | None = None,
+    flags: str | Sequence[str] = (),
+) -> Any:
+    """Return an option as typer has it; `default` is what --help says of it."""
+    return typer.Option(
+        *([flags] if isinstance(flags, str) else flags),
+        help=text,
+        metavar=metavar,
+        show_default=default or False,
+        rich_help_panel=panel,
+    )
+
+
 RunDirectory = Annotated[
     Path, typer.Argument(help="The run directory: what --out was.", metavar="DIR")
 ]
 ImportItsCode = Annotated[
     bool,
-    typer.Option(
-        "--import-its-code",
-        help="Import methods, families and models that the run directory names and that are not "
+    ask(
+        "Import methods, families and models that the run directory names and that are not "
         "installed. This runs their code.",
+        flags="--import-its-code",
     ),
 ]
 AsJson = Annotated[
     bool,
-    typer.Option(
-        "--json",
-        help="Print everything as one JSON document: plan, verdict, what was left out, tables.",
+    ask(
+        "Print everything as one JSON document: plan, verdict, what was left out, tables.",
+        flags="--json",
     ),
 ]
-DataFile = typer.Option(
-    help="A CSV or Parquet file; or a dataset file (.toml), which says all that follows here and "
-    "what may change.",
-    metavar="FILE",
-    show_default=False,
-    rich_help_panel=DATA,
+DataFile = ask(
+    "A CSV or Parquet file; or a dataset file (.toml), which says all that follows here and what "
+    "may change.",
+    "FILE",
+    panel=DATA,
 )
 
 
@@ -225,12 +243,12 @@ def takes(command: str, *groups: type) -> Callable[[Callable[..., None]], Callab
             default=None,
             annotation=Annotated[
                 kind | None,
-                typer.Option(
-                    *option.flags.split(),
-                    help=option.help,
-                    metavar=option.metavar,
-                    show_default=option.default or False,
-                    rich_help_panel=option.panel,
+                ask(
+                    option.help,
+                    option.metavar,
+                    default=option.default,
+                    panel=option.panel,
+                    flags=option.flags.split(),
                 ),
             ],
         )

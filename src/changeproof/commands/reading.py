@@ -8,22 +8,21 @@ from typing import Annotated
 import typer
 
 from changeproof.commands.console import print_document, say
-from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory
+from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory, ask
 from changeproof.commands.parsing import matches
 from changeproof.errors import unknown
 
 
 def report(
     directory: RunDirectory,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_page: Annotated[bool, ask("Open the page in a browser.", flags="--open")] = False,
     as_json: AsJson = False,
     xlsx: Annotated[
         Path | None,
-        typer.Option(
-            help="Also write a workbook: the verdict, then a sheet for every table. Needs "
+        ask(
+            "Also write a workbook: the verdict, then a sheet for every table. Needs "
             "XlsxWriter, the extra xlsx.",
-            show_default=False,
-            metavar="FILE",
+            "FILE",
         ),
     ] = None,
     import_its_code: ImportItsCode = False,
@@ -70,10 +69,7 @@ def show(
     directory: RunDirectory,
     table: Annotated[
         str | None,
-        typer.Option(
-            help="Print this table only, all its rows: a file name in tables/, without .csv.",
-            show_default=False,
-        ),
+        ask("Print this table only, all its rows: a file name in tables/, without .csv.", "NAME"),
     ] = None,
 ) -> None:
     """Print the result tables of a finished run.
@@ -96,7 +92,7 @@ def show(
 def compare(
     directory: RunDirectory,
     everything: Annotated[
-        bool, typer.Option("--all", help="Print all numbers, not only those that differ.")
+        bool, ask("Print all numbers, not only those that differ.", flags="--all")
     ] = False,
 ) -> None:
     """Compare a finished run with the published numbers.
@@ -134,26 +130,18 @@ def compare_runs(
     after: Annotated[Path, typer.Argument(help="Another one.", metavar="AFTER")],
     match: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Compare a method with one of another name or with other settings. Repeat for "
-            "several.",
-            show_default=False,
-            metavar="OLD=NEW",
+        ask(
+            "Compare a method with one of another name or with other settings. Repeat for several.",
+            "OLD=NEW",
         ),
     ] = None,
     everything: Annotated[
-        bool,
-        typer.Option("--all", help="Print every family, not only what is clear under one."),
+        bool, ask("Print every family, not only what is clear under one.", flags="--all")
     ] = False,
     csv: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write all differences to this file, such as comparison.csv.",
-            show_default=False,
-            metavar="FILE",
-        ),
+        Path | None, ask("Also write all differences to this file, such as comparison.csv.", "FILE")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of words.")] = False,
+    as_json: Annotated[bool, ask("Print JSON instead of words.", flags="--json")] = False,
 ) -> None:
     """Compare two runs: what became better, and what worse?
 
@@ -195,15 +183,10 @@ def gate(
     rules: Annotated[
         Path, typer.Argument(help="The rules: a TOML file.", metavar="RULES", show_default=False)
     ],
-    junit: Annotated[
-        Path | None,
-        typer.Option(help="Also write JUnit XML.", metavar="FILE", show_default=False),
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write JSON.", metavar="FILE", show_default=False)
-    ] = None,
+    junit: Annotated[Path | None, ask("Also write JUnit XML.", "FILE")] = None,
+    json: Annotated[Path | None, ask("Also write JSON.", "FILE")] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="A rule that is not decided counts as broken.")
+        bool, ask("A rule that is not decided counts as broken.", flags="--strict")
     ] = False,
 ) -> None:
     """Check a finished run against rules, for a pipeline.

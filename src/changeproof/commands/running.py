@@ -15,6 +15,7 @@ from changeproof.commands.options import (
     ImportItsCode,
     RunDirectory,
     Workers,
+    ask,
     options_of,
     plan_values,
     takes,
@@ -30,33 +31,26 @@ def run(
     given: Given,
     preset: Annotated[
         Preset | None,
-        typer.Option(
-            help="quick: two small datasets, one base model each. paper: the whole paper. "
+        ask(
+            "quick: two small datasets, one base model each. paper: the whole paper. "
             "recourse: three datasets that say what people can change. "
             "beyond: changes that the paper does not have, on its datasets. "
             "time: two datasets with times, and how long advice lasts.",
-            show_default="quick",
-            metavar="NAME",
-            rich_help_panel=RUN,
+            "NAME",
+            default="quick",
+            panel=RUN,
         ),
     ] = None,
     plan: Annotated[
         Path | None,
-        typer.Option(
-            help=f"A TOML file with any of the keys model, {', '.join(options_of(Plan, 'run'))}.",
-            show_default=False,
-            metavar="FILE",
-            rich_help_panel=RUN,
+        ask(
+            f"A TOML file with any of the keys model, {', '.join(options_of(Plan, 'run'))}.",
+            "FILE",
+            panel=RUN,
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The run directory.",
-            show_default="runs/NAME",
-            metavar="DIR",
-            rich_help_panel=RUN,
-        ),
+        Path | None, ask("The run directory.", "DIR", default="runs/NAME", panel=RUN)
     ] = None,
     import_its_code: ImportItsCode = False,
 ) -> None:
@@ -103,9 +97,7 @@ def say_where(folder: Path) -> None:
 
 def status(
     directory: RunDirectory,
-    timings: Annotated[
-        bool, typer.Option("--timings", help="Show how long each stage took.")
-    ] = False,
+    timings: Annotated[bool, ask("Show how long each stage took.", flags="--timings")] = False,
     import_its_code: ImportItsCode = False,
 ) -> None:
     """Show what part of a run is done, missing or damaged.
@@ -134,24 +126,15 @@ def status(
 
 def diagnose_apds_radius(
     datasets: Annotated[
-        list[str] | None,
-        typer.Option(help="Datasets.", show_default="breast-cancer,diabetes", metavar="NAME,…"),
+        list[str] | None, ask("Datasets.", "NAME,…", default="breast-cancer,diabetes")
     ] = None,
     base_seeds: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Seeds of the base models.", show_default="2026,2027,2028", metavar="SEED,…"
-        ),
+        list[str] | None, ask("Seeds of the base models.", "SEED,…", default="2026,2027,2028")
     ] = None,
     factuals: Annotated[
         int, typer.Option(help="People to explain, per base model.", min=1, metavar="N")
     ] = 5,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write the table to this CSV file.", show_default=False, metavar="FILE"
-        ),
-    ] = None,
+    out: Annotated[Path | None, ask("Also write the table to this CSV file.", "FILE")] = None,
 ) -> None:
     """Run AP-Delta-S with the radius of independent networks.
 

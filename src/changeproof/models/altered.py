@@ -1,8 +1,8 @@
 """A model seen through a change of its rows or of its output.
 
-Rows may be measured otherwise, widened, or blind to a feature; probabilities may have another
-threshold, or be calibrated again. A network of ours stays a network where its layers can absorb the
-change.
+Rows may be measured differently, have a column more, or hide a feature; probabilities may have
+another threshold, or be calibrated again. Our own networks stay networks where their layers can
+absorb the change.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def remeasured(model: Model, gains: Floats, offsets: Floats) -> Model:
 def ignoring(model: Model, columns: Sequence[int]) -> Model:
     """Return the model that takes some columns to be at their means.
 
-    A network of ours stays one: it has no weights there.
+    One of our networks stays a network, without weights there.
     """
     places = list(columns)
     if not isinstance(model, Network):
@@ -201,10 +201,10 @@ def model_logits(model: Model, rows: Floats) -> Floats:
 
 
 def fitted_platt(logits: Floats, labels: Labels) -> Adjustment:
-    """Fit Platt scaling to logits and outcomes, or only a shift where that is of no use.
+    """Fit Platt scaling to logits and outcomes, or only a shift where that is not useful.
 
     It is of use if it keeps the order of people, and if of the people whom it was fitted on some
-    are favourable and some are not. Otherwise nobody would put it to use.
+    are favourable and some are not.
     """
     fitted = platt(logits, labels)
     settled = fitted.slope * logits + fitted.shift >= 0.0

@@ -44,13 +44,13 @@ _scope: ContextVar[str] = ContextVar("scope", default="")
 
 @contextmanager
 def model_cache(scope: bytes) -> Iterator[None]:
-    """Use the cache for what is trained meanwhile.
+    """Use the cache for models that are trained inside this context.
 
     Parameters
     ----------
     scope
-        What must be the same for that: the base model as it is stored. If training depends on
-        something that nobody told us of, the base model shows it.
+        What must be the same for a model to be used again: the base model as it is stored. It also
+        shows what training depends on without our knowing.
     """
     token = _scope.set(hashlib.sha256(scope).hexdigest())
     try:
@@ -106,7 +106,7 @@ def train_cached(
 
 
 def _own(place: Path) -> Path | None:
-    """Return a folder if nobody but its owner, who is us, may write to it; make it if need be."""
+    """Return a folder if it is ours and nobody else may write to it; make it if it is missing."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = place.stat()
@@ -119,7 +119,7 @@ def _own(place: Path) -> Path | None:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Leaves out the task and the learner, which are at hand whenever a model is read."""
+    """Leaves out the task and the learner, which are there whenever a model is read."""
 
     def __init__(self, file: io.BytesIO, learner: Any, task: Task) -> None:
         super().__init__(file)

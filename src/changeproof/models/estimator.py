@@ -63,7 +63,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     },
 }
 
-# Up to so many rows, no estimator sets rows aside or leaves some out at random.
+# Up to this many rows, no estimator sets rows aside or leaves some out at random.
 FEW_ROWS = 10_000
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
@@ -77,7 +77,7 @@ WEIGHTS = {
 
 @dataclass(repr=False, eq=False)
 class EstimatorModel(FittedModel):
-    """A fitted estimator, and how another one becomes a model in its place."""
+    """A fitted estimator, and how a changed copy of it becomes a model."""
 
     estimator: Any
     rebuilt: Callable[[Any], FittedModel]
@@ -224,7 +224,7 @@ class EstimatorLearner(RefittedLearner):
         return alternatives
 
     def sized(self, rows: int) -> Self:
-        """Return the learner as it is with so many training rows at most."""
+        """Return the learner for at most this many training rows."""
         found = copy(super().sized(rows))
         found.few_rows = rows <= FEW_ROWS
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
@@ -282,7 +282,7 @@ class ShippedEstimator(ShippedModel):
 
 
 def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Return a grid; a plan that is read again has tuples where people gave lists."""
+    """Return a grid with lists, also where a plan that is read again has tuples."""
     return {key: list(values) for key, values in given.items()}
 
 
@@ -298,7 +298,7 @@ def weight_key(estimator: Any) -> str | None:
 
 
 def final_step(estimator: Any) -> tuple[str, Any]:
-    """Return the last step of a pipeline, or the estimator itself, and how its settings begin."""
+    """Return the last step of a pipeline, or the estimator, and the prefix of its settings."""
     if not isinstance(estimator, Pipeline):
         return "", estimator
     name, final = estimator.steps[-1]

@@ -32,7 +32,7 @@ FORMS = (
     "python:module:name, pickle:FILE, or onnx:FILE"
 )
 SHIPPED_FORMS = "pickle:FILE, python:module:name, onnx:FILE"
-# What may replace a model if nobody says otherwise: kinds that lenders use.
+# What may replace a model by default: kinds that lenders use.
 REPLACEMENTS = (
     "sklearn:LogisticRegression(max_iter=1000)",
     "sklearn:RandomForestClassifier(n_estimators=100)",
@@ -41,7 +41,7 @@ REPLACEMENTS = (
     "mlp",
 )
 
-# Wider or deeper networks of ours would fill the memory; those of PyTorch can be anything.
+# Wider or deeper networks of our own would fill the memory.
 MOST_UNITS, MOST_LAYERS = 4096, 16
 
 CLASSIFIER_ROOMS = ("linear_model", "tree", "ensemble")
@@ -96,12 +96,12 @@ def with_alternatives(
 
 
 def object_reference(learner: Learner) -> str:
-    """Return the name in plans of a learner that exists in this process only."""
+    """Return the name that plans use for a learner that exists in this process only."""
     return f"{OBJECT}:{learner.name}@{learner.fingerprint[:12]}"
 
 
 def is_shipped(model: Any, successors: bool) -> bool:
-    """Say whether a model is used as it is: what is fitted is, where there is a successor."""
+    """Return whether a model is used as it is: a fitted one with a successor, or ONNX."""
     if isinstance(model, str):
         kind = model.partition(":")[0]
         return kind == "onnx" or (successors and kind not in ("mlp", "sklearn", OBJECT))
@@ -126,7 +126,7 @@ class AbsentLearner(Learner):
 
 
 def as_learner(model: Any, name: str | None = None) -> Learner:
-    """Return a learner for whatever people bring: learner, estimator or training function."""
+    """Return a learner for a learner, an estimator or a training function."""
     if isinstance(model, Learner):
         return model
     from changeproof.models.estimator import EstimatorLearner
@@ -142,7 +142,7 @@ def as_learner(model: Any, name: str | None = None) -> Learner:
 
 
 def as_shipped(thing: Any, name: str | None = None, reference: str | None = None) -> ShippedModel:
-    """Return whatever people bring as a fitted model: an estimator, or a function of a DataFrame.
+    """Return a fitted model for an estimator, or for a function of a DataFrame.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def shipped_learner(
     replacements: Sequence[str] | None = None,
     threshold: str | None = None,
 ) -> Learner:
-    """Return the learner whose base model is a fitted model as it is, checked on the task."""
+    """Return the learner whose base model is a fitted model, as it is; checked on the task."""
     source = find_shipped(model) if isinstance(model, str) else as_shipped(model)
     refits = source.refits(task)
     if not refits.traits.no_training:
@@ -215,7 +215,7 @@ def _learner(reference: str, unpickle: bool = False) -> Learner:
 
 
 def _thing(reference: str, unpickle: bool) -> tuple[Any, str | None]:
-    """Return what a reference leads to, and what it is called if it does not say so itself."""
+    """Return the object of a reference, and a name for objects that have none."""
     kind, _, rest = reference.partition(":")
     path = Path(rest)
     if kind == "mlp":
@@ -264,7 +264,7 @@ def _estimator(text: str) -> Any:
 
 
 def _classifier(name: str) -> Any:
-    """Return a class of scikit-learn, looked for first where it most likely is.
+    """Return a class of scikit-learn; the usual modules are searched first.
 
     Asking scikit-learn for all it has takes seconds: it imports everything, PyTorch included.
     """

@@ -47,7 +47,7 @@ class Traits:
     has_parameters
         Whether `perturbed` can move a model's parameters a little.
     has_weights
-        Whether `weights` tells a model's weights, and `with_weights` puts others in place.
+        Whether `weights` returns a model's weights, and `with_weights` replaces them.
     soft_labels
         Whether labels may lie between 0 and 1.
     weighs_rows
@@ -57,10 +57,10 @@ class Traits:
     decides_at_half
         Whether its models call favourable what they think more likely than not.
     gives_scores
-        Whether its models may give scores that are no probabilities.
+        Whether its models may give scores that are not probabilities.
     storable
-        Whether its models can be kept in files. Only networks of ours can. Others would have to
-        be unpickled; they are trained again.
+        Whether its models can be stored in run directories. Only our own networks can; others would
+        have to be unpickled, so they are trained again.
     no_training
         Why it cannot train changed models; "" where it can.
     only_seed
@@ -86,7 +86,7 @@ TRAITS = frozenset(field.name for field in fields(Traits))
 
 
 class ModelStack(tuple[Model, ...]):
-    """Models of any kind behind one another."""
+    """Models of any kind, one after the other."""
 
     def part(self, start: int, stop: int) -> ModelStack:
         """Return the models from one position up to another."""
@@ -102,7 +102,7 @@ class ModelStack(tuple[Model, ...]):
 
 
 def stacked(models: Sequence[Model]) -> Stack:
-    """Put models behind one another; networks of ours are evaluated together."""
+    """Stack models in the given order; our own networks are evaluated together."""
     networks = [model for model in models if isinstance(model, Network)]
     return NetworkStack.of(networks) if len(networks) == len(models) else ModelStack(models)
 
@@ -145,7 +145,7 @@ class Learner(ABC):
 
     @property
     def stores_models(self) -> bool:
-        """Whether its models, and those that may replace them, can all be kept in files."""
+        """Whether its models, and those that may replace them, can all be stored."""
         others = (other.learner for other in self.replacements())
         return self.traits.storable and all(learner.stores_models for learner in others)
 
@@ -155,7 +155,7 @@ class Learner(ABC):
         return thing_fingerprint(self)
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, in one spelling: what is usual is left out."""
+        """Return the canonical form of a recipe: defaults are left out."""
         return normalised(recipe, task)
 
     def configurations(self) -> Sequence[Alternative]:
@@ -167,7 +167,7 @@ class Learner(ABC):
         return [Alternative(learner.name, learner) for learner in self.replacement_learners]
 
     def sized(self, rows: int) -> Self:
-        """Return the learner as it is with so many training rows at most."""
+        """Return the learner for at most this many training rows."""
         if not self.replacement_learners:
             return self
         found = copy(self)
@@ -195,7 +195,7 @@ class Learner(ABC):
 
 
 class Trainer(Protocol):
-    """Whatever trains models: a learner, or a method's private one."""
+    """Anything that trains models: a learner, or a method's private one."""
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
         """Train one model per recipe."""
@@ -244,7 +244,7 @@ class CountedRows(NamedTuple):
 
 
 class RefittedLearner(Learner):
-    """A learner whose models are trained one by one, by a function or library of other people."""
+    """A learner whose models are trained one by one, by a function or another library."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -265,12 +265,12 @@ class RefittedLearner(Learner):
 
     def _continue(self, start: Model, seed: int, data: CountedRows) -> Model:
         """Train a copy of a model further; for learners that follow `start`."""
-        raise InputError(f"{self.name} cannot be trained further from a model that is there")
+        raise InputError(f"{self.name} cannot continue training from a given model")
 
 
 @dataclass(repr=False, eq=False)
 class FittedModel:
-    """A model behind a function that gives probabilities of both or of the favourable class."""
+    """A model given by a function that returns probabilities or scores."""
 
     _predict: Any
     _name: str
@@ -280,7 +280,7 @@ class FittedModel:
         return f"FittedModel({self._name})"
 
     def scores(self, rows: Floats) -> Floats:
-        """Return whatever the function says of rows, one finite number per row."""
+        """Return what the function gives, one finite number per row."""
         if not len(rows):
             return np.empty(0)
         # [rows], [rows, 1] or [rows, 2]

@@ -47,7 +47,7 @@ class NetworkLearner(Learner):
         return replace(recipe, hidden=self.hidden) if recipe.hidden is None else recipe
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, in one spelling."""
+        """Return the canonical form of a recipe."""
         found = self.adapted(normalised(recipe, task))
         # What begins with a network has that one's layers.
         return found if found.start is None else replace(found, hidden=None)

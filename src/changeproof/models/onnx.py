@@ -62,7 +62,7 @@ class OnnxModel(ShippedModel):
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{self.reference} is no ONNX model: {one_line(error)}") from error
+            raise InputError(f"{self.reference} is not an ONNX model: {one_line(error)}") from error
 
     def gives_scores(self, task: Task) -> bool:
         """Return whether it gives one score per row instead of probabilities of classes."""
@@ -124,7 +124,7 @@ def session_of(content: bytes) -> Any:
 
 
 def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
-    """Return what a model said of rows."""
+    """Return scores or probabilities from the outputs of a model."""
     for value in given:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             classes = list(value[0])

@@ -16,11 +16,11 @@ SEEDS, FAR_AWAY = 2**31, 2**30
 
 
 class PrivateLearner:
-    """Trains like the base model's learner, but no model that methods are evaluated on.
+    """The base model's learner for methods, which cannot train the models they are evaluated on.
 
     This guards against accidents, such as a seed that a changed model has. A recipe is refused
     however it is spelled, with weights of 1 or without any, and for however long it is trained. It
-    does not guard against somebody who means to cheat: a learning rate in another last digit
+    does not guard against cheating on purpose: a learning rate that differs in its last digit
     trains about the same network.
 
     Parameters
@@ -57,7 +57,7 @@ class PrivateLearner:
         return f"PrivateLearner({self._learner!r})"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
-        """Train one model per recipe; give seeds and samples of the method's own."""
+        """Train one model per recipe; seeds and samples must be the method's own."""
         reserved = self._reserved()
         for number, recipe in enumerate(recipes):
             plain = self._learner.normalised(recipe, task)
@@ -69,7 +69,7 @@ class PrivateLearner:
         return self._learner.train(recipes, task)
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
-        """Return the model moved at random as `Learner.perturbed` does, with seeds of its own.
+        """Perturb the model as `Learner.perturbed` does, with seeds of its own.
 
         They are half the range of seeds away from those of changed models. A seed that leads to a
         changed model all the same is refused.

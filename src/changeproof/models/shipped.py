@@ -43,7 +43,7 @@ class OriginalInputs:
 
 
 def original_frame(task: Task, rows: Floats) -> pd.DataFrame:
-    """Return rows in original units, exactly; numbers as floats whatever other rows there are."""
+    """Return rows in original units, exactly; numbers are always floats."""
     frame = task.told(rows)
     for feature in task.features:
         if not feature.categories:
@@ -119,11 +119,11 @@ class ShippedModel(ABC):
 
     @abstractmethod
     def fitted(self, task: Task) -> FittedModel:
-        """Return the model on the rows of a task, or refuse what does not fit together."""
+        """Return the model on the rows of a task, or refuse a task that does not fit."""
 
     @abstractmethod
     def gives_scores(self, task: Task) -> bool:
-        """Return whether it may give scores that are no probabilities."""
+        """Return whether it may give scores that are not probabilities."""
 
     def refits(self, task: Task) -> Learner:
         """Return the learner that fits clones of it on other rows; by default one that cannot."""
@@ -146,7 +146,7 @@ class ShippedFunction(ShippedModel):
         self.digest = thing_fingerprint(function)
 
     def gives_scores(self, task: Task) -> bool:
-        """Return that nobody knows what a function gives."""
+        """Return true: a function may give anything."""
         return True
 
     def fitted(self, task: Task) -> FittedModel:
@@ -159,7 +159,7 @@ class ShippedFunction(ShippedModel):
 
 
 class CannotRefit(Learner):
-    """The learner of a model that cannot be fitted again, which says so."""
+    """The learner of a model that cannot be fitted again: it refuses to train."""
 
     def __init__(self, name: str) -> None:
         reason = f"{name} is used as it is and cannot be fitted again"
@@ -206,7 +206,7 @@ class ShippedLearner(Learner):
         return self.refits.train([recipe], task)[0]
 
     def _is_base(self, recipe: TrainingRecipe, task: Task) -> bool:
-        """Return whether a recipe is the base model's, and so are the rows."""
+        """Return whether recipe and rows are the base model's."""
         if task.fingerprint != self._task_fingerprint:
             return False
         plain, base = self.normalised(recipe, task), TrainingRecipe(initialisation_seed=BASE_SEED)
@@ -222,7 +222,7 @@ class ShippedLearner(Learner):
 
 
 def check_decides(name: str, model: Model, task: Task) -> None:
-    """Refuse a fitted model that decides the same of every test row."""
+    """Refuse a fitted model that decides the same for every test row."""
     rows = task.rows("test")
     scores, threshold = own_scores(model, rows)
     accepted = model.favourable(rows)
@@ -235,7 +235,7 @@ def check_decides(name: str, model: Model, task: Task) -> None:
 
 
 def ask(name: str, judge: Callable[[Floats], Any], rows: Floats) -> Any:
-    """Ask a model; whatever it cannot do is said in one line."""
+    """Ask a model, and report a failure in one line."""
     try:
         return np.asarray(judge(rows), dtype=np.float64)
     except InputError:

@@ -35,7 +35,7 @@ BELOW_HALF = float(np.nextafter(HALF, 0.0))
 
 @dataclass(frozen=True)
 class Threshold:
-    """From where on a score is favourable.
+    """The score from which on the outcome is favourable.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Threshold:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Return the threshold that somebody means by 0.6, "620", ">=620" or "<=0.2"."""
+        """Return the threshold that is written as 0.6, "620", ">=620" or "<=0.2"."""
         if isinstance(given, cls):
             return given
         text = str(given).strip()
@@ -61,7 +61,7 @@ class Threshold:
                 raise ValueError
         except ValueError:
             raise InputError(
-                f"threshold {given!r} is no number; expected for instance 0.6, 620 (higher "
+                f"threshold {given!r} is not a number; expected for instance 0.6, 620 (higher "
                 'scores are better) or "<=0.2" (lower scores are better)'
             ) from None
         return cls(value, lower)
@@ -89,7 +89,7 @@ class Threshold:
         return float(scores.std()) or 1.0
 
     def probabilities(self, scores: Floats, scale: float | None) -> Floats:
-        """Bring scores to a scale from 0 to 1 on which the threshold is a half, in their order."""
+        """Map scores to 0 to 1, in their order, with the threshold at a half."""
         if scale is not None:
             mapped = sigmoids(self.margins(scores) / scale)
         else:
@@ -100,7 +100,7 @@ class Threshold:
         return np.where(accepted, np.maximum(mapped, HALF), np.minimum(mapped, BELOW_HALF))
 
     def original(self, probabilities: Floats) -> Floats:
-        """Return the probabilities that a model had before the threshold came to be a half."""
+        """Undo the mapping: return the model's own probabilities."""
         at, share = self.value, probabilities
         return np.asarray(share * at / (share * at + (1.0 - share) * (1.0 - at)))
 
@@ -135,7 +135,7 @@ class ThresholdModel:
         return (judge or self.model.probabilities)(rows)
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the scores on a scale from 0 to 1 on which the threshold is a half."""
+        """Return the scores mapped to 0 to 1, with the threshold at a half."""
         return self.threshold.probabilities(self.scores(rows), self.scale)
 
     def favourable(self, rows: Floats) -> Booleans:
@@ -159,7 +159,7 @@ class ThresholdModel:
 
 
 class DifferentiableThresholdModel(ThresholdModel):
-    """The same of a model that has gradients."""
+    """A model with gradients that decides at a threshold."""
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
@@ -176,7 +176,7 @@ def with_threshold(model: Model, threshold: Threshold, known: Floats) -> Thresho
 
 
 def check_threshold(name: str, threshold: Threshold, gives_scores: bool) -> None:
-    """Refuse a threshold that makes no sense for a model."""
+    """Refuse a threshold that does not fit a model."""
     if gives_scores:
         return
     if threshold.lower:
@@ -193,8 +193,8 @@ def check_threshold(name: str, threshold: Threshold, gives_scores: bool) -> None
 class ThresholdLearner(Learner):
     """Trains like another learner; its models decide at a threshold.
 
-    Of a network of ours the last bias is moved, so that it stays one. Any other model keeps its
-    scores, and they are compared with the threshold as they are.
+    The last bias of our own networks is moved, so that they stay networks. Any other model keeps
+    its scores, which are compared with the threshold.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class ThresholdLearner(Learner):
         )
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return a recipe that trains the same, in one spelling."""
+        """Return the canonical form of a recipe."""
         return self.learner.normalised(recipe, task)
 
     def _deciding(self, model: Model, task: Task) -> Model:
@@ -261,7 +261,7 @@ def _lifted(network: Network, by: float) -> Network:
 
 
 def _is_taught(recipe: TrainingRecipe) -> bool:
-    """Return whether labels are the probabilities of a model that has the threshold already."""
+    """Return whether labels are probabilities of a model that has the threshold already."""
     return recipe.labels is not None and not np.isin(recipe.labels, (0, 1)).all()
 
 
@@ -275,7 +275,7 @@ def own_scores(
 ) -> tuple[Floats, Threshold]:
     """Return a model's own scores of rows, and the threshold that it decides at.
 
-    A network of ours does not know it any more: its learner does.
+    Our own networks have it in their last bias, so it is passed for them.
     """
     if isinstance(model, ThresholdModel):
         return model.scores(rows), model.threshold

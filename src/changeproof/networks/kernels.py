@@ -229,7 +229,7 @@ class Workspace(NamedTuple):
 
 @compiled
 def workspace(parameters: Any, sizes: Any, n_rows: int) -> Any:
-    """Return memory for tiles of so many rows."""
+    """Return memory for tiles of this many rows."""
     widest = sizes.max()
     return Workspace(
         aligned_zeros((len(sizes), widest, n_rows), parameters),

@@ -175,7 +175,7 @@ def differentiate(
 
 
 def checked_rows(rows: Floats, n_features: int) -> Floats:
-    """Return rows as kernels want them, if they are finite and have so many features."""
+    """Return rows as kernels want them, if they are finite and of the right width."""
     if rows.ndim != 2 or rows.shape[1] != n_features:
         raise InputError(f"expected rows of shape (n, {n_features}); got {rows.shape}")
     if not np.isfinite(rows).all():

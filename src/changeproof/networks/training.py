@@ -224,7 +224,7 @@ def _start(recipe: TrainingRecipe, n_features: int) -> Network:
         hidden = HIDDEN if recipe.hidden is None else recipe.hidden
         return Network.initialised(n_features, hidden, recipe.initialisation_seed)
     if not isinstance(start, Network):
-        raise InputError(f"training can start from a network of ours; got {described(start)}")
+        raise InputError(f"training can start from one of our own networks; got {described(start)}")
     if start.n_features != n_features:
         raise InputError(
             f"training cannot start from a network of {start.n_features} features; "
