@@ -9,9 +9,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from changeproof import Plan, Results, build_tables, evaluate
-from changeproof.report.page.payload import build_payload
+from changeproof.report.page.write import build_payload
+from changeproof.report.scores import ONE_BASE, SAME_BASE, SEVERAL_BASES, covered
 from changeproof.report.verdict import verdict
-from changeproof.report.words import ONE_BASE, SAME_BASE, SEVERAL_BASES, covered
 from changeproof.tables.display import BASES, SAME_BASES, spread_over
 from changeproof.tables.registry import read_tables, readable_tables
 from paged import answer

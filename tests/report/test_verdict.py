@@ -12,8 +12,7 @@ import pytest
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
-from changeproof.report.page.payload import build_payload
-from changeproof.report.page.write import render
+from changeproof.report.page.write import build_payload, render
 from changeproof.report.verdict import not_simulated_words, simulated_words, verdict
 from changeproof.tables.registry import read_tables
 from loans import loans

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from changeproof.changes import get_family
 from changeproof.evaluation.metrics import METRICS
-from changeproof.report.scores import Score, Spread
-from changeproof.report.words import after, sentence
+from changeproof.report.scores import Score, Spread, after, sentence
 from changeproof.tables.display import listed
 
 

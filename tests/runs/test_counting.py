@@ -17,7 +17,7 @@ from changeproof.changes.updates import Updates
 from changeproof.evaluation.counting import Apart, apart, counted
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
-from changeproof.report.page.payload import build_payload
+from changeproof.report.page.write import build_payload
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables

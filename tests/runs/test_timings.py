@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from changeproof import Plan, Results, build_tables, method_names, run
 from changeproof.cli import app
 from changeproof.paper.comparison import compare_tables
-from changeproof.report.page.payload import build_payload
+from changeproof.report.page.write import build_payload
 from changeproof.runs.pieces import Kind
 from changeproof.runs.resolve import resolve
 from changeproof.runs.timings import (

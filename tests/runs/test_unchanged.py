@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from changeproof import Results, evaluate, gate
 from changeproof.gating.judging import Answer
-from changeproof.report.page.payload import build_payload
+from changeproof.report.page.write import build_payload
 from changeproof.report.verdict import verdict
 from changeproof.tables.registry import screen_tables, write_tables
 from paged import answer, chart

@@ -11,7 +11,7 @@ import pytest
 from advised import advised
 from changeproof import Results, build_tables, explain
 from changeproof.report.page import people as page
-from changeproof.report.page.payload import build_bulk
+from changeproof.report.page.write import build_bulk
 from changeproof.tables import advice as everyone_tables
 from changeproof.tables.advice import PEOPLE, PREFIX, TOLD
 from changeproof.tables.reading import read_table

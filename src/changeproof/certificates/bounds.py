@@ -51,7 +51,7 @@ LOW_MIN, LOW_MAX, HIGH_MIN, HIGH_MAX, ERROR, DRIFT = range(6)
 
 @compiled
 def roundings(terms: int) -> float:
-    """Return what a sum of so many terms can miss, per sum of the sizes of its terms.
+    """Return the largest rounding error of a sum of `terms` terms, per sum of their sizes.
 
     A term goes through at most two products and `terms` additions, in the sum and in the one
     that it is compared with. Twice that leaves room for errors of error terms.
@@ -61,7 +61,7 @@ def roundings(terms: int) -> float:
 
 @compiled
 def unit(layers: Any) -> float:
-    """Return what any sum over the inputs or neurons of a network can miss, per size."""
+    """Return the largest rounding error of any sum over inputs or neurons, per sum of sizes."""
     return roundings(layers[0, 0] + layers[-1, 3] + 1)
 
 
@@ -152,7 +152,7 @@ def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: An
 
 @compiled
 def widen(layers: Any, layer: int, bounds: Any) -> None:
-    """Make errors of a layer's sizes, widen its bounds by them and add them to its drifts."""
+    """Turn the sizes of a layer into errors; widen its bounds and drifts by them."""
     _, n_out, _, first = layer_at(layers, layer)
     per_size = unit(layers)
     for i in range(first, first + n_out):

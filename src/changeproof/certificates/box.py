@@ -28,7 +28,7 @@ LARGEST_RADIUS = float(np.finfo(np.float32).max)
 
 
 def check_radius(radius: float) -> None:
-    """Refuse a radius that parameters, which are in single precision, cannot be moved by."""
+    """Refuse a radius that does not fit into single precision, as parameters do."""
     if not 0.0 <= radius <= LARGEST_RADIUS:
         raise InputError(
             f"a radius must lie between 0 and {LARGEST_RADIUS:.3g}, the largest number of single "

@@ -97,7 +97,7 @@ class Certificates:
 
     @property
     def undecided(self) -> Booleans:
-        """Which rows are neither proven nor refuted, though they are not too large for it."""
+        """Which rows are neither proven nor refuted, of those with finite bounds."""
         return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
 
     @property
@@ -112,7 +112,7 @@ class Certificates:
         return np.where(self.refuted, Verdict.REFUTED.value, verdicts)
 
     def attack(self, chosen: Booleans, target: Floats) -> None:
-        """Look for worse networks of the chosen rows, down to a logit each."""
+        """Search for worse networks of the chosen rows, each down to a target logit."""
         found = attack(self.box, self.rows[chosen], target=target)
         self.upper[chosen], self.directions[chosen] = found
 

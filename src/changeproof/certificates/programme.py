@@ -142,7 +142,7 @@ class Programme:
 
 
 class Relaxation:
-    """A programme without its whole numbers, minimised again and again with other costs or ends.
+    """The linear relaxation of a programme, solved repeatedly with other costs or bounds.
 
     Every run goes on from where the last one ended.
     """
@@ -160,12 +160,12 @@ class Relaxation:
         return float(self._solver.getInfo().objective_function_value) if optimal else None
 
     def restrict(self, column: int, lower: float, upper: float) -> None:
-        """Move the ends of a column."""
+        """Change the bounds of a column."""
         self.column_ends[:, column] = lower, upper
         self._solver.changeColBounds(column, lower, upper)
 
     def bounded(self) -> LinearSolution:
-        """Minimise with the programme's own costs, and prove what the minimum is at least."""
+        """Minimise with the programme's own costs, and prove a lower bound on the minimum."""
         status, none = _run(self._solver), np.empty(0)
         if status == Status.kInfeasible:
             _, exists, ray = self._solver.getDualRay()  # type: ignore[attr-defined]
@@ -195,7 +195,7 @@ class Relaxation:
 
 
 def _run(solver: highspy.Highs) -> highspy.HighsModelStatus | None:
-    """Run a solver; return what it says of its model, None where it could not run."""
+    """Run a solver and return the status of its model; None where it could not run."""
     if solver.run() != highspy.HighsStatus.kError:
         return solver.getModelStatus()
     # Either it was this model, or HiGHS does not run here at all.
@@ -220,7 +220,7 @@ def lower_bound(
     row_ends: Any,
     multipliers: Any,
 ) -> float:
-    """Return a number that the costs of no solution lie below, minus infinity if there is none.
+    """Return a lower bound on the costs of all solutions; minus infinity where there is none.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ MOST_SAMPLES, MOST_PARAMETERS = 1_000_000, 2**30
 
 
 def samples_needed(confidence: float, probability: float) -> int:
-    """Return how many draws show, with a confidence, robustness with a probability.
+    """Return how many draws it takes to show a robustness with a confidence.
 
     >>> samples_needed(confidence=0.999, probability=0.995)
     1379
@@ -150,7 +150,7 @@ def _favourable_under_draws(
 
 @compiled
 def _draw(state: Any, words: Any, place: int, centre: Any, radius: Any, drawn: Any) -> Any:
-    """Draw a tensor of one network from its box; return the generator's next place."""
+    """Draw a tensor of one network from its box; return the generator's next position."""
     first, step = np.float32(-1.0), np.float32(2.0 * 0.5**BITS)
     place = fill(state, words, place, first, step, drawn[: centre.size])
     for i in range(centre.size):

@@ -175,7 +175,7 @@ class WorstCase:
     directions: Floats
 
     def solve(self, max_nodes: int, *, above: float, below: float, gap: float) -> None:
-        """Close in until one bound is beyond a limit, or both meet up to a gap.
+        """Tighten both bounds until one is beyond a limit, or they meet up to a gap.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class WorstCase:
             bound = max(bound, solution.bound)
             if solution.values is not None:
                 self._see(solution.values[activations])
-                column = _most_worth(switches, turned, solution)
+                column = _switch_to_branch_on(switches, turned, solution)
                 if column is not None:
                     for end in (0.0, 1.0):
                         number = 2 * nodes + int(end)
@@ -216,7 +216,7 @@ class WorstCase:
         self.lower = max(self.lower, min([stuck, *open_bounds]))
 
     def _see(self, activations: Floats) -> None:
-        """Look at the network that comes closest to the activations of a solution."""
+        """Evaluate the network that comes closest to the activations of a solution."""
         directions = _directions(self.box, self.row, np.append(activations, 0.0))
         reached = float(self.box.logits_at(self.row[None], directions[None])[0])
         if reached < self.upper:
@@ -237,13 +237,13 @@ class _Switch(NamedTuple):
     most: float
 
 
-def _most_worth(
+def _switch_to_branch_on(
     switches: list[_Switch], turned: dict[int, float], solution: LinearSolution
 ) -> int | None:
-    """Return the switch whose being neither on nor off is worth most to a solution, if any is.
+    """Return the fractional switch to branch on, if one matters.
 
-    An activation may exceed relu(high(h)) then; what that is worth is told by the multiplier, or,
-    between those that are worth nothing, by the excess itself.
+    With a switch between off and on, an activation may exceed relu(high(h)). The switch is chosen
+    where that excess, times the multiplier, lowers the bound most; then by the excess itself.
     """
     best, column = (0.0, 0.0), None
     assert solution.values is not None
@@ -301,7 +301,7 @@ def _worst_case_programme(
 
 
 def _directions(box: ParameterBox, row: Floats, wanted: Floats) -> Floats:
-    """Return directions under which the neurons come as close to wanted activations as can be."""
+    """Return directions under which the neurons come closest to wanted activations."""
     directions = np.empty(box.flat.n_neurons)
     inputs = row
     for layer, (_, n_out, _, first) in enumerate(box.flat.layers.tolist()):

@@ -148,6 +148,8 @@ class Wording:
         unknown = self.unknown(row_ids, factuals)
         return [
             [change._replace(filled=change.feature in mine) for change in changes]
+            if mine
+            else changes
             for changes, mine in zip(said, unknown, strict=True)
         ]
 
@@ -156,6 +158,8 @@ class Wording:
         filled = self.task.filled_of(row_ids, factuals)
         people = np.flatnonzero(filled.any(axis=1))
         found: list[dict[str, str]] = [{} for _ in range(len(factuals))]
+        if not len(people):
+            return found
         for person, values in zip(people.tolist(), self.values(factuals[people]), strict=True):
             places = np.flatnonzero(filled[person]).tolist()
             found[person] = {self.names[place]: values[place] for place in places}
@@ -201,12 +205,13 @@ class Wording:
 
     def _original(self, rows: Floats) -> list[list[Any]]:
         """Return standardised rows as values of the original features."""
-        frame = self.task.told(rows) if self.realisable else self.task.decoded(rows)
+        told = self.task.told(rows) if self.realisable else None
         raw = rows * self.task.scale + self.task.mean
         columns: list[list[Any]] = []
         for feature in self.task.features:
             if not feature.categories:
-                columns.append(frame[feature.name].tolist())
+                own = raw[:, feature.columns[0]] if told is None else told[feature.name]
+                columns.append(own.tolist())
                 continue
             block = raw[:, list(feature.columns)]
             codes = block[:, 0] >= 0.5 if feature.kind == "binary" else block.argmax(axis=1)
@@ -243,13 +248,16 @@ class Wording:
     def _rounded(self, feature: int, before: float, after: float, size: float) -> Change:
         own = self.decimals[feature]
         decimals = 1 if own == 0 and not _is_whole(after) else own
-        while _text(before, decimals) == _text(after, decimals) and decimals < MOST_DECIMALS:
+        start, goal = _text(before, decimals), _text(after, decimals)
+        while start == goal and decimals < MOST_DECIMALS:
             decimals += 1
+            start, goal = _text(before, decimals), _text(after, decimals)
+        if decimals > own:
+            # What a person has is written as in the data, unless that would hide the difference.
+            texts = (_text(before, places) for places in range(own, decimals + 1))
+            start = next(text for text in texts if float(text) == float(start))
         direction = RAISE if after > before else LOWER
-        # What a person has is written as in the data, unless that would hide the difference.
-        texts = [_text(before, places) for places in range(own, decimals + 1)]
-        start = next(text for text in texts if float(text) == float(texts[-1]))
-        return Change(self.names[feature], direction, start, _text(after, decimals), size)
+        return Change(self.names[feature], direction, start, goal, size)
 
 
 def folded(changes: Sequence[Change]) -> str:

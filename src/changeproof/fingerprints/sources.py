@@ -24,7 +24,7 @@ SCRIPT = "__main__"
 def code_digest(*modules: str) -> str:
     """Hash the code of modules and of all that they import of their own packages.
 
-    Comments, docstrings and layout do not count. The answer is remembered; see `source_digest`.
+    Comments, docstrings and layout do not count. The answer is cached; see `source_digest`.
     """
     return source_digest(modules)
 
@@ -54,7 +54,7 @@ def source_digest(modules: Iterable[str]) -> str:
 
 
 def imports_of(module: str) -> list[str]:
-    """Return the names of all that a module imports, as far as there is a file of it."""
+    """Return the names of everything that a module imports, if there is a file of it."""
     path = source_of(module)
     if path is None:
         return []
@@ -85,7 +85,7 @@ def _belongs(found: str, name: str) -> bool:
 
 
 def _imports(tree: ast.AST, package: str) -> list[str]:
-    """Return the names of all that is imported, modules or not."""
+    """Return the names of everything that is imported, modules or not."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -111,7 +111,7 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 def source_of(module: str) -> Path | None:
     """Return the Python file of a module, if there is one.
 
-    Where our own modules are is remembered; people's may move while they work. A script that is
+    Where our own modules are is cached; people's may move while they work. A script that is
     run counts as no file: what a function of it does is not changed by the lines around it.
     """
     if module == SCRIPT:
@@ -132,7 +132,7 @@ def is_installed(module: str) -> bool:
 
 
 def spec_on_disk(module: str) -> ModuleSpec | None:
-    """Return what a fresh process would find under a name, though it may be loaded here."""
+    """Return what a fresh process would find under a name, whatever is loaded here."""
     path: Sequence[str] | None = None
     spec = None
     parts = module.split(".")

@@ -83,7 +83,7 @@ def package_version(top: str) -> str:
 
 
 class _Walk:
-    """Goes through a thing once, and notes the modules and libraries that it meets."""
+    """Walks through an object once, and records the modules and libraries that it uses."""
 
     def __init__(self) -> None:
         self.modules: set[str] = set()
@@ -130,7 +130,7 @@ class _Walk:
             yield from self.lines(thing)
 
     def _from_library(self, module: str) -> bool:
-        """Note where code comes from; of a library only the version counts."""
+        """Record where code is from; return whether it is a library, whose version counts."""
         if module.split(".")[0] != PACKAGE and is_installed(module):
             self.libraries.add(module.split(".")[0])
             return True
@@ -144,7 +144,7 @@ class _Walk:
         if hasattr(thing, "get_params"):
             yield from self.lines(thing.get_params(deep=False))
         elif state is not None and not self._from_library(cls.__module__):
-            yield from self.lines(_without_remembered(cls, state))
+            yield from self.lines(_without_cached(cls, state))
         else:
             try:
                 import joblib  # NumPy, when it is needed
@@ -176,8 +176,8 @@ class _Walk:
         yield from self._each(*owner.__bases__)
 
 
-def _without_remembered(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of an object but for what it has computed from the rest."""
+def _without_cached(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of an object without its cached properties."""
     computed = functools.cached_property
     return {k: v for k, v in state.items() if not isinstance(getattr(cls, k, None), computed)}
 

@@ -49,7 +49,7 @@ class TorchDraws:
 
 @compiled
 def next_words(state: Any, words: Any) -> None:
-    """Go on by one round of the generator, and take the lower bits of its words."""
+    """Advance the generator by one round, and keep the lower bits of its words."""
     one, zero = np.uint32(1), np.uint32(0)
     upper, lower = np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
     twist = np.uint32(0x9908B0DF)
@@ -71,7 +71,7 @@ def next_words(state: Any, words: Any) -> None:
 
 @compiled
 def fill(state: Any, words: Any, place: int, first: Any, step: Any, numbers: Any) -> Any:
-    """Fill an array with first + step * bits, from a place in the words on; return the next."""
+    """Fill an array with first + step * bits from a position on; return the next."""
     done = 0
     while done < numbers.size:
         if place == WORDS:

@@ -68,7 +68,7 @@ class Network:
 
     @property
     def offers(self) -> Access:
-        """A network hides nothing."""
+        """A network offers everything."""
         return Access.RELU_PARAMETERS
 
     @property

@@ -74,7 +74,7 @@ class NetworkStack:
 
     @classmethod
     def joined(cls, stacks: Sequence[NetworkStack]) -> Self:
-        """Put stacks behind each other."""
+        """Concatenate stacks."""
         return cls.of([network for stack in stacks for network in stack])
 
     def __len__(self) -> int:

@@ -31,7 +31,7 @@ LARGEST_BATCH = 20_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingRecipe:
-    """How one network comes about; it says everything and trains nothing.
+    """How one network is trained: a complete description, which trains nothing itself.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def update(
 
 
 def steps_of(recipe: TrainingRecipe, n_rows: int) -> int:
-    """Return how many steps the epochs of a recipe are: one each, or one per batch of many rows."""
+    """Return how many steps a recipe takes: one per epoch, or one per batch of many rows."""
     return max(recipe.max_epochs, math.ceil(recipe.max_epochs * n_rows / LARGEST_BATCH))
 
 
@@ -240,7 +240,7 @@ def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]
 
 
 def usual_weights(n_train: int, n_pool: int) -> Singles:
-    """Return weights with which the training rows count once and the update pool does not."""
+    """Return the default weights: training rows count once, the update pool does not."""
     return np.repeat(np.array([1.0, 0.0], np.float32), [n_train, n_pool])
 
 

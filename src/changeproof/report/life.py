@@ -14,8 +14,7 @@ from changeproof.evaluation.uncertainty import share_interval
 from changeproof.report.charts import Axis, Chart, Layer, Panel, Shown, method_marks
 from changeproof.report.page.parts import Part, Source, chart, choice, muted, table
 from changeproof.report.robustness import undefined_words
-from changeproof.report.scores import Spread
-from changeproof.report.words import AS_IT_WAS, after
+from changeproof.report.scores import AS_IT_WAS, Spread, after
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import Tables, listed, number, numbers, percent
 from changeproof.tables.life import PARTS, SHARES, SUMMARISED, with_ends

@@ -10,13 +10,12 @@ import pandas as pd
 
 from changeproof.changes import SUCCESSOR
 from changeproof.datasets.decimals import written
-from changeproof.datasets.feature import Feature
-from changeproof.datasets.recourse import CHANGE, LOWER, RAISE, Change, Wording
+from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.renewal import SUCCESSOR_COLUMN
 from changeproof.methods.answers import Counterfactuals
-from changeproof.model import Booleans, Floats, Integers
+from changeproof.model import Booleans, Floats
 from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults
 
 HOLDS, BREAKS, NOT_TODAY, NO_LETTER = "holds", "breaks", "not accepted today", "not tested"
@@ -24,8 +23,6 @@ RENEWALS = [
     "dataset", "base_seed", "method", "successor", "id", "renewed_by", "outcome", "accepted",
     "changes", "distance_old", "distance_further", "distance_together", "distance_more",
 ]  # fmt: skip
-# Of answers as published, which may have any number of digits.
-PUBLISHED_DECIMALS = 4
 
 
 def letter_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
@@ -46,49 +43,17 @@ def letter_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def changes_in_words(
-    task: Task,
-    rows: Floats,
-    others: Floats,
-    realisable: bool,
-    row_ids: Integers | None = None,
-) -> list[str]:
-    """Say what changes from rows to others: "income from 2000 to 2400; debts from 2 to 0".
+def in_short(wording: Wording, letters: Counterfactuals) -> list[str]:
+    """Say what letters change: "income from 2000 to 2400; debts from 2 to 0"; "" without an answer.
 
     Of what was filled in about these people, only what it is to become is said.
     """
-    filled = np.zeros((len(rows), len(task.features)), dtype=np.bool_)
-    if row_ids is not None:
-        filled = task.filled_of(row_ids, rows)
-    before, after = (task.told(part) for part in (rows, others))
-    sizes = np.abs(others - rows) / task.distance_scale
-    said = []
-    for number in range(len(rows)):
-        parts = []
-        for place, feature in enumerate(task.features):
-            old, new = (frame[feature.name].iloc[number] for frame in (before, after))
-            if old != new:
-                size = sizes[number, list(feature.columns)].sum()
-                texts = [_text(value, bool(feature.categories), realisable) for value in (old, new)]
-                words = f"{feature.name} from {texts[0]} to {texts[1]}"
-                if filled[number, place]:
-                    words = str(_goal(feature, old, new, texts))
-                parts.append((-size, words))
-        said.append("; ".join(text for _, text in sorted(parts)))
+    found = np.flatnonzero(letters.found)
+    said = [""] * len(letters)
+    rows = letters.factuals[found], letters.rows[found], letters.row_ids[found]
+    for place, changes in zip(found.tolist(), wording.all_changes(*rows), strict=True):
+        said[place] = "; ".join(change.short for change in changes)
     return said
-
-
-def _goal(feature: Feature, old: Any, new: Any, texts: list[str]) -> Change:
-    """Return a change from what was filled in, of which only the goal is told."""
-    number = not feature.categories
-    direction = CHANGE if not number else RAISE if new > old else LOWER
-    return Change(feature.name, direction, texts[0], texts[1], 0.0, filled=True, number=number)
-
-
-def _text(value: Any, category: bool, realisable: bool) -> str:
-    if category:
-        return str(value)
-    return written(float(value) if realisable else round(float(value), PUBLISHED_DECIMALS))
 
 
 def _exact(values: pd.Series[Any]) -> Any:
@@ -110,15 +75,9 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
     task, answers, scores = _about(results, key)
     survived, simulated = results.survived(*key), _simulated(results, key)
     found, who = answers.found, task.ids.loc[answers.row_ids.tolist()].to_numpy()
-    words = np.full(len(answers), "", dtype=object)
-    words[found] = changes_in_words(
-        task,
-        answers.factuals[found],
-        answers.rows[found],
-        results.plan.realisable,
-        answers.row_ids[found],
-    )
-    unknown = Wording(task, results.plan.realisable).unknown(answers.row_ids, answers.factuals)
+    wording = Wording(task, results.plan.realisable)
+    words = in_short(wording, answers)
+    unknown = wording.unknown(answers.row_ids, answers.factuals)
     rows: dict[str, Any] = {}
     for prefix, values in (("factual", answers.factuals), ("counterfactual", answers.rows)):
         frame = task.told(values)
@@ -208,20 +167,13 @@ def _spread(name: str, values: Any) -> dict[str, float]:
 def _renewals(results: StoredResults, key: Answered) -> Iterator[pd.DataFrame]:
     """Yield the renewals of a table of letters, successor by successor."""
     task, letters, _ = _about(results, key)
+    wording = Wording(task, results.plan.realisable)
     places = {row_id: place for place, row_id in enumerate(letters.row_ids.tolist())}
     for successor, table in results.renewals(*key).groupby(SUCCESSOR_COLUMN, sort=False):
         renewed = Counterfactuals.from_frame(table, task.feature_names)
         people = letters.factuals[[places[row_id] for row_id in renewed.row_ids.tolist()]]
-        old, found = task.distances(people, renewed.factuals), renewed.found
+        old = task.distances(people, renewed.factuals)
         together = task.distances(people, renewed.rows)
-        words = np.full(len(renewed), "", dtype=object)
-        words[found] = changes_in_words(
-            task,
-            renewed.factuals[found],
-            renewed.rows[found],
-            results.plan.realisable,
-            renewed.row_ids[found],
-        )
         yield pd.DataFrame(
             {
                 **key._asdict(),
@@ -230,7 +182,7 @@ def _renewals(results: StoredResults, key: Answered) -> Iterator[pd.DataFrame]:
                 "renewed_by": results.plan.renew,
                 "outcome": renewed.outcomes,
                 "accepted": renewed.base_valid,
-                "changes": words,
+                "changes": in_short(wording, renewed),
                 "distance_old": old,
                 "distance_further": task.distances(renewed.factuals, renewed.rows),
                 "distance_together": together,

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from changeproof import Results
-from changeproof.report.page.payload import build_bulk, build_payload
+from changeproof.report.page.write import build_bulk, build_payload
 from changeproof.report.printing import print_files
 from changeproof.report.terminal.tables import print_tables
 from changeproof.tables.registry import build_tables

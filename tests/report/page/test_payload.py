@@ -26,12 +26,11 @@ from changeproof import (
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
 from changeproof.report.page.guarantees import guarantees
-from changeproof.report.page.payload import build_bulk, build_payload
 from changeproof.report.page.people import templates
 from changeproof.report.page.provenance import _dataset as told_of_data
 from changeproof.report.page.provenance import command, plan_toml, provenance
 from changeproof.report.page.times import published
-from changeproof.report.page.write import render
+from changeproof.report.page.write import build_bulk, build_payload, render
 from changeproof.report.recommendation import TEMPLATES
 from changeproof.report.verdict import verdict
 from changeproof.runs.plan import BASE_SEEDS

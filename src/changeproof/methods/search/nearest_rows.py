@@ -45,6 +45,8 @@ def _fill(points: Floats, rows: Floats, found: NearestRows) -> None:
     for start in range(0, len(rows) if kept else 0, ROWS_AT_ONCE):
         distances = cdist(points, rows[start : start + ROWS_AT_ONCE], "cityblock")
         nearer = distances < found.distances[:, -1:]
+        if distances.shape[1] > kept:
+            nearer &= distances <= np.partition(distances, kept - 1, axis=1)[:, kept - 1 : kept]
         for i in np.flatnonzero(nearer.any(axis=1)):
             (fresh,) = np.nonzero(nearer[i])
             far = np.concatenate([found.distances[i], distances[i, fresh]])

@@ -15,8 +15,20 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from changeproof.report.charts import COLOURS, SHAPES, Axis, Chart, Layer, Mark, Panel
-from changeproof.report.figures.lettering import SMALL, labels, literal, text_width, widest
-from changeproof.report.figures.sheet import EDGE, GAP, HEIGHT, WIDTH, Grid, Sheet, for_print
+from changeproof.report.figures.sheet import (
+    EDGE,
+    GAP,
+    HEIGHT,
+    SMALL,
+    WIDTH,
+    Grid,
+    Sheet,
+    for_print,
+    labels,
+    literal,
+    text_width,
+    widest,
+)
 
 MARKERS = {shape.plotly: shape.matplotlib for shape in SHAPES}
 INKS = {f"series-{place}": colour for place, colour in enumerate(COLOURS)}

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from changeproof.report import words
 from changeproof.report.life import over_all
 from changeproof.report.page.parts import Part, Source, scripted
-from changeproof.report.scores import Score, Scores, Spread, frontier_of, ranked
+from changeproof.report.scores import (
+    AS_IT_WAS,
+    Score,
+    Scores,
+    Spread,
+    after,
+    frontier_of,
+    ranked,
+    sentence,
+)
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES
 
@@ -26,7 +34,7 @@ def answer(source: Source) -> list[Part]:
     plan, results = source.plan, source.results
     summaries = [results.families[family].summary for family in plan.families]
     changes = [
-        words.AS_IT_WAS if family in results.unchanged else words.after(summary)
+        AS_IT_WAS if family in results.unchanged else after(summary)
         for family, summary in zip(plan.families, summaries, strict=True)
     ]
     over = [source.covered[dataset].intervals for dataset in plan.datasets]
@@ -88,7 +96,7 @@ def _answer(
             for score in row
         ],
         "sentences": [
-            "" if score is None else words.sentence(change, method, score, over)
+            "" if score is None else sentence(change, method, score, over)
             for method, score in zip(methods, row, strict=True)
         ],
     }

@@ -13,8 +13,7 @@ from itertools import product
 from typing import Any
 
 from changeproof.report.charts import Chart, Shown, for_page
-from changeproof.report.scores import Scores
-from changeproof.report.words import Covered, covered
+from changeproof.report.scores import Covered, Scores, covered
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import Tables
