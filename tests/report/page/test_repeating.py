@@ -10,9 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from changeproof import Plan, Results, evaluate
-from changeproof.report.page.write import build_bulk, build_payload
 from changeproof.report.page.provenance import provenance
-from changeproof.report.page.write import page_of
+from changeproof.report.page.write import build_bulk, build_payload, page_of
 from command_line import call
 from loans import loans
 
