@@ -18,6 +18,7 @@ from .changes.extension import family as family
 from .changes.extension import register_family as register_family
 from .changes.family import BaseModel as BaseModel
 from .changes.family import Family as Family
+from .changes.family import Label as Label
 from .changes.family import Variant as Variant
 from .changes.feature_change import FeatureChange as FeatureChange
 from .changes.fine_tuning import FineTuning as FineTuning
@@ -83,6 +84,8 @@ from .methods.method import Context as Context
 from .methods.method import Counterfactuals as Counterfactuals
 from .methods.method import Factuals as Factuals
 from .methods.method import Method as Method
+from .methods.profile import Cost as Cost
+from .methods.profile import Promise as Promise
 from .methods.quorum import Quorum as Quorum
 from .methods.rbr import RBR as RBR
 from .methods.rnce import RNCE as RNCE

@@ -151,9 +151,12 @@ def explain(
 
     def holding(name: str, *among: str) -> Holding:
         chosen = np.isin(family_of, among)
-        sequence = all(families[each].sequence for each in among)
-        futures = variants["replicate"][chosen].nunique() if sequence else None
-        return _holding(name, survived[chosen], futures)
+        held, models = int(survived[chosen].sum()), int(chosen.sum())
+        trials = models
+        if all(families[each].sequence for each in among):
+            trials = variants["replicate"][chosen].nunique()
+        share = held / models if models else np.nan
+        return Holding(name, held, models, share, *interval(held, models, trials))
 
     valid, wording = answers.base_valid[place], Wording(task, shown.realisable)
     sequences = [name for name in shown.families if families[name].sequence and valid]
@@ -175,7 +178,7 @@ def explain(
             for mine in [family_of == name]
         ),
         trials=results.trials(dataset, seed),
-        **_told(wording, answers, place),
+        **_advice(wording, answers, place),
     )
 
 
@@ -239,7 +242,7 @@ def row_of(ids: Any, person: Any) -> int:
     raise InputError(f"no row has the id {person!r}; ids are {', '.join(map(str, ids[:3]))}, …")
 
 
-def _told(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, Any]:
+def _advice(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, Any]:
     """Return what depends on whether there is an answer."""
     outcome, how = str(answers.outcomes[place]), answers.realisation
     if outcome != FOUND:
@@ -260,13 +263,6 @@ def _told(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, A
         "breach": breach,
         "partly": tuple(wording.parts(row)),
     }
-
-
-def _holding(family: str, survived: Any, futures: int | None = None) -> Holding:
-    held, models = int(survived.sum()), len(survived)
-    trials = models if futures is None else futures
-    low, high = interval(held, models, trials)
-    return Holding(family, held, models, held / models if models else np.nan, low, high)
 
 
 def _values(task: Task, row: Any) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def evaluate(
         rows to probabilities, or a learner such as `ModuleLearner`.
     methods
         Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
-        (context, factuals). By default all that fit the model but quorum, which trains many models
-        of its own and is asked by name; and none beside letters that successors are asked about.
+        (context, factuals). By default all that fit the model, except quorum, which trains many
+        models of its own; and none where successors are asked about given counterfactuals.
     families
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
         By default the paper's, as far as they fit the model.

@@ -296,22 +296,22 @@ class Registry(Generic[T]):
         own = [*sorted(self._entry_points()), *self._registered]
         return tuple(dict.fromkeys([*self._builtin, *own]))
 
-    def register(self, thing: Any, name: str) -> None:
-        """Give a thing a name; the last one of that name counts, as in a notebook."""
-        self._check_name(name)
-        self._registered[name] = self._accept(thing, name)
+    def register(self, thing: Any, name: str | None = None) -> type[T]:
+        """Give a class, or a function as a class, a name; return the class.
 
-    def enter(self, thing: Any, name: str | None) -> Any:
-        """Register a class, or a function as a class; return the class.
-
-        Without a name, a class has its own and a function is called by its Python name.
+        Without a name, a class has its own and a function is called by its Python name. The last
+        one of a name counts, as in a notebook.
         """
         chosen = name if name is not None else getattr(thing, "name", None)
         if chosen is None and inspect.isfunction(thing):
             chosen = name_of(thing)
         if not isinstance(chosen, str):
             raise InputError(f"{described(thing)} has no name; give one to register it")
-        self.register(thing, chosen)
+        if not NAME.fullmatch(chosen):
+            raise InputError(f"bad name {chosen!r} for a {self.kind}; {NAME_RULE}")
+        if chosen in self._builtin:
+            raise InputError(f"{chosen!r} is a built-in {self.kind}; choose another name")
+        self._registered[chosen] = self._accept(thing, chosen)
         return self._registered[chosen]
 
     def get(self, name: str) -> type[T]:
@@ -323,7 +323,7 @@ class Registry(Generic[T]):
         if name in self._registered:
             return self._registered[name]
         if name not in self._found:
-            self._found[name] = self._accept(self._looked_up(name), name)
+            self._found[name] = self._accept(self._imported(name), name)
         return self._found[name]
 
     def class_called(self, name: str) -> type[T] | None:
@@ -375,8 +375,8 @@ class Registry(Generic[T]):
             if known in names:
                 raise InputError(f"{self.kind} {known!r} is given more than once")
             names[known] = name
-        order = [*self._builtin]
-        return tuple(sorted(names, key=lambda reference: _place(names[reference], order)))
+        order = {name: place for place, name in enumerate(self._builtin)}
+        return tuple(sorted(names, key=lambda known: order.get(names[known], len(order))))
 
     def broken(self) -> dict[str, str]:
         """Return why entry points cannot be used, by name; the others are not listed."""
@@ -392,7 +392,7 @@ class Registry(Generic[T]):
                 reasons[name] = str(error)
         return reasons
 
-    def _looked_up(self, reference: str) -> Any:
+    def _imported(self, reference: str) -> Any:
         if ":" in reference:
             return from_path(self.kind, reference)
         points = self._entry_points().get(reference)
@@ -420,12 +420,6 @@ class Registry(Generic[T]):
                 found.setdefault(point.name, {}).setdefault(point.value, point)
         return {name: list(points.values()) for name, points in found.items()}
 
-    def _check_name(self, name: str) -> None:
-        if not NAME.fullmatch(name):
-            raise InputError(f"bad name {name!r} for a {self.kind}; {NAME_RULE}")
-        if name in self._builtin:
-            raise InputError(f"{name!r} is a built-in {self.kind}; choose another name")
-
     def _unknown(self, reference: str) -> InputError:
         message = unknown(self.kind, reference, self.names)
         return InputError(
@@ -433,16 +427,12 @@ class Registry(Generic[T]):
         )
 
 
-def _place(name: str, order: Sequence[str]) -> int:
-    return order.index(name) if name in order else len(order)
-
-
 class Registration(Generic[T]):
     """Gives a class or a function a name that plans can use; also a decorator of a class.
 
-    Call it with a subclass, or with a function of the arguments that `Own` states. Without a name,
-    a class is called by its own `name`, and a function by its Python name with hyphens for
-    underscores. It returns the class.
+    Call it with a subclass, or with a function of the arguments that a `PluginKind` states.
+    Without a name, a class is called by its own `name`, and a function by its Python name with
+    hyphens for underscores. It returns the class.
     """
 
     def __init__(self, registry: Registry[T]) -> None:
@@ -460,10 +450,10 @@ class Registration(Generic[T]):
         """Register a class or a function."""
         if thing is None:
             return lambda decorated: self(decorated, name=name)
-        return self.registry.enter(thing, name)
+        return self.registry.register(thing, name)
 
 
-class Own(Generic[T]):
+class PluginKind(Generic[T]):
     """What people may bring: a class of some kind, or a function that becomes one.
 
     Parameters

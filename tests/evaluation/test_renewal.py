@@ -8,7 +8,7 @@ from answered import Answered
 from changeproof import Context, Factuals, own_task
 from changeproof.changes.successors import Successor
 from changeproof.evaluation.renewal import Asking, renewals
-from changeproof.methods.extension import OWN
+from changeproof.methods.extension import KIND
 from changeproof.methods.method import Method
 from changeproof.models.find import as_shipped
 from changeproof.models.thresholds import Threshold
@@ -41,7 +41,7 @@ def test_broken_letters_are_renewed_from_where_they_brought_people() -> None:
     valid = np.array([True, True, False])
     there = np.ones(3, bool)
     letters = Answered(people, told, there, valid, np.zeros((3, 0), bool)).answers
-    method: Method = OWN.from_function(to_the_line, "to-the-line")()
+    method: Method = KIND.from_function(to_the_line, "to-the-line")()
     table = renewals(
         letters,
         {"easy": line(2400.0), "hard": line(2800.0)},

@@ -11,7 +11,7 @@ import pytest
 from changeproof import Method
 from changeproof.fingerprints.sources import code_digest, source_digest
 from changeproof.fingerprints.things import class_fingerprint
-from changeproof.methods.extension import OWN
+from changeproof.methods.extension import KIND
 
 METHOD = """
 from changeproof import Candidates, Method
@@ -96,7 +96,7 @@ def carrying(value: object) -> type[Method]:
     def carry(context: object, factuals: object) -> object:
         return value
 
-    return OWN.from_function(carry, "carry")
+    return KIND.from_function(carry, "carry")
 
 
 def test_what_a_function_closes_over_counts() -> None:
@@ -107,7 +107,7 @@ def test_what_a_function_closes_over_counts() -> None:
 
 
 NOTEBOOK = """
-from changeproof.methods.extension import OWN
+from changeproof.methods.extension import KIND
 from changeproof.fingerprints.things import class_fingerprint
 FACTOR = {factor}
 NOTE = {note!r}
@@ -115,7 +115,7 @@ def helper(rows):
     return [part for part in rows if part in {{"a", "b", "c"}}] and rows * FACTOR {more}
 def mine(context, factuals):
     return helper(factuals.rows)
-print(class_fingerprint(OWN.from_function(mine, "mine")))
+print(class_fingerprint(KIND.from_function(mine, "mine")))
 """
 
 
@@ -141,13 +141,13 @@ def test_code_in_no_file_counts_with_all_that_it_refers_to() -> None:
 SCRIPT = """
 import sys
 from changeproof.fingerprints.things import class_fingerprint, thing_fingerprint
-from changeproof.methods.extension import OWN
+from changeproof.methods.extension import KIND
 FACTOR = {factor}
 def mine(context, factuals):
     return factuals.rows * FACTOR
 def fit(X, y, sample_weight, seed):
     return lambda rows: rows[:, 0] * FACTOR
-print(class_fingerprint(OWN.from_function(mine, "mine")), thing_fingerprint(fit))
+print(class_fingerprint(KIND.from_function(mine, "mine")), thing_fingerprint(fit))
 {more}
 """
 

@@ -9,7 +9,7 @@ import pytest
 import changeproof
 from changeproof import Access, Candidates, Context, Factuals, InputError, Method, get_method
 from changeproof.methods import REGISTRY
-from changeproof.methods.extension import OWN
+from changeproof.methods.extension import KIND
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ class BadTuning(Shift):
 )
 def test_what_cannot_be_a_method(given: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        OWN.accept(given, "mine")
+        KIND.accept(given, "mine")
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ def _place(name: str) -> str:
 
 
 def _accept(found: Any, reference: str) -> type[Family]:
-    from changeproof.changes.extension import OWN
+    from changeproof.changes.extension import KIND
 
-    return OWN.accept(found, reference)
+    return KIND.accept(found, reference)
 
 
 _BUILTIN = {name: _place(name) for name in (*_PUBLISHED, *_BEYOND, *_SEQUENCES)}

@@ -9,7 +9,7 @@ from changeproof.changes import REGISTRY
 from changeproof.changes.family import BaseModel, Family, checked_needs
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-from changeproof.plugins import Own, Registration
+from changeproof.plugins import PluginKind, Registration
 
 Function = Callable[..., Any]
 
@@ -61,9 +61,9 @@ def family(
     """
 
     def decorate(function: Function) -> type[Family]:
-        made = OWN.from_function(function, name, summary=summary, needs=needs, trains=trains)
-        REGISTRY.register(made, name)
-        return made
+        return REGISTRY.register(
+            KIND.from_function(function, name, summary=summary, needs=needs, trains=trains), name
+        )
 
     return decorate
 
@@ -71,4 +71,6 @@ def family(
 register_family: Registration[Family] = Registration(REGISTRY)
 
 
-OWN = Own(Family, FunctionFamily, "task, base, learner", lambda family: checked_needs(family.needs))
+KIND = PluginKind(
+    Family, FunctionFamily, "task, base, learner", lambda family: checked_needs(family.needs)
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from changeproof.commands.console import failures_told, print_document, quiet_output, say
+from changeproof.commands.console import failures_reported, print_document, quiet_output, say
 from changeproof.commands.options import (
     RUN,
     AsJson,
@@ -94,7 +94,7 @@ def audit(
         quiet_output(as_json),
         workers_of(given) as workers,
         ConsoleObserver(beginning=f"reading {data.name}") as observer,
-        failures_told(out),
+        failures_reported(out),
     ):
         results = run_audit(
             source,

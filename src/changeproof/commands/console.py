@@ -25,10 +25,10 @@ class Command(typer.core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was given, and refuse an empty name of a file: Python would read it as "."."""
-        said, *_ = self.make_parser(ctx).parse_args(args=list(args))
+        texts, *_ = self.make_parser(ctx).parse_args(args=list(args))
         left: list[str] = super().parse_args(ctx, args)
         for each in self.params:
-            if said.get(each.name) == "" and isinstance(ctx.params.get(each.name), Path):
+            if texts.get(each.name) == "" and isinstance(ctx.params.get(each.name), Path):
                 name = each.opts[-1] if each.opts[-1].startswith("-") else each.opts[-1].upper()
                 raise InputError(f"{name} is empty; expected a path")
         return left
@@ -91,7 +91,7 @@ def quiet_output(wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def failures_told(folder: Path) -> Iterator[None]:
+def failures_reported(folder: Path) -> Iterator[None]:
     """End a run with failures: print what failed and why, and where the rest is."""
     from changeproof.runs.execute import PieceFailedError
 

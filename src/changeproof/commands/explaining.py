@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from changeproof.commands.auditing import say_what_was_left_out
-from changeproof.commands.console import failures_told, print_document, quiet_output, say
+from changeproof.commands.console import failures_reported, print_document, quiet_output, say
 from changeproof.commands.options import (
     DATA,
     RUN,
@@ -74,7 +74,7 @@ def explain(
 
     changeproof explain --from audit --row 17
     """
-    from changeproof.commands.telling import told_by_one, told_by_several
+    from changeproof.commands.telling import one_explained, several_explained
     from changeproof.explanation import explain_all, recommendation
 
     values = plan_values(given)
@@ -95,7 +95,9 @@ def explain(
         print_document(json.dumps(_plain(answers, None if one else choice), indent=2, default=str))
         return
     task = results.task(dataset)
-    for line in told_by_one(answers[0], task) if one else told_by_several(answers, choice, task):
+    for line in (
+        one_explained(answers[0], task) if one else several_explained(answers, choice, task)
+    ):
         say(line)
     say_what_was_left_out(results)
 
@@ -118,7 +120,7 @@ def _asked_now(
     task = task.over_time() if values.get("over_time") else task
     folder = out if out is not None else folder_of(task)
     _refuse_audits(folder)
-    with ConsoleObserver() as observer, failures_told(folder):
+    with ConsoleObserver() as observer, failures_reported(folder):
         return run_audit(
             task,
             folder,

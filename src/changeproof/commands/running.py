@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from changeproof.commands.console import failures_told, say
+from changeproof.commands.console import failures_reported, say
 from changeproof.commands.options import (
     RUN,
     Given,
@@ -83,7 +83,7 @@ def run(
     with without_its_code(folder, changes) if limited else nullcontext():
         chosen = _plan(preset, plan, folder, changes)
         check_free(folder)
-        with workers_of(given) as workers, ConsoleObserver() as observer, failures_told(folder):
+        with workers_of(given) as workers, ConsoleObserver() as observer, failures_reported(folder):
             results = run_plan(chosen, folder, observer=observer, **workers)
     say_where(results.folder)
     say(f"Print them here: changeproof show {results.folder}")

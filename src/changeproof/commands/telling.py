@@ -15,7 +15,7 @@ from changeproof.report.recommendation import Recommendation
 MOST_REASONS = 5
 
 
-def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
+def one_explained(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, line by line."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
     yield from (f"  {line}" for line in _unknown(answer))
@@ -38,7 +38,7 @@ def told_by_one(answer: Explanation, task: Task) -> Iterator[str]:
     yield from _lasting(answer)
 
 
-def told_by_several(
+def several_explained(
     answers: Sequence[Explanation], choice: Recommendation, task: Task
 ) -> Iterator[str]:
     """Yield what several methods told a person, and which advice to follow."""
@@ -108,10 +108,10 @@ def _rules(task: Task, answers: Sequence[Explanation]) -> Iterator[str]:
         for answer in answers
         if answer.breach
     )
-    said = respected(rules(task), told, breach)
-    if not said:
+    line = respected(rules(task), told, breach)
+    if not line:
         return
-    yield said
+    yield line
     given = reasons(task)
     if 0 < len(given) <= MOST_REASONS:
         yield f"Why: {why(given)}"

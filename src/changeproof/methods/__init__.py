@@ -28,9 +28,9 @@ OURS = ("quorum",)
 
 
 def _accept(found: Any, reference: str) -> type[Method]:
-    from changeproof.methods.extension import OWN
+    from changeproof.methods.extension import KIND
 
-    return OWN.accept(found, reference)
+    return KIND.accept(found, reference)
 
 
 REGISTRY: Registry[Method] = Registry("method", "changeproof.methods", _METHODS, _accept)

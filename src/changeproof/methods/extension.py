@@ -11,7 +11,7 @@ from changeproof.errors import InputError, described
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access
-from changeproof.plugins import Own, Registration
+from changeproof.plugins import PluginKind, Registration
 
 Function = Callable[..., Any]
 
@@ -62,9 +62,9 @@ def method(
     """
 
     def decorate(function: Function) -> type[Method]:
-        made = OWN.from_function(function, name, summary=summary, needs=needs)
-        REGISTRY.register(made, name)
-        return made
+        return REGISTRY.register(
+            KIND.from_function(function, name, summary=summary, needs=needs), name
+        )
 
     return decorate
 
@@ -84,4 +84,4 @@ def _check(method: type[Method]) -> None:
         ) from error
 
 
-OWN = Own(Method, FunctionMethod, "context, factuals", _check)
+KIND = PluginKind(Method, FunctionMethod, "context, factuals", _check)

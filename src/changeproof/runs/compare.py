@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from changeproof.evaluation.counting import counted
 from changeproof.evaluation.differences import Verdict, changes
 from changeproof.evaluation.people import People
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
+from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Integers
 from changeproof.plugins import parsed, spelled
 from changeproof.runs.pieces import Kind
@@ -174,8 +176,8 @@ def compare_runs(
     first, second = zip(*families.values(), strict=True)
     back = {after: name for name, after in pairs.items()}
     kinds = (_only_in_one(*runs, pairs, first), _only_in_one(*runs[::-1], back, second))
-    said = tuple(dict.fromkeys(notes))
-    return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, said)
+    each_once = tuple(dict.fromkeys(notes))
+    return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, each_once)
 
 
 def _read(folder: str | Path) -> StoredResults:
@@ -252,23 +254,19 @@ def _lines(
     notes: list[str],
 ) -> Iterator[Line]:
     """Yield what became of a method on a dataset, over all families and under each."""
-    pairs = list(zip(runs, methods, strict=True))
+    sides = [_Side(run, dataset, method) for run, method in zip(runs, methods, strict=True)]
     there = {
         family: both
         for family, both in families.items()
-        if all(
-            _finished_seeds(run, dataset, method, [name])
-            for (run, method), name in zip(pairs, both, strict=True)
-        )
+        if all(side.seeds([name]) for side, name in zip(sides, both, strict=True))
     }
     seeds = [
-        _finished_seeds(run, dataset, method, [both[place] for both in there.values()])
-        for place, (run, method) in enumerate(pairs)
+        side.seeds([both[place] for both in there.values()]) for place, side in enumerate(sides)
     ]
     if not there or not all(seeds):
         notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and left out.")
         return
-    (one, other), paired = _sides(runs, dataset, methods, seeds, same)
+    (one, other), paired = _with_people(sides, seeds, same)
     common = {}
     for family, both in there.items():
         each = [side.changes(name) for side, name in zip((one, other), both, strict=True)]
@@ -304,45 +302,95 @@ def _lines(
 class _Side(NamedTuple):
     """What of a run is compared: a method's answers to some people of some base models.
 
-    `people` are their places among those who were asked, for every base model.
+    `people` are their places among those who were asked, by base seed.
     """
 
     run: StoredResults
     dataset: str
     method: str
-    seeds: tuple[int, ...]
-    people: tuple[Integers, ...]
+    people: Mapping[int, Integers] = MappingProxyType({})
+
+    def seeds(self, families: Sequence[str]) -> tuple[int, ...]:
+        """Return the base models whose answers were put to all of some families."""
+        return tuple(
+            seed
+            for seed in self.run.plan.base_seeds
+            if all(
+                self.run.finished(Kind.SURVIVAL, self.dataset, seed, self.method, family)
+                for family in families
+            )
+        )
+
+    def answers(self, seed: int) -> Counterfactuals:
+        """Return the answers to the people of a base model."""
+        return self.run.counterfactuals(self.dataset, seed, self.method)
+
+    def asked(self, seed: int) -> pd.Index[Any]:
+        """Return the ids of the people of a base model."""
+        rows = self.answers(seed).row_ids.tolist()
+        ids: pd.Index[Any] = pd.Index(self.run.tasks[self.dataset].ids.loc[rows])
+        return ids
 
     @property
     def number(self) -> int:
         """How many different people they are."""
-        asked = [_asked_of(self.run, self.dataset, seed, self.method) for seed in self.seeds]
-        pairs = zip(asked, self.people, strict=True)
-        return len({person for ids, places in pairs for person in ids[places]})
+        each = self.people.items()
+        return len({person for seed, places in each for person in self.asked(seed)[places]})
 
     def changes(self, family: str) -> pd.Index[Any]:
         """Return the changes of a family that every base model has."""
-        found = _changes_of(self.run, self.dataset, self.seeds[0], family)
-        for seed in self.seeds[1:]:
-            here = _changes_of(self.run, self.dataset, seed, family)
-            found = found.intersection(here, sort=False)
-        return found
+        first, *others = (self._changes(seed, family) for seed in self.people)
+        for each in others:
+            first = first.intersection(each, sort=False)
+        return first
+
+    def _changes(self, seed: int, family: str) -> pd.Index[Any]:
+        """Return names of changed models: level, replicate, and which of equals."""
+        found = self.run.changed(self.dataset, seed, family)[["level", "replicate"]].astype(str)
+        which = found.groupby(list(found.columns)).cumcount().astype(str)
+        return pd.Index(found["level"] + " / " + found["replicate"] + " / " + which, dtype=object)
 
     def measured(self, changes: Mapping[str, pd.Index[Any]]) -> list[People]:
         """Return what became of the people of each base model under changes, by family."""
-        found = []
         task = self.run.tasks[self.dataset]
         families = [family for family, names in changes.items() for _ in names]
-        for seed, chosen in zip(self.seeds, self.people, strict=True):
-            answers = self.run.counterfactuals(self.dataset, seed, self.method)
-            held = [self._held(seed, family, names) for family, names in changes.items()]
-            everybody = People.of(task, answers, np.hstack(held), families)
+        found = []
+        for seed, chosen in self.people.items():
+            held = [
+                self.run.held(self.dataset, seed, self.method, family)[
+                    :, self._changes(seed, family).get_indexer(names)
+                ]
+                for family, names in changes.items()
+            ]
+            everybody = People.of(task, self.answers(seed), np.hstack(held), families)
             found.append(everybody.of_some(chosen))
         return found
 
-    def _held(self, seed: int, family: str, names: pd.Index[Any]) -> Booleans:
-        places = _changes_of(self.run, self.dataset, seed, family).get_indexer(names)
-        return self.run.held(self.dataset, seed, self.method, family)[:, places]
+
+def _with_people(
+    sides: Sequence[_Side], seeds: Sequence[tuple[int, ...]], same: pd.Index[Any]
+) -> tuple[list[_Side], bool]:
+    """Return what to compare of both runs, and whether these are the same people.
+
+    The same people are those in both, for base models in both, in the order of the first run.
+    Without enough of them everybody is compared.
+    """
+    known: dict[int, pd.Index[Any]] = {}
+    requests = np.zeros(2, np.int64)
+    for seed in (seed for seed in seeds[0] if seed in seeds[1]):
+        one, other = (side.asked(seed)[side.answers(seed).asking] for side in sides)
+        known[seed] = one[one.isin(other) & one.isin(same)]
+        requests += (len(one), len(other))
+    number = sum(map(len, known.values()))
+    if number == 0 or number < SHARE_IN_COMMON * requests.min():
+        return [
+            side._replace(people={seed: np.flatnonzero(side.answers(seed).asking) for seed in own})
+            for side, own in zip(sides, seeds, strict=True)
+        ], False
+    return [
+        side._replace(people={s: side.asked(s).get_indexer(ids) for s, ids in known.items()})
+        for side in sides
+    ], True
 
 
 def _same_rows(one: Task, other: Task) -> pd.Index[Any]:
@@ -359,77 +407,6 @@ def _same_rows(one: Task, other: Task) -> pd.Index[Any]:
     alike: Booleans = np.isclose(values[0], values[1]).all(axis=1)
     same: pd.Index[Any] = ids[alike]
     return same
-
-
-def _changes_of(run: StoredResults, dataset: str, seed: int, family: str) -> pd.Index[Any]:
-    """Return names of a family's changed models: level, replicate, and which of equals."""
-    found = run.changed(dataset, seed, family)[["level", "replicate"]].astype(str)
-    which = found.groupby(list(found.columns)).cumcount().astype(str)
-    return pd.Index(found["level"] + " / " + found["replicate"] + " / " + which, dtype=object)
-
-
-def _asked_of(run: StoredResults, dataset: str, seed: int, method: str) -> pd.Index[Any]:
-    """Return the ids of whom a method answered."""
-    rows = run.counterfactuals(dataset, seed, method).row_ids.tolist()
-    ids: pd.Index[Any] = pd.Index(run.tasks[dataset].ids.loc[rows])
-    return ids
-
-
-def _finished_seeds(
-    run: StoredResults, dataset: str, method: str, families: Sequence[str]
-) -> tuple[int, ...]:
-    """Return the base models whose answers were put to all of some families."""
-    return tuple(
-        seed
-        for seed in run.plan.base_seeds
-        if all(run.finished(Kind.SURVIVAL, dataset, seed, method, each) for each in families)
-    )
-
-
-def _sides(
-    runs: Sequence[StoredResults],
-    dataset: str,
-    methods: Sequence[str],
-    seeds: Sequence[tuple[int, ...]],
-    same: pd.Index[Any],
-) -> tuple[list[_Side], bool]:
-    """Return what to compare of both runs, and whether these are the same people.
-
-    The same people are those in both, for base models in both, in the order of the first run.
-    Without enough of them everybody is compared.
-    """
-    both = tuple(seed for seed in seeds[0] if seed in seeds[1])
-    pairs = list(zip(runs, methods, strict=True))
-    asked = [[_asked_of(run, dataset, seed, method) for seed in both] for run, method in pairs]
-    requests = [
-        [
-            ids[run.counterfactuals(dataset, seed, method).asking]
-            for ids, seed in zip(each, both, strict=True)
-        ]
-        for (run, method), each in zip(pairs, asked, strict=True)
-    ]
-    known = [one[one.isin(other) & one.isin(same)] for one, other in zip(*requests, strict=True)]
-    number, smaller = sum(map(len, known)), min(sum(map(len, ids)) for ids in requests)
-    if number == 0 or number < SHARE_IN_COMMON * smaller:
-        return [
-            _everybody(*pair, dataset, own) for pair, own in zip(pairs, seeds, strict=True)
-        ], False
-    return [
-        _Side(run, dataset, method, both, _places(ids, known))
-        for (run, method), ids in zip(pairs, asked, strict=True)
-    ], True
-
-
-def _everybody(run: StoredResults, method: str, dataset: str, seeds: tuple[int, ...]) -> _Side:
-    places = (np.flatnonzero(run.counterfactuals(dataset, seed, method).asking) for seed in seeds)
-    return _Side(run, dataset, method, seeds, tuple(places))
-
-
-def _places(asked: Sequence[pd.Index[Any]], known: Sequence[pd.Index[Any]]) -> tuple[Integers, ...]:
-    return tuple(
-        np.asarray(ids.get_indexer(people), dtype=np.int64)
-        for ids, people in zip(asked, known, strict=True)
-    )
 
 
 def _families_of_both(

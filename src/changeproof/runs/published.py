@@ -51,9 +51,11 @@ def publish(folder: Path, contents: Mapping[str, bytes], origin: Origin | None =
     before = listed_in(folder)
     gone = [name for name in before.files if name not in contents] if before else []
     _refuse_links(folder, gone)
-    marks = {name: checksum(content) for name, content in contents.items()}
+    checksums = {name: checksum(content) for name, content in contents.items()}
     files = {folder / name: content for name, content in contents.items()}
-    write_together({folder / LIST: _as_bytes(Listed(marks, origin=origin)), **files}, folder.parent)
+    write_together(
+        {folder / LIST: _as_bytes(Listed(checksums, origin=origin)), **files}, folder.parent
+    )
     _remove(folder, gone)
 
 
@@ -97,10 +99,10 @@ def published(folder: Path, origin: Origin | None = None) -> dict[str, bytes]:
     if listed is None or listed.outdated or listed.damaged or listed.origin != origin:
         return {}
     contents = {}
-    for name, mark in listed.files.items():
+    for name, expected in listed.files.items():
         with suppress(OSError):
             contents[name] = (folder / name).read_bytes()
-        if name not in contents or checksum(contents[name]) != mark:
+        if name not in contents or checksum(contents[name]) != expected:
             return {}
     return contents
 
@@ -109,7 +111,7 @@ def listed_in(folder: Path) -> Listed | None:
     """Return what a folder's list says; None if it has none."""
     try:
         content: Any = json.loads((folder / LIST).read_bytes())
-        files = {_safe(name): str(mark) for name, mark in content["files"].items()}
+        files = {_safe(name): str(expected) for name, expected in content["files"].items()}
         made_from = content.get("made_from")
         origin = None if made_from is None else Origin(made_from["plan"], made_from["pieces"])
         return Listed(files, bool(content["outdated"]), origin=origin)

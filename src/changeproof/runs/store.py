@@ -85,7 +85,7 @@ class Store:
     def read(self, piece: Piece, parse: Callable[[bytes], T]) -> T:
         """Return what a piece says."""
         content = self.load(piece)
-        return understood(self.path(piece) or self.folder, content, parse)
+        return parsed(self.path(piece) or self.folder, content, parse)
 
     def save(self, piece: Piece, content: bytes) -> None:
         """Keep the content of a piece."""
@@ -156,7 +156,7 @@ def holds(kind: Kind, content: bytes) -> bool:
         return False
 
 
-def understood(path: Path, content: bytes, parse: Callable[[bytes], T]) -> T:
+def parsed(path: Path, content: bytes, parse: Callable[[bytes], T]) -> T:
     """Return what the bytes of a piece say, or refuse bytes that are something else."""
     try:
         return parse(content)

@@ -164,15 +164,15 @@ def _is_effort(line: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_session(said: Any) -> bool:
+def _is_session(found: Any) -> bool:
     """Say whether a line tells of a call of the runner."""
     known = {each.name for each in fields(Session)}
     return (
-        isinstance(said, dict)
-        and isinstance(said.get("started"), str)
-        and said.keys() <= known
-        and all(_is_amount(value) for name, value in said.items() if name != "started")
-        and all(isinstance(said.get(name, 0), int) for name in ("jobs", "pieces"))
+        isinstance(found, dict)
+        and isinstance(found.get("started"), str)
+        and found.keys() <= known
+        and all(_is_amount(value) for name, value in found.items() if name != "started")
+        and all(isinstance(found.get(name, 0), int) for name in ("jobs", "pieces"))
     )
 
 
@@ -315,7 +315,7 @@ class Pace:
     def _waits(self) -> float:
         """Return what is expected of all that does not run yet."""
         running = {piece.fingerprint for _, pieces in self._running.values() for piece in pieces}
-        waiting = (piece for mark, piece in self._waiting.items() if mark not in running)
+        waiting = (piece for key, piece in self._waiting.items() if key not in running)
         late = self._late_ones()
         return sum(self._expected(piece, late) for piece in waiting)
 

@@ -77,14 +77,11 @@ class _OfTask:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield base models, then what is made from them."""
-        run, told = self.run, self.plan.realisable
-        tunings: dict[str, Piece] = {}
-        for name, method in run.methods.items():
-            if len(candidates(method)) > 1:
-                base = self._base(TUNING_SEED)
-                tuning = replace(base, method=name, realisable=told, cost=self._tuning_cost(method))
-                tunings[name] = _made(Kind.TUNING, tuning, (base,), method.fingerprint)
-                yield from (base, tunings[name])
+        run = self.run
+        tuned = [name for name, method in run.methods.items() if len(candidates(method)) > 1]
+        tunings = {name: self._tuning(self._base(TUNING_SEED), name) for name in tuned}
+        for tuning in tunings.values():
+            yield from (*tuning.inputs, tuning)
         for seed in self.plan.base_seeds:
             base = self._base(seed)
             yield base
@@ -99,7 +96,7 @@ class _OfTask:
             if self.plan.limit:
                 limit = replace(base, **self.asked, cost=self._limit_cost())
                 averaged = [bank for bank in banks if bank.family in run.averaged]
-                yield _made(Kind.LIMIT, limit, (base, *averaged))
+                yield _with_inputs(Kind.LIMIT, limit, (base, *averaged))
 
     def _base(self, seed: int) -> Piece:
         task, model = self.task.fingerprint, self.learner.fingerprint[:12]
@@ -114,13 +111,19 @@ class _OfTask:
             shares_models=not self.learner.stores_models,
             cost=self._bank_cost(family),
         )
-        return _made(Kind.BANK, bank, (base,), family.fingerprint)
+        return _with_inputs(Kind.BANK, bank, (base,), family.fingerprint)
+
+    def _tuning(self, base: Piece, name: str) -> Piece:
+        method, realisable = self.run.methods[name], self.plan.realisable
+        cost = method.cost.tuning * self._longer if realisable else 1.0
+        tuning = replace(base, method=name, realisable=realisable, cost=cost)
+        return _with_inputs(Kind.TUNING, tuning, (base,), method.fingerprint)
 
     def _answers(self, base: Piece, name: str, tuning: Piece | None) -> Piece:
         method = self.run.methods[name]
         answers = replace(base, **self.asked, method=name, cost=self._answering_cost(method))
         inputs = (base,) if tuning is None else (base, tuning)
-        return _made(Kind.COUNTERFACTUALS, answers, inputs, method.fingerprint)
+        return _with_inputs(Kind.COUNTERFACTUALS, answers, inputs, method.fingerprint)
 
     def _put_to(
         self, bank: Piece, answers: Piece, kind: Kind, maker: str = "", **more: Any
@@ -133,7 +136,9 @@ class _OfTask:
             "cost": 0.02,
             **more,
         }
-        return _made(kind, replace(answers, **asked, family=bank.family), (answers, bank), maker)
+        return _with_inputs(
+            kind, replace(answers, **asked, family=bank.family), (answers, bank), maker
+        )
 
     def _letters(self, bank: Piece, answers: Sequence[Piece]) -> Iterator[Piece]:
         """Yield scores of letters and, where it is asked for, their renewals."""
@@ -157,9 +162,6 @@ class _OfTask:
         if not self.learner.stores_models:
             return models * OWN_FIT
         return self._training_cost(models * family.cost)
-
-    def _tuning_cost(self, method: Method) -> float:
-        return method.cost.tuning * self._longer if self.plan.realisable else 1.0
 
     @property
     def _longer(self) -> float:
@@ -186,7 +188,7 @@ class _OfTask:
         return made + self._people * OWN_LIMIT
 
 
-def _made(kind: Kind, piece: Piece, inputs: tuple[Piece, ...], maker: str = "") -> Piece:
+def _with_inputs(kind: Kind, piece: Piece, inputs: tuple[Piece, ...], maker: str = "") -> Piece:
     """Return a piece of a kind, with the fingerprint of all that goes into it.
 
     `maker` is the fingerprint of its method or family.
@@ -218,8 +220,8 @@ class Ingredients(NamedTuple):
 
 
 # The bytes of a piece, and the seconds of the search where people were answered.
-Made = tuple[bytes, float | None]
-Maker = Callable[[Piece, Ingredients, Mapping[str, bytes]], bytes | Made]
+Computed = tuple[bytes, float | None]
+Maker = Callable[[Piece, Ingredients, Mapping[str, bytes]], bytes | Computed]
 MAKERS: dict[Kind, Maker] = {}
 CODE: dict[Kind, tuple[str, ...]] = {}
 
@@ -245,7 +247,7 @@ class _Base:
     content: bytes = field(default=b"", compare=False)
 
 
-def compute(piece: Piece, ingredients: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+def compute(piece: Piece, ingredients: Ingredients, inputs: Mapping[str, bytes]) -> Computed:
     """Compute a piece from its inputs, which are there by fingerprint."""
     made = MAKERS[piece.kind](piece, ingredients, inputs)
     return made if isinstance(made, tuple) else (made, None)
@@ -344,7 +346,7 @@ def _make_tuning(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) 
 
 
 @makes(Kind.COUNTERFACTUALS, "methods.tuning", "evaluation.factuals")
-def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Made:
+def _make_answers(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> Computed:
     """Have a method answer the people of a base model."""
     base_piece, *tuned = piece.inputs
     base = _base(base_piece, using, inputs)
@@ -368,8 +370,8 @@ def _factuals(piece: Piece, context: Context) -> Factuals:
 def _make_survival(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Put a method's answers to a family's changed models, kept or made again."""
     asked, bank = piece.inputs
-    answers = _kept_answers(inputs[asked.fingerprint], tuple(using.task.feature_names))
-    stack = _kept_stack(inputs[bank.fingerprint])
+    answers = _stored_answers(inputs[asked.fingerprint], tuple(using.task.feature_names))
+    stack = _stored_stack(inputs[bank.fingerprint])
     if stack is None:
         stack = _bank(_base(bank.inputs[0], using, inputs), _family(using)).stack
     survived = survival(answers, stack)
@@ -407,7 +409,7 @@ def _make_limit(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -
 def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Have today's model and its successors say how good letters are."""
     asked, bank = piece.inputs
-    answers = _kept_answers(inputs[asked.fingerprint], tuple(using.task.feature_names))
+    answers = _stored_answers(inputs[asked.fingerprint], tuple(using.task.feature_names))
     base = _base(bank.inputs[0], using, inputs)
     threshold = using.learner.threshold if isinstance(using.learner, ThresholdLearner) else None
     stack = _bank(base, _family(using)).stack
@@ -418,7 +420,7 @@ def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes])
 @makes(Kind.RENEWALS, "evaluation.renewal")
 def _make_renewals(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Have a method advise those whose letters a successor breaks, from their letters on."""
-    answers = _kept_answers(inputs[piece.inputs[0].fingerprint], tuple(using.task.feature_names))
+    answers = _stored_answers(inputs[piece.inputs[0].fingerprint], tuple(using.task.feature_names))
     family, actions = _family(using), using.task.actions if piece.realisable else None
     assert isinstance(family, Successors)
     asking = Asking(using.task, piece.base_seed, actions)
@@ -427,13 +429,13 @@ def _make_renewals(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]
 
 
 @lru_cache(maxsize=32)
-def _kept_answers(content: bytes, feature_names: tuple[str, ...]) -> Counterfactuals:
+def _stored_answers(content: bytes, feature_names: tuple[str, ...]) -> Counterfactuals:
     """Return a method's answers; they are put to one family after the other."""
     return Counterfactuals.from_frame(table_from_bytes(content), feature_names)
 
 
 @lru_cache(maxsize=1)
-def _kept_stack(content: bytes) -> Stack | None:
+def _stored_stack(content: bytes) -> Stack | None:
     return models_from_bytes(content).stack
 
 
