@@ -27,6 +27,7 @@ from changeproof import (
 from changeproof.evaluation.factuals import tuning_factuals
 from changeproof.methods.apds.method import CALIBRATION_OFFSET, CERTIFICATE_OFFSET
 from changeproof.methods.betarce import ensemble_recipes
+from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import bootstrap_weights
 
 SEEDS = range(2026, 2031)
@@ -119,8 +120,11 @@ def test_a_method_cannot_train_a_changed_model_of_the_evaluation(tmp_path: Path)
         theirs = TrainingRecipe(initialisation_seed=context.base_seed, row_weights=weights)
         mine = ensemble_recipes(context.task, context.base_seed, 1)
         assert len(context.learner.train(mine, context.task)) == 1
-        for what in ("perturbed", "replacement_learners", "configurations"):
-            assert not hasattr(context.learner, what)
+        # Whatever it leads to is private, too; see tests/models/test_private.py for `perturbed`.
+        assert isinstance(context.learner, PrivateLearner)
+        others = [*context.learner.configurations(), *context.learner.replacements()]
+        assert all(isinstance(other, PrivateLearner) for other in others)
+        assert not hasattr(context.learner, "replacement_learners")
         try:
             context.learner.train([*mine, theirs], context.task)
         except InputError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +109,7 @@ class Wording:
         self.task = task
         self.realisable = realisable
         self.names = [feature.name for feature in task.features]
+        self._categorical = [feature for feature in task.features if feature.categories]
         self.decimals = task.actions.decimals
         self._ranks = [
             ranks(feature, action) if action.order is not None else None
@@ -167,15 +169,13 @@ class Wording:
 
     def parts(self, row: Floats) -> list[str]:
         """Return the features that have a category in part in a row: nobody can be told those."""
-        if self.realisable or not any(feature.categories for feature in self.task.features):
+        if self.realisable or not self._categorical:
             return []
         raw = row * self.task.scale + self.task.mean
         whole = np.rint(raw)
         partly = (np.abs(raw - whole) > PART) | ((whole != 0.0) & (whole != 1.0))
         return [
-            feature.name
-            for feature in self.task.features
-            if feature.categories and partly[list(feature.columns)].any()
+            feature.name for feature in self._categorical if partly[list(feature.columns)].any()
         ]
 
     def _person(
@@ -184,18 +184,18 @@ class Wording:
         changes = []
         for place, feature in enumerate(self.task.features):
             old, new = before[place], after[place]
-            size = math.fsum(sizes[column] for column in feature.columns)
             if feature.categories:
                 if old != new:
+                    size = math.fsum(sizes[column] for column in feature.columns)
                     direction = self._direction(place, old, new)
                     words = (str(old), str(new))
                     changes.append(Change(feature.name, direction, *words, size, number=False))
             elif self.realisable:
                 if old != new:
-                    changes.append(self._told(place, old, new, size))
+                    changes.append(self._told(place, old, new, sizes[feature.columns[0]]))
             elif move[feature.columns[0]] > SMALLEST_SCALE:
-                changes.append(self._rounded(place, old, new, size))
-        return sorted(changes, key=lambda change: -change.size)
+                changes.append(self._rounded(place, old, new, sizes[feature.columns[0]]))
+        return sorted(changes, key=attrgetter("size"), reverse=True)
 
     def _direction(self, place: int, old: Any, new: Any) -> str:
         order, feature = self._ranks[place], self.task.features[place]

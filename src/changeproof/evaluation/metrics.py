@@ -106,20 +106,32 @@ def measure(
     Where `families` says of which family each model is, every family counts the same, however
     many models it has. Whoever the base model favours already is no request.
     """
-    requests, found, valid = answers.asking, answers.found, answers.base_valid
-    coverage = found[requests].mean() if requests.any() else np.nan
-    validity = valid[found].mean() if found.any() else np.nan
-    robustness = _mean(survived[valid], families) if survived[valid].size else np.nan
-    end_to_end = coverage * validity * robustness if valid.any() else 0.0 * coverage
-    change = task.distances(answers.factuals[valid], answers.rows[valid])
-    distance = change.mean() if valid.any() else np.nan
-    return Metrics(
-        coverage=float(100.0 * coverage),
-        base_validity=float(100.0 * validity),
-        empirical_robustness=float(100.0 * robustness),
-        end_to_end_robustness=float(100.0 * end_to_end),
-        distance=float(distance),
-    )
+    return Requests(task, answers).under(survived, families)
+
+
+class Requests:
+    """A method's answers, of which only robustness depends on the changed models."""
+
+    def __init__(self, task: Task, answers: Counterfactuals) -> None:
+        requests, found, valid = answers.asking, answers.found, answers.base_valid
+        self._valid = valid
+        self._coverage = found[requests].mean() if requests.any() else np.nan
+        self._validity = valid[found].mean() if found.any() else np.nan
+        change = task.distances(answers.factuals[valid], answers.rows[valid])
+        self._distance = change.mean() if valid.any() else np.nan
+
+    def under(self, survived: Booleans, families: Sequence[str] | None = None) -> Metrics:
+        """Return the metrics under some changed models; see `measure`."""
+        coverage, validity, held = self._coverage, self._validity, survived[self._valid]
+        robustness = _mean(held, families) if held.size else np.nan
+        end_to_end = coverage * validity * robustness if self._valid.any() else 0.0 * coverage
+        return Metrics(
+            coverage=float(100.0 * coverage),
+            base_validity=float(100.0 * validity),
+            empirical_robustness=float(100.0 * robustness),
+            end_to_end_robustness=float(100.0 * end_to_end),
+            distance=float(self._distance),
+        )
 
 
 def family_weights(families: Sequence[str]) -> Floats:

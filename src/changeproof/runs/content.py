@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow.parquet as pq
 import safetensors.numpy
 
 from changeproof.datasets.table_file import check_size
@@ -63,7 +64,10 @@ def table_to_bytes(table: pd.DataFrame) -> bytes:
 def table_from_bytes(content: bytes) -> pd.DataFrame:
     """Undo `table_to_bytes`."""
     check_size(io.BytesIO(content), "this kept table")
-    return pd.read_parquet(io.BytesIO(content))
+    # A third of the time that pandas' own function takes, which looks for folders of files.
+    table = pq.ParquetFile(io.BytesIO(content)).read(use_threads=False)
+    frame: pd.DataFrame = table.to_pandas(use_threads=False)
+    return frame
 
 
 def arrays_to_bytes(arrays: Arrays) -> bytes:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from changeproof.datasets.task import PARTS
 from changeproof.evaluation.counting import Apart, apart
-from changeproof.evaluation.metrics import METRICS, measure
+from changeproof.evaluation.metrics import METRICS, Requests
 from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -87,13 +87,13 @@ def _seed_results(results: StoredResults) -> pd.DataFrame:
     rows = []
     families = (ALL_FAMILIES, *results.shown.families)
     for key in results.answered:
-        task, answers = results.task(key.dataset), results.counterfactuals(*key)
+        requests = Requests(results.task(key.dataset), results.counterfactuals(*key))
         survived = results.survived(*key)
         family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
         for family in families:
             averaged = results.averaged if family == ALL_FAMILIES else (family,)
             chosen = np.isin(family_of, averaged)
-            metrics = measure(task, answers, survived[:, chosen], family_of[chosen].tolist())
+            metrics = requests.under(survived[:, chosen], family_of[chosen].tolist())
             rows.append({**key._asdict(), "family": family, **metrics.as_dict()})
     return pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "family", *METRICS])
 

@@ -149,10 +149,11 @@ def _answers(
     return Told(said, options, (answers.outcomes == ALREADY_FAVOURABLE).tolist())
 
 
-def _entry(change: Change, feature: int, shown: list[str]) -> list[Any]:
-    entry = [feature, PLACES[change.template], change.after, round(change.size, 2)]
+def _entry(change: Change, feature: int, shown: list[str]) -> tuple[Any, ...]:
+    # Tuples: there are hundreds of thousands, and the collector of garbage passes them by.
+    entry = (feature, PLACES[change.template], change.after, round(change.size, 2))
     same = change.filled or change.before == shown[feature]
-    return entry if same else [*entry, change.before]
+    return entry if same else (*entry, change.before)
 
 
 def _recommended(told: Mapping[str, Told], methods: tuple[str, ...]) -> list[Any]:
