@@ -32,7 +32,7 @@ EXPECTED = {
         "Report: runs/loans/report/index.html",
         "end_to_end_robustness_mean",
         "features_changed_mean",
-        "halfway              0.0",
+        "halfway-and-sure            100.0",
     ],
     "gate.md": [
         "pass         advice survives a retrain: ",

@@ -15,7 +15,7 @@ from changeproof import cli
 # The public names by the room that they are from, in the order of the pages.
 ROOMS = {
     "Front door": ("front_door", "workflow", "explanation", "report", "errors"),
-    "Data": ("datasets",),
+    "Data": ("datasets", "feasible"),
     "Models": ("model", "models", "networks"),
     "Methods": ("methods", "adapters"),
     "Changes": ("changes",),

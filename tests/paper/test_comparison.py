@@ -114,7 +114,9 @@ def test_a_run_is_needed_and_finished(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not a run directory: it has no plan\.json"):
         compare_with_paper(tmp_path / "nowhere")
     write_plan(tmp_path, Plan.preset("quick"))
-    with pytest.raises(InputError, match=r"is not finished: .*; go on with: changeproof run --out"):
+    with pytest.raises(
+        InputError, match=r"has no manifest.json; .*go on with: changeproof run --out"
+    ):
         compare_with_paper(tmp_path)
 
 

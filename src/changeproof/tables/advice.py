@@ -35,7 +35,7 @@ CHANGED = [
 
 
 def advice_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
-    """Return what answers ask of people, and which rules they broke before they were mended."""
+    """Return what answers ask of people, and which rules methods' proposals break."""
     plausible: dict[str, Plausibility] = {}
     measured, broken = [], []
     for key in results.answered:

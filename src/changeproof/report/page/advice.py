@@ -24,13 +24,13 @@ from changeproof.tables.display import percent
 from changeproof.tables.names import dataset_name, method_name
 
 DASH = "\N{EN DASH}"
-# What is shown: the quality, its heading and digits. The last two are what mending cost.
+# What is shown: the quality, its heading and digits. The last three are of proposals.
 SHOWN = (
     ("features_changed", "features changed", 1),
     ("inside_data", "inside data (%)", 1),
     ("plausibility", "plausibility", 2),
     ("without_answer", "no answer (%)", 1),
-    ("raw_broken", "mended (%)", 1),
+    ("raw_broken", "could not be told (%)", 1),
     ("validity_lost", "validity lost", 1),
     ("distance_added", "distance added", 3),
 )
@@ -40,9 +40,9 @@ MEANING = (
     "nearest favourable training rows, where 1 is usual among them. No answer: requests without "
     "an answer that the person can be told."
 )
-MENDED = (
-    " Mended: of the method's own answers, those that could not be told as they were. Validity "
-    "lost (in points) and distance added are what that cost."
+PROPOSED = (
+    " Could not be told: of the rows that the method proposed, those that break a rule. Validity "
+    "lost (in points) and distance added compare what is told with what was proposed."
 )
 
 
@@ -71,7 +71,7 @@ def advice_section(source: Source) -> list[Part]:
     return [
         *([text(words)] if words else []),
         choice({"Data": shown.called(datasets)}, views),
-        muted(MEANING + (MENDED if plan.realisable else "")),
+        muted(MEANING + (PROPOSED if plan.realisable else "")),
     ]
 
 
@@ -111,8 +111,8 @@ def _words(found: pd.DataFrame, plan: Plan) -> str:
             "each feature, whole steps, inside the range, and no change that is not allowed. "
         )
         if share == 0.0:
-            return said + "No answer had to be mended for that."
-        return f"{said}Most answers had to be mended for {who}: {percent(share)}."
+            return said + "All that was proposed could be told."
+        return f"{said}Most proposals that could not be told were those of {who}: {percent(share)}."
     if share == 0.0:
         return "Answers were tested as the methods gave them, and all of them can be told."
     return (
