@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from changeproof.methods.quorum.calibration import Losses, lower_bounds, smallest_margin
+from changeproof.methods.quorum.calibration import Losses, smallest_margin
+from changeproof.methods.quorum.judges import lower_bounds
 from changeproof.model import Floats
 
 GRID = tuple(np.linspace(0.0, 16.0, 65))

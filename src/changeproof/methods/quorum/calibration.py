@@ -15,10 +15,9 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
 from changeproof.arithmetic.functions import log
-from changeproof.model import Floats, Integers
+from changeproof.model import Floats
 
 # People are tried in turns, so that a margin that fails is known to fail early.
 PEOPLE_AT_ONCE = 64
@@ -140,14 +139,3 @@ def _interpolated(
         known = low if low >= 0 else high
         margin = grid[known] + 2.0**turn * DIGIT * log(tried(known).risk) / LOG_TEN
     return int(np.searchsorted(grid, margin))
-
-
-def lower_bounds(accepted: Integers, asked: int, confidence: float) -> Floats:
-    """Return Clopper-Pearson lower bounds on the share of models that accepts.
-
-    They are exact if the models that were asked are drawn anew for each answer, and too high if
-    the answer was chosen to suit these models.
-    """
-    some = np.maximum(accepted, 1)
-    bounds = beta.ppf(1.0 - confidence, some, asked - some + 1)
-    return np.where(accepted > 0, bounds, 0.0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import beta
 
 from changeproof.arithmetic.functions import logarithms, normal_tails
 from changeproof.methods.quorum.pool import Member
@@ -88,3 +89,14 @@ class Judges:
             refused += weight * against[group].mean(axis=0)
             expected += weight * normal_tails(middle / (spread + TINY))
         return refused, expected
+
+
+def lower_bounds(accepted: Integers, asked: int, confidence: float) -> Floats:
+    """Return Clopper-Pearson lower bounds on the share of models that accepts.
+
+    They are exact if the models that were asked are drawn anew for each answer, and too high if
+    the answer was chosen to suit these models.
+    """
+    some = np.maximum(accepted, 1)
+    bounds = beta.ppf(1.0 - confidence, some, asked - some + 1)
+    return np.where(accepted > 0, bounds, 0.0)

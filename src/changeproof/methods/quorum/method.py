@@ -21,10 +21,9 @@ from changeproof.methods.quorum.calibration import (
     LOG_TEN,
     Calibrated,
     Losses,
-    lower_bounds,
     smallest_margin,
 )
-from changeproof.methods.quorum.judges import Judges, log_odds, usual_log_odds
+from changeproof.methods.quorum.judges import Judges, log_odds, lower_bounds, usual_log_odds
 from changeproof.methods.quorum.points import AgreedPoints
 from changeproof.methods.quorum.pool import checked_kinds, expected_members, supported_kinds
 from changeproof.methods.shared.ensembles import Ensemble
