@@ -40,7 +40,7 @@ all-tests: $(INSTALLED_DEV) | browser kernels style
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Rooms whose tests compile nothing and share no run, so that they are over in a minute.
-QUICK := $(addprefix tests/,fingerprints datasets test_plugins.py test_rooms.py)
+QUICK := $(addprefix tests/,fingerprints feasible datasets test_plugins.py test_rooms.py)
 
 quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
 	@$(MAKE) --no-print-directory -j2 style types
@@ -62,7 +62,7 @@ types: $(INSTALLED_DEV)
 # In one process, while the other core installs what tests need and checks types. It reads the
 # sources themselves: installing takes the package away for a moment.
 kernels: $(INSTALLED)  ## compiled once, before every test worker would
-	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(COMPILED_METHODS); [compile_kernels(part) for told in (False, True) for part in Kernels(every, told, told).parts]'
+	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(builtin_method_names()); [compile_kernels(part) for told in (False, True) for part in Kernels(every, told, told).parts]'
 
 docs: $(INSTALLED_DEV)  ## the documentation site, in site/index.html; `make test` builds it too
 	$(BIN)/python tools/build_docs.py --out site
