@@ -9,17 +9,31 @@ down: of 25 changed models none at 100 % and at 99 %, and one at 95 %.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import named_factuals
-from changeproof.evaluation.limit_networks import NetworkSearch
-from changeproof.evaluation.limit_rows import RowSearch, free_actions
+from changeproof.feasible.action import Action
 from changeproof.feasible.actions import Actions
+from changeproof.feasible.feature import Feature
+from changeproof.feasible.search import Goal, nearest_of
+from changeproof.feasible.search import nearest as nearest_row
+from changeproof.methods.method import sureness
+from changeproof.methods.shared.ensembles import Ensemble
+from changeproof.methods.shared.linear_steps import (
+    WORTHWHILE,
+    Jury,
+    Room,
+    nearest_accepted_points,
+    pulled,
+)
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
+from changeproof.models.learner import stacked
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 
@@ -28,6 +42,11 @@ PEOPLE_AT_ONCE = 256
 # Accepted training rows to start from: at the first share of all families, and at the others.
 FIRST_NEAREST = 2
 NEAREST = 1
+EXCHANGES = 1
+# More training rows to start from find next to nothing here.
+MOST_NEAREST = 2
+# Numbers that may be anything move in steps of about this, in deviations.
+FINE = 0.01
 
 
 class Part(NamedTuple):
@@ -170,3 +189,183 @@ def _by_share(search: Search, part: Part, overall: Floats | None) -> Floats:
         nearest = 0 if overall is not None else NEAREST if found else FIRST_NEAREST
         found.append(search(*part, failures, starts, nearest))
     return np.stack(found)
+
+
+class NetworkSearch:
+    """The nearest points that a base network and enough changed ones accept.
+
+    Inside the range of the training rows, widened to what a person has now. Starts are the
+    person's own row and the nearest accepted training rows, pulled towards the person.
+
+    Parameters
+    ----------
+    task
+        The task.
+    base, bank
+        The base network, which always has to accept, and all changed networks.
+    factuals
+        People [people, columns].
+    """
+
+    def __init__(self, task: Task, base: Network, bank: NetworkStack, factuals: Floats) -> None:
+        self.networks = (base, *bank)
+        self.factuals = factuals
+        low, high = task.training_range
+        self.room = Room(
+            task.distance_weights, np.minimum(low, factuals), np.maximum(high, factuals)
+        )
+        self._train = task.rows("train")
+
+    def __call__(
+        self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
+    ) -> Floats:
+        """Return the nearest points found; see `Search`."""
+        jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
+
+        def accept(rows: Floats, _: Integers) -> Booleans:
+            judged = jury.logits(rows) >= 0.0
+            return np.asarray(judged[:, 0] & (np.sum(~judged[:, 1:], axis=1) <= failures))
+
+        rows = self._nearest(self._accepted[1 + start : 1 + stop], failures, nearest)
+        near = [pulled(self.factuals, each, accept) for each in (*starts, *rows)]
+        found = self._stepped(jury, failures, [*starts, self.factuals, *near])
+        if not nearest:
+            return found
+        # Once more from the best, in a wide trust region.
+        return self._stepped(jury, failures, [found])
+
+    def _stepped(self, jury: Jury, failures: int, starts: Sequence[Floats]) -> Floats:
+        """Step from all starts side by side; of two that end equally near the first counts."""
+        n, (weights, *limits) = len(starts), self.room
+        people, *tiled = (np.tile(each, (n, 1)) for each in (self.factuals, *limits))
+        found = nearest_accepted_points(
+            jury,
+            people,
+            [np.concatenate(starts)],
+            Room(weights, *tiled),
+            margin=0.0,
+            failures=failures,
+        )
+        rows, lengths = found.rows.reshape(n, *self.factuals.shape), found.lengths.reshape(n, -1)
+        best: Floats = rows[0]
+        least = lengths[0]
+        for row, length in zip(rows[1:], lengths[1:], strict=True):
+            shorter = length < least - WORTHWHILE
+            best[shorter], least[shorter] = row[shorter], length[shorter]
+        return best
+
+    @cached_property
+    def _accepted(self) -> Booleans:
+        """Which networks accept which training rows [networks, rows]."""
+        return Jury(self.networks).stack.favourable(self._train)
+
+    def _nearest(self, accepted: Booleans, failures: int, nearest: int) -> list[Floats]:
+        """Return the nearest training rows that enough networks accept."""
+        if not nearest:
+            return []
+        enough = self._accepted[0] & (np.sum(~accepted, axis=0) <= failures)
+        rows = self._train[enough]
+        lengths = np.empty((len(self.factuals), len(rows)))
+        _fill_lengths(lengths, self.factuals, rows, self.room.weights)
+        order = np.argsort(lengths, axis=1, kind="stable")
+        return [rows[order[:, place]] for place in range(min(nearest, len(rows)))]
+
+
+@compiled
+def _fill_lengths(lengths: Any, factuals: Any, rows: Any, weights: Any) -> None:
+    """Fill in how far every row [people, rows] is from every person."""
+    for i in range(len(factuals)):
+        for k in range(len(rows)):
+            length = 0.0
+            for j in range(len(weights)):
+                length += weights[j] * abs(rows[k, j] - factuals[i, j])
+            lengths[i, k] = length
+
+
+def free_actions(task: Task) -> Actions:
+    """Return what may change if anything may: every encoded column, as a number.
+
+    Inside the range of the training rows, and in fine steps. Answers as published are rows of this
+    kind, whatever a dataset says that people can do.
+    """
+    columns = [Feature(name, "numeric", (place,)) for place, name in enumerate(task.feature_names)]
+    steps = {
+        feature.name: Action(step=float(f"{FINE * scale:.1g}"))
+        for feature, scale in zip(columns, task.scale, strict=True)
+    }
+    known = task.actions
+    return Actions(columns, known.raw(task.rows("train")), known.scales, steps)
+
+
+class RowSearch:
+    """The shortest realisable rows that a base model and enough changed ones accept.
+
+    Parameters
+    ----------
+    task, actions
+        The task, and what may change.
+    base, bank
+        The base model, which always has to accept, and all changed models.
+    factuals
+        People [people, columns].
+    """
+
+    def __init__(
+        self, task: Task, actions: Actions, base: Model, bank: Stack, factuals: Floats
+    ) -> None:
+        self.actions, self.factuals = actions, factuals
+        self.base, self.bank = base, [bank[place] for place in range(len(bank))]
+        train = task.rows("train")
+        self._rows = train[base.favourable(train)]
+        self._rejected = np.sum(~bank.favourable(self._rows), axis=1)
+
+    def __call__(
+        self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
+    ) -> Floats:
+        """Return the shortest rows found; see `Search`."""
+        strictest = start + np.argsort(-self._rejected[start:stop], kind="stable")
+        panel = Panel(self.base, [self.bank[place] for place in strictest], failures)
+        goal = Goal(
+            lambda rows, _: panel.accepts(rows),
+            lambda rows, _: panel.margins(rows),
+            1.0 / self.actions.scales.distance,
+        )
+        rows = [start[:, None] for start in starts]
+        if nearest:
+            wanted = min(nearest, MOST_NEAREST)
+            near = nearest_of(self.actions, self.factuals, self._rows, goal, wanted=wanted)
+            rows += [near, self.factuals[:, None]]
+        several = np.concatenate(rows, axis=1)
+        return nearest_row(self.actions, self.factuals, several, goal, exchanges=EXCHANGES)
+
+
+class Panel:
+    """A base model and changed models, the strictest first, of which a few may reject.
+
+    Parameters
+    ----------
+    base, models
+        The base model, which always has to accept, and the changed ones.
+    failures
+        How many of these may reject.
+    """
+
+    def __init__(self, base: Model, models: Sequence[Model], failures: int) -> None:
+        self.base, self.failures = base, failures
+        self.ensemble = Ensemble(stacked(models))
+
+    def accepts(self, rows: Floats) -> Booleans:
+        """Return which rows the base model and enough of the others accept."""
+        accepted = self.base.favourable(rows)
+        accepted[accepted] = self.ensemble.accepts(rows[accepted], self.failures)
+        return accepted
+
+    def margins(self, rows: Floats) -> Floats:
+        """Return the lowest logit or probability of rows, without those that may reject."""
+        stack = self.ensemble.models
+        values = (
+            stack.logits(rows) if isinstance(stack, NetworkStack) else stack.probabilities(rows)
+        )
+        changed = np.partition(values, self.failures, axis=0)[self.failures]
+        own = sureness(self.base)(rows)
+        return np.asarray(np.minimum(own, changed))
