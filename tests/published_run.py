@@ -8,8 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from changeproof import Plan, published_family_names
-from changeproof.paper.comparison import PaperComparison
-from changeproof.paper.lines import PUBLISHED, Verdict
+from changeproof.paper.comparison import PUBLISHED, PaperComparison, Verdict
 from changeproof.runs.manifest import write_plan
 from changeproof.runs.published import origin_of, publish
 

@@ -277,6 +277,20 @@ def test_damage_never_gives_other_rows(data: st.DataObject) -> None:
     assert back.fingerprint == small().fingerprint
 
 
+def test_names_of_columns_that_are_no_text_are_damage() -> None:
+    content, name = task_to_bytes(small()), small().feature_names[0].encode()
+    places = [place for place in range(len(content)) if content.startswith(name, place)]
+    refused = 0
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << 7
+        try:
+            assert task_from_bytes(bytes(damaged)).fingerprint == small().fingerprint
+        except InputError:
+            refused += 1
+    assert refused
+
+
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
 def test_dates_can_be_ids(zone: str | None) -> None:
     times = pd.date_range("2026-03-01 12:30", periods=60, freq="37h", tz=zone)

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from changeproof.datasets.columns import is_date, is_marked_number, is_placeholder
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.oddities import MOST_ALIKE
 from changeproof.datasets.task import Task
-from changeproof.datasets.texts import is_date, is_marked_number, is_placeholder
 from changeproof.errors import InputError
 from changeproof.front_door import evaluate
 from changeproof.runs.execute import Observer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changeproof import compare_with_paper
-from changeproof.paper.lines import TEXT
+from changeproof.paper.comparison import TEXT
 from published_run import CERTIFIED, outside, setting
 
 Fabricate = Callable[..., Path]

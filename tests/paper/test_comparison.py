@@ -9,8 +9,13 @@ from typer.testing import CliRunner
 
 from changeproof import InputError, Plan, Results, compare_with_paper
 from changeproof.cli import app
-from changeproof.paper.comparison import compare_tables, reason_against, write_comparison
-from changeproof.paper.lines import TEXT, Verdict
+from changeproof.paper.comparison import (
+    TEXT,
+    Verdict,
+    compare_tables,
+    reason_against,
+    write_comparison,
+)
 from changeproof.report.page.times import published
 from changeproof.runs.manifest import write_plan
 from changeproof.tables.registry import read_finished

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changeproof import compare_with_paper
-from changeproof.paper.lines import Deviation, Line, Rule, Verdict, read_deviations
+from changeproof.paper.comparison import Deviation, Line, Rule, Verdict, read_deviations
 from command_line import call
 from loans import loans
 from published_run import Tables, outside, setting

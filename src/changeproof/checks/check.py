@@ -10,9 +10,9 @@ from typing import Any
 
 from changeproof import changes, methods
 from changeproof.changes.family import Family
+from changeproof.checks.bench import Finding, examine
+from changeproof.checks.bench import findings_table as findings_table
 from changeproof.checks.families import FamilyBench
-from changeproof.checks.findings import Finding, examine
-from changeproof.checks.findings import findings_table as findings_table
 from changeproof.checks.methods import MethodBench
 from changeproof.datasets.builtin import load_task
 from changeproof.datasets.task import Task

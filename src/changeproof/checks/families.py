@@ -13,8 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from changeproof.changes.bank import checked_variants, models_of
 from changeproof.changes.family import NEEDS, BaseModel, Variant
 from changeproof.changes.magnitude import change_magnitudes
-from changeproof.checks.bench import Bench
-from changeproof.checks.findings import Check, demand
+from changeproof.checks.bench import Bench, Check, demand
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.models.estimator import EstimatorLearner

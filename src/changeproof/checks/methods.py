@@ -13,8 +13,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from changeproof.checks.bench import Bench
-from changeproof.checks.findings import Check, demand
+from changeproof.checks.bench import Bench, Check, demand
 from changeproof.datasets.task import Task
 from changeproof.methods.kdtree import KDTree
 from changeproof.methods.method import (

@@ -13,12 +13,15 @@ import pandas as pd
 
 from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
-from changeproof.datasets.oddities import filled_notes, notes_of, oddities_of, target_note
-from changeproof.datasets.relations import (
+from changeproof.datasets.oddities import (
     alike_notes,
+    filled_notes,
     leak_notes,
+    notes_of,
+    oddities_of,
     relation_notes,
     rule_notes,
+    target_note,
 )
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task

@@ -88,7 +88,7 @@ def task_from_bytes(content: bytes) -> Task:
     try:
         check_size(pa.BufferReader(content), "this kept task")
         table = pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"expected a kept task; got {len(content)} bytes that are no Parquet file: {error}"
         ) from None

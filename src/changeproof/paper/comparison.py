@@ -1,25 +1,292 @@
-"""The paper's numbers beside those of a run."""
+"""The paper's numbers and claims beside those of a run, and what to think of each difference."""
 
 from __future__ import annotations
 
+import math
+import tomllib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from changeproof.datasets.builtin import paper_datasets
 from changeproof.errors import InputError
 from changeproof.evaluation.fragility import fragile_picks
-from changeproof.paper.claims import claim_lines
-from changeproof.paper.lines import TEXT, Line, Verdict, read_deviations, with_explanations
-from changeproof.paper.tables import published_families, published_table, table_lines
 from changeproof.runs.directory import TABLES
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.published import add
 from changeproof.tables.registry import read_finished
 from changeproof.tables.spreadsheets import csv_bytes
+
+PUBLISHED = Path(__file__).parent / "published"
+TEXT = "text"
+ALL_DATASETS = "all"
+# Decimal fractions are not exact: 62.2 - 60.2 must count as 2.
+SLACK = 1e-9
+
+
+class Rule(StrEnum):
+    """How a number is compared with the published one."""
+
+    NEAR = "near"
+    ABOVE = "above"
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+    SHOWN = "shown"
+
+
+class Verdict(StrEnum):
+    """What came of a comparison."""
+
+    WITHIN = "within"
+    EXPLAINED = "explained"
+    OUTSIDE = "outside"
+    NOT_JUDGED = "not judged"
+    NOT_COVERED = "not covered"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A published number and ours.
+
+    `ours` is None where the run does not have it, and NaN where it has it and it is undefined;
+    undefined is never within tolerance.
+    """
+
+    table: str
+    dataset: str
+    method_or_family: str
+    metric: str
+    published: float
+    published_sd: float = math.nan
+    ours: float | None = None
+    ours_sd: float = math.nan
+    rule: Rule = Rule.NEAR
+    tolerance: float = 0.0
+    explanation: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Ours minus published; NaN where there is nothing to subtract."""
+        return math.nan if self.ours is None else self.ours - self.published
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the tolerance holds; None where that is not asked."""
+        if self.ours is None or self.rule is Rule.SHOWN:
+            return None
+        allowed = self.tolerance + SLACK
+        return {
+            Rule.ABOVE: self.ours > self.published,
+            Rule.AT_LEAST: self.difference >= -allowed,
+            Rule.AT_MOST: self.difference <= allowed,
+            Rule.NEAR: abs(self.difference) <= allowed,
+        }[self.rule]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The judgement in a word."""
+        if self.ours is None:
+            return Verdict.NOT_COVERED
+        if self.within is None:
+            return Verdict.NOT_JUDGED
+        if self.within:
+            return Verdict.WITHIN
+        return Verdict.EXPLAINED if self.explanation else Verdict.OUTSIDE
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A documented difference from the paper: where, how far, and why."""
+
+    table: str
+    dataset: str
+    method_or_family: str
+    metrics: list[str]
+    allowance: float
+    reason: str
+    expected: float | None = None
+
+    def names(self, line: Line) -> bool:
+        """Whether the deviation is one of that number."""
+        mine = (self.table, self.dataset, self.method_or_family)
+        theirs = (line.table, line.dataset, line.method_or_family)
+        return mine == theirs and line.metric in self.metrics
+
+    def explains(self, line: Line) -> bool:
+        """Whether the run's number is the one that was expected instead."""
+        if line.ours is None or not self.names(line):
+            return False
+        expected = line.published if self.expected is None else self.expected
+        return abs(line.ours - expected) <= self.allowance + SLACK
+
+
+def read_deviations(path: Path = PUBLISHED / "deviations.toml") -> list[Deviation]:
+    """Return the documented deviations."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]
+    return [Deviation(**entry) for entry in entries]
+
+
+def with_explanations(lines: Iterable[Line], deviations: Sequence[Deviation]) -> list[Line]:
+    """Return the lines, each with the reasons of the deviations that explain it."""
+    return [
+        replace(line, explanation=" ".join(d.reason for d in deviations if d.explains(line)))
+        for line in lines
+    ]
+
+
+Row = Mapping[Hashable, Any]
+# What the published times were measured on (section Evaluation of the paper).
+PAPER_MACHINE = "Apple M4 Pro"
+KEYS = ("dataset", "method", "family")
+
+
+@cache
+def published_table(name: str) -> pd.DataFrame:
+    """Return a table of the paper, as it was published."""
+    return pd.read_csv(PUBLISHED / f"{name}.csv")
+
+
+def published_families() -> set[str]:
+    """Return the families of change of the paper."""
+    return set(published_table("change_magnitude")["family"])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of a published table, and how far a run may be from it; see tolerances.toml."""
+
+    metric: str
+    column: str
+    sd: str
+    absolute: float = 0.0
+    share: float = 0.0
+    sds: float = 0.0
+    judged: bool = True
+
+    def line(self, table: str, row: Row, mine: Row | None, *, judged: bool) -> Line:
+        """Return the published number of a row beside that of the run's row, if it has one."""
+        published, sd = float(row[self.column]), float(row.get(self.sd, math.nan))
+        ours = None if mine is None else float(mine[self.column])
+        # A time that was not recorded is none, and not undefined.
+        if ours is not None and math.isnan(ours) and not self.judged:
+            ours = None
+        by_sd = 0.0 if math.isnan(sd) else self.sds * sd
+        return Line(
+            table,
+            row.get("dataset", ALL_DATASETS),
+            row.get("method", row.get("family", "")),
+            self.metric,
+            published,
+            sd,
+            ours,
+            math.nan if mine is None else float(mine.get(self.sd, math.nan)),
+            Rule.NEAR if judged and self.judged else Rule.SHOWN,
+            max(self.absolute, self.share * abs(published), by_sd),
+        )
+
+
+def read_measures(path: Path = PUBLISHED / "tolerances.toml") -> dict[str, list[Measure]]:
+    """Return what is compared, by published table."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {
+        table: [_measure(table, metric, values) for metric, values in measures.items()]
+        for table, measures in entries.items()
+    }
+
+
+def table_lines(
+    tables: Mapping[str, pd.DataFrame], partial: Mapping[str, tuple[str, ...]]
+) -> Iterator[Line]:
+    """Yield the numbers of all published tables row by row; those in `partial` are not judged."""
+    for table, measures in read_measures().items():
+        published = published_table(table)
+        keys = [key for key in KEYS if key in published]
+        found = {tuple(row[key] for key in keys): row for row in tables[table].to_dict("records")}
+        for row in published.to_dict("records"):
+            mine = found.get(tuple(row[key] for key in keys))
+            for measure in measures:
+                judged = measure.metric not in partial.get(table, ())
+                yield measure.line(table, row, mine, judged=judged)
+
+
+def _measure(table: str, metric: str, values: dict[str, Any]) -> Measure:
+    with_sd = f"{metric}_mean" in published_table(table)
+    column = f"{metric}_mean" if with_sd else metric
+    return Measure(metric, column, **{"sd": f"{metric}_std", **values})
+
+
+# An entry of claims.toml: what the text says of some methods, by dataset.
+Claim = Mapping[str, Any]
+# What is compared: metric, rule, published value, ours (None where the run has none), our sd.
+Compared = tuple[str, Rule, float, float | None, float]
+EXTREMES = ("lowest", "highest")
+
+
+def claim_lines(tables: Mapping[str, pd.DataFrame]) -> Iterator[Line]:
+    """Yield what the text says of each dataset and method beside what the run has."""
+    claims = tomllib.loads((PUBLISHED / "claims.toml").read_text(encoding="utf-8"))
+    for kind, (name, compared) in KINDS.items():
+        table = tables.get(name, pd.DataFrame(columns=["dataset", "method", "name"]))
+        for claim in claims[kind]:
+            for dataset, method in product(claim["published"], claim["methods"]):
+                rows = table[(table["dataset"] == dataset) & (table["method"] == method)]
+                published = claim["published"][dataset]
+                for metric, rule, theirs, ours, sd in compared(claim, rows, published):
+                    suffix = "" if rule is Rule.NEAR else f" ({rule})"
+                    yield Line(
+                        TEXT, dataset, method, metric + suffix, theirs,
+                        ours=ours, ours_sd=sd, rule=rule, tolerance=claim["tolerance"],
+                    )  # fmt: skip
+
+
+def _robustness(claim: Claim, rows: pd.DataFrame, published: float) -> Iterator[Compared]:
+    """Compare robustness under one family, or the lowest or highest of all families.
+
+    Ours is None where a family is missing, and NaN where one is undefined.
+    """
+    family, rule = claim["family"], Rule(claim["rule"])
+    metric, needed = f"empirical_robustness under {family}", {family}
+    if family in EXTREMES:
+        metric, needed = f"{family} empirical_robustness of all families", published_families()
+    rows = rows[rows["family"].isin(needed)].set_index("empirical_robustness_mean")
+    ours, sd = None if len(rows) < len(needed) else math.nan, math.nan
+    if ours is not None and rows.index.notna().all():
+        ours = float(rows.index.min() if family == "lowest" else rows.index.max())
+        sd = float(rows.loc[[ours], "empirical_robustness_std"].iloc[0])
+    yield metric, rule, published, ours, sd
+
+
+def _certified(_: Claim, rows: pd.DataFrame, published: float) -> Iterator[Compared]:
+    """Compare the share of requests whose counterfactual is certified."""
+    ours, sd = None, math.nan
+    if not rows.empty:
+        ours, sd = map(float, rows[["certified_share_mean", "certified_share_std"]].iloc[0])
+    yield "certified_share", Rule.NEAR, published, ours, sd
+
+
+def _range(claim: Claim, rows: pd.DataFrame, published: list[float]) -> Iterator[Compared]:
+    """Compare both ends of the range over base networks of something a method reports."""
+    mine = rows[rows["name"] == claim["name"]]
+    lowest = None if mine.empty else float(mine["min"].min(skipna=False))
+    highest = None if mine.empty else float(mine["max"].max(skipna=False))
+    yield claim["name"], Rule.AT_LEAST, published[0], lowest, math.nan
+    yield claim["name"], Rule.AT_MOST, published[1], highest, math.nan
+
+
+# The kinds of claims: the table that has the run's numbers, and how they are compared.
+KINDS: dict[str, tuple[str, Callable[[Claim, pd.DataFrame, Any], Iterator[Compared]]]] = {
+    "robustness": ("family_results", _robustness),
+    "certified": ("certified", _certified),
+    "diagnostic": ("diagnostics", _range),
+}
+
 
 FILE = "paper_comparison.csv"
 COLUMNS = (

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.oddities import hard_to_change
 from changeproof.datasets.recourse import Wording
-from changeproof.datasets.relations import hard_to_change
 from changeproof.datasets.task import Floats, Task
 from changeproof.feasible.actions import CATEGORY, WAYS, Actions
 from changeproof.tables.display import listed

@@ -21,9 +21,8 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.counting import changes_nothing
 from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
-from changeproof.evaluation.letters import letter_scores
+from changeproof.evaluation.letters import Asking, letter_scores, renewals
 from changeproof.evaluation.limit import PERCENTS, find_limit, to_be_asked
-from changeproof.evaluation.renewal import Asking, renewals
 from changeproof.evaluation.survival import survival
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
@@ -432,7 +431,7 @@ def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes])
     return arrays_to_bytes(scores.to_arrays())
 
 
-@makes(Kind.RENEWALS, "evaluation.renewal")
+@makes(Kind.RENEWALS, "evaluation.letters")
 def _make_renewals(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Have a method advise those whose letters a successor breaks, from their letters on."""
     answers = _stored_answers(inputs[piece.inputs[0].fingerprint], tuple(using.task.feature_names))

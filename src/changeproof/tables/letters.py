@@ -11,8 +11,7 @@ import pandas as pd
 from changeproof.changes import SUCCESSOR
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
-from changeproof.evaluation.letters import LetterScores
-from changeproof.evaluation.renewal import SUCCESSOR_COLUMN
+from changeproof.evaluation.letters import SUCCESSOR_COLUMN, LetterScores
 from changeproof.feasible.decimals import written
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Floats

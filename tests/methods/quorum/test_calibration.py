@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from changeproof.methods.quorum.calibration import Losses, smallest_margin
-from changeproof.methods.quorum.judges import lower_bounds
+from changeproof.methods.quorum.pool import lower_bounds
 from changeproof.model import Floats
 
 GRID = tuple(np.linspace(0.0, 16.0, 65))

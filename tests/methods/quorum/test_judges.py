@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from changeproof import Network, NetworkStack
-from changeproof.methods.quorum.judges import Judges, log_odds, usual_log_odds
-from changeproof.methods.quorum.pool import Member
+from changeproof.methods.quorum.pool import Judges, Member, log_odds, usual_log_odds
 from changeproof.models.learner import ModelStack
 
 COLUMNS = 3

@@ -12,9 +12,9 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from changeproof import Context, Counterfactuals, Factuals, InputError, Network, Quorum
-from changeproof.methods.quorum.judges import usual_log_odds
 from changeproof.methods.quorum.method import CAUTION, COARSE
 from changeproof.methods.quorum.points import AgreedPoints
+from changeproof.methods.quorum.pool import usual_log_odds
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.paper.lines import PUBLISHED
+from changeproof.paper.comparison import PUBLISHED
 from changeproof.report.formats import as_csv, as_latex, as_markdown
 from changeproof.tables.display import Table
 from changeproof.tables.registry import readable_tables

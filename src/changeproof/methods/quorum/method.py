@@ -23,9 +23,16 @@ from changeproof.methods.quorum.calibration import (
     Losses,
     smallest_margin,
 )
-from changeproof.methods.quorum.judges import Judges, log_odds, lower_bounds, usual_log_odds
 from changeproof.methods.quorum.points import AgreedPoints
-from changeproof.methods.quorum.pool import checked_kinds, expected_members, supported_kinds
+from changeproof.methods.quorum.pool import (
+    Judges,
+    checked_kinds,
+    expected_members,
+    log_odds,
+    lower_bounds,
+    supported_kinds,
+    usual_log_odds,
+)
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.model import Booleans, Floats, Model
 from changeproof.models.learner import TrainingRequest, stacked, train_all

@@ -6,9 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.paper.comparison import compare_tables, reason_against
-from changeproof.paper.lines import Line, Verdict
-from changeproof.paper.tables import PAPER_MACHINE
+from changeproof.paper.comparison import (
+    PAPER_MACHINE,
+    Line,
+    Verdict,
+    compare_tables,
+    reason_against,
+)
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, tall
 from changeproof.report.page.parts import (
     NOT_YET,

@@ -14,9 +14,14 @@ from rich.text import Text
 from changeproof.changes import published_family_names
 from changeproof.evaluation.differences import Verdict as Became
 from changeproof.evaluation.metrics import METRICS
-from changeproof.paper.comparison import PaperComparison
-from changeproof.paper.lines import ALL_DATASETS, Line, Rule, Verdict
-from changeproof.paper.tables import PAPER_MACHINE
+from changeproof.paper.comparison import (
+    ALL_DATASETS,
+    PAPER_MACHINE,
+    Line,
+    PaperComparison,
+    Rule,
+    Verdict,
+)
 from changeproof.report.terminal.grid import escape, say, titled_grid
 from changeproof.report.terminal.tables import print_table
 from changeproof.runs.compare import Line as RunLine

@@ -7,7 +7,7 @@ import shipped
 from answered import Answered
 from changeproof import Context, Factuals, own_task
 from changeproof.changes.successors import Successor
-from changeproof.evaluation.renewal import Asking, renewals
+from changeproof.evaluation.letters import Asking, renewals
 from changeproof.methods.extension import KIND
 from changeproof.methods.method import Method
 from changeproof.models.find import as_shipped
