@@ -80,8 +80,6 @@ def nearest(
     factuals: Floats,
     starts: Floats,
     goal: Goal,
-    *,
-    longest: Floats | None = None,
     exchanges: int = EXCHANGES,
 ) -> Floats:
     """Return for every person the nearest row found that passes; NaN where none does.
@@ -96,14 +94,11 @@ def nearest(
         Feasible rows to start from [people, starts, columns]; NaN where somebody has fewer.
     goal
         What is searched for.
-    longest
-        How far people may be sent [people]; as far as it takes, by default.
     exchanges
         How often all changes are given up in turn, at most.
     """
     best = np.full_like(factuals, np.nan)
     least = np.full(len(factuals), np.inf)
-    limits = least.copy() if longest is None else longest
     owners, which = np.nonzero(np.isfinite(starts).all(axis=2))
     _keep_nearest(actions, factuals, starts[owners, which], owners, goal, None, best, least)
     waiting = np.flatnonzero(np.isfinite(least))
@@ -117,7 +112,6 @@ def nearest(
         waiting = np.flatnonzero(least < before)
         if not len(waiting):
             break
-    best[least > limits + WORTHWHILE] = np.nan
     return best
 
 
