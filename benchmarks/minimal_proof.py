@@ -55,7 +55,7 @@ class _Search:
         for room in (*self.up, *self.down):
             self.programme.add_column(0.0, room, cost=1.0)
         self.add_row(dict.fromkeys(range(2 * len(origin)), -1.0), -radius)
-        self.realisable = actions is not None
+        self.feasible = actions is not None
         if actions is not None:
             add_moves(self.programme, actions, origin, radius)
 
@@ -74,7 +74,7 @@ class _Search:
         reach_down = _reach(-weight, self.up, self.down, self.radius)
         low, high = constants - reach_down, constants + reach_up
         for layer in range(len(network.hidden)):
-            if layer > 0 or self.realisable:
+            if layer > 0 or self.feasible:
                 low, high = self._tightened(inputs, constants, low, high)
             columns = [
                 self._add_neuron(inputs[j], constants[j], low[j], high[j])

@@ -80,7 +80,7 @@ def in_groups(results: Results, smallest: int = 3) -> Results:
     return Results(results.folder, replace(results.manifest, plan=plan))
 
 
-def advised(out: Path, *, realisable: bool = True, **more: Any) -> Results:
+def advised(out: Path, *, feasible: bool = True, **more: Any) -> Results:
     """Audit advice of six sources to 12 people."""
     table = applicants()
     return evaluate(
@@ -94,7 +94,7 @@ def advised(out: Path, *, realisable: bool = True, **more: Any) -> Results:
         favourable="yes",
         id_column="applicant",
         actions=ACTIONS,
-        realisable=realisable,
+        feasible=feasible,
         jobs=1,
         **more,
     )

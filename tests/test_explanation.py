@@ -24,7 +24,7 @@ def results(advised_run: Results) -> Results:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The same, tested as the methods said it."""
-    return advised(tmp_path_factory.mktemp("published") / "run", realisable=False, publish=False)
+    return advised(tmp_path_factory.mktemp("published") / "run", feasible=False, publish=False)
 
 
 def people(results: Results) -> list[str]:
@@ -48,7 +48,7 @@ def test_told_tested_and_stored_rows_are_the_same_to_the_byte(results: Results) 
             told = task.encoded(pd.DataFrame([answer["counterfactual"]]))[0]
             assert told.tobytes() == answers.rows[i].tobytes()
             assert type(answer["counterfactual"]["debts"]) is int
-            assert answer["realisable"]
+            assert answer["feasible"]
             assert answer["respected"]
             # What changes in the sentences is what differs in the row, and nothing else.
             changed = {c["feature"]: c for c in answer["changes"]}
@@ -84,7 +84,7 @@ def test_broken_rules_of_another_tool_are_said_in_plain_words(results: Results) 
 
 def test_as_published_says_what_cannot_be_told(published: Results) -> None:
     answers = [cp.explain(published, p, "younger") for p in people(published)]
-    assert not any(answer.realisable for answer in answers)
+    assert not any(answer.feasible for answer in answers)
     assert sum("purpose" in answer.partly for answer in answers) > 4
     unkind = [cp.explain(published, p, "unkind-tool") for p in people(published)]
     assert {answer.respected for answer in unkind} == {True, False}
@@ -139,9 +139,7 @@ def test_numbers_stay_what_they_are(results: Results) -> None:
     """Whole numbers beside decimals are not turned into decimals."""
     known = results.task("data")
     task = cp.Task("numbers", known.frame[["income", "debts", "age"]], known.labels)
-    run = cp.evaluate(
-        task, LOGISTIC, ["kdtree"], ["bootstrap"], factuals=2, realisable=True, jobs=1
-    )
+    run = cp.evaluate(task, LOGISTIC, ["kdtree"], ["bootstrap"], factuals=2, feasible=True, jobs=1)
     person = run.survival()["id"][0]
     answer = cp.explain(run, person, "kdtree")
     assert type(answer.factual["age"]) is int

@@ -46,7 +46,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def evaluated(folder: Path, missing: str) -> Results:
     few = {"families": ["bootstrap(replicates=4)"], "factuals": 20, "jobs": 1, "publish": False}
-    settings = {"methods": METHODS, "realisable": True, **few}
+    settings = {"methods": METHODS, "feasible": True, **few}
     return evaluate(gaps(), "mlp", out=folder, missing=missing, **settings, **LOANS)
 
 
@@ -89,7 +89,7 @@ def test_advice_names_the_goal() -> None:
 
     def advice(income: float, purpose: str) -> list[str]:
         frame = task.told(before).assign(income=income, purpose=purpose)
-        changes = Wording(task, realisable=True).changes(before[0], task.encoded(frame)[0], row_id)
+        changes = Wording(task, feasible=True).changes(before[0], task.encoded(frame)[0], row_id)
         # Letters say of what was filled in just what advice says.
         assert all(str(change) == change.short for change in changes)
         return sorted(map(str, changes))
@@ -102,7 +102,7 @@ def test_advice_names_the_goal() -> None:
     (lower,) = advice(value - 100, task.told(before)["purpose"].item())
     assert lower.startswith(f"income of at most {value - 100:.0f} (unknown")
     # Of somebody whose income is known, it is where advice starts.
-    known = Wording(task, realisable=True).changes(before[0], before[0] + np.eye(1, 7)[0], 1)
+    known = Wording(task, feasible=True).changes(before[0], before[0] + np.eye(1, 7)[0], 1)
     assert str(known[0]).startswith("Raise income from ")
 
 

@@ -30,7 +30,7 @@ TARGETS = [
 ]
 FEWER: dict[str, Any] = {"methods": ["kdtree", "wachter"], "limit": False}
 LEAST_PIECES = 50
-# Every method among realisable rows of a mixed table; what is tuned takes a setting instead.
+# Every method among feasible rows of a mixed table; what is tuned takes a setting instead.
 ADVICE = {
     "datasets": ["german-credit"],
     "methods": [

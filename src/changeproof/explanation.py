@@ -46,9 +46,9 @@ class Explanation:
     changes
         What to change, the largest first; `advice` says it in sentences.
     factual, counterfactual
-        The person and the tested row. Of a realisable row, `Task.encoded` gives the very row that
+        The person and the tested row. Of a feasible row, `Task.encoded` gives the very row that
         was tested.
-    realisable
+    feasible
         Whether the person can be told exactly the row that was tested, and it is inside the range
         of the data or the stated one.
     filled_in
@@ -81,7 +81,7 @@ class Explanation:
     factual: Mapping[str, Any]
     filled_in: Mapping[str, str]
     counterfactual: Mapping[str, Any] | None
-    realisable: bool
+    feasible: bool
     constraints: tuple[Constraint, ...]
     most_changes: int | None
     respected: bool
@@ -111,7 +111,7 @@ class Explanation:
     @property
     def option(self) -> Option:
         """What a recommendation depends on."""
-        usable = self.outcome == FOUND and self.base_valid and self.realisable
+        usable = self.outcome == FOUND and self.base_valid and self.feasible
         distance = np.inf if self.distance is None else self.distance
         held, models = self.overall.held, self.overall.models
         return Option(self.method, usable, distance, held, models, self.trials)
@@ -157,7 +157,7 @@ def explain(
         share = held / models if models else np.nan
         return Holding(name, held, models, share, *interval(held, models, trials))
 
-    valid, wording = answers.base_valid[place], Wording(task, shown.realisable)
+    valid, wording = answers.base_valid[place], Wording(task, shown.feasible)
     sequences = [name for name in shown.families if families[name].sequence and valid]
     return Explanation(
         dataset=dataset,
@@ -246,7 +246,7 @@ def _advice(wording: Wording, answers: Counterfactuals, place: int) -> dict[str,
     outcome, how = str(answers.outcomes[place]), answers.realisation
     if outcome != FOUND:
         raw = "" if how is None else str(how.raw_breach[place])
-        nothing = {"distance": None, "counterfactual": None, "realisable": False, "breach": ""}
+        nothing = {"distance": None, "counterfactual": None, "feasible": False, "breach": ""}
         more = {"changes": (), "respected": True, "partly": ()}
         return {"outcome": outcome, "why_not": why_not(outcome, raw), **nothing, **more}
     task, factual, row = wording.task, answers.factuals[place], answers.rows[place]
@@ -257,7 +257,7 @@ def _advice(wording: Wording, answers: Counterfactuals, place: int) -> dict[str,
         "distance": float(task.distances(factual[None], row[None])[0]),
         "changes": tuple(wording.changes(factual, row, int(answers.row_ids[place]))),
         "counterfactual": _values(task, row),
-        "realisable": bool(task.actions.realisable(factual[None], row[None])[0]),
+        "feasible": bool(task.actions.feasible(factual[None], row[None])[0]),
         "respected": not breach,
         "breach": breach,
         "partly": tuple(wording.parts(row)),

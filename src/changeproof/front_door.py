@@ -55,7 +55,7 @@ def evaluate(
     base_seeds: Sequence[int] = BASE_SEEDS,
     factuals: int = FACTUALS,
     rows: Sequence[int] | None = None,
-    realisable: bool | None = None,
+    feasible: bool | None = None,
     limit: bool = False,
     over_time: bool = False,
     threshold: float | str | None = None,
@@ -98,9 +98,9 @@ def evaluate(
         Training configurations of a scikit-learn model, and models that may replace yours.
     base_seeds, factuals, rows
         Seeds of the base models, the most people to explain per base model, or their row ids.
-    realisable
+    feasible
         Whether people are only told what they can do (see `Action`), or answers are tested as
-        published. By default they are realisable, but on the paper's datasets.
+        published. By default they are feasible, but on the paper's datasets.
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept.
@@ -172,7 +172,7 @@ def evaluate(
         "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else list(replacements),
-        "realisable": known.name not in paper_datasets() if realisable is None else realisable,
+        "feasible": known.name not in paper_datasets() if feasible is None else feasible,
         "limit": limit,
         "over_time": over_time,
         "by": tuple(by),

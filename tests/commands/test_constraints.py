@@ -86,8 +86,8 @@ def test_an_audit_keeps_to_its_constraints_and_as_published_does_not(
     assert call(*common, "--out", tmp_path / "told").returncode == 0
     assert call(*common, "--as-published", "--out", tmp_path / "raw").returncode == 0
     told, raw = Results(tmp_path / "told"), Results(tmp_path / "raw")
-    assert told.plan.realisable
-    assert not raw.plan.realisable
+    assert told.plan.feasible
+    assert not raw.plan.feasible
     for results, broken in ((told, False), (raw, True)):
         (key,) = results.answered
         task, answers = results.task("loans"), results.counterfactuals(*key)
@@ -132,7 +132,7 @@ def test_a_dataset_file_says_what_the_data_mean_and_what_may_change(
     done = call("audit", "--data", described, *SMALL, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     results = Results(tmp_path / "run")
-    assert results.plan.realisable
+    assert results.plan.feasible
     assert results.task("described").declared["purpose"].order == ("study", "car", "house")
     person = loans(200).query("approved == 'no'")["applicant"].iloc[0]
     asked = ["explain", "--data", described, "--families", "bootstrap(replicates=3)"]

@@ -159,7 +159,7 @@ def test_the_command_takes_several_methods(tmp_path: Path) -> None:
     assert "Nothing else changes." in text
     one = json.loads(command(data, out, "--method", "kdtree", "--json"))
     assert one == several["explanations"][0]
-    assert one["realisable"] is True
+    assert one["feasible"] is True
     # What does not fit the model is left out, with the reason.
     left = command(data, out, "--method", "kdtree,wachter")
     assert "Left out: wachter" in left

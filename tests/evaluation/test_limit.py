@@ -154,7 +154,7 @@ def test_without_gradients_it_is_not_far_from_the_linear_programme(straight: Cas
     assert bank.favourable(rows[0, 0, there]).all()
 
 
-def test_realisable_runs_have_realisable_limits() -> None:
+def test_feasible_runs_have_feasible_limits() -> None:
     task = loans_task(most_changes=2)
     context, people = asked(task, 6)
     learner = find_learner("mlp")
@@ -165,7 +165,7 @@ def test_realisable_runs_have_realisable_limits() -> None:
     assert found.any(axis=(0, 1)).sum() >= 4
     for place, percent in enumerate(PERCENTS):
         some, each = found[0, place], rows[0, place]
-        assert task.actions.realisable(people.rows[some], each[some]).all()
+        assert task.actions.feasible(people.rows[some], each[some]).all()
         assert context.model.favourable(each[some]).all()
         rejected = (~bank.favourable(each[some])).sum(axis=0)
         assert (rejected <= may_fail(percent, 20)).all()

@@ -1,4 +1,4 @@
-"""What people may be told: realisable rows, the nearest one, and rows near one."""
+"""What people may be told: feasible rows, the nearest one, and rows near one."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def wild(task: Task, seed: int, size: float = 1.5) -> tuple[np.ndarray, np.ndarr
 
 @settings(max_examples=150, deadline=None)
 @given(SEEDS)
-def test_a_projected_row_is_realisable_and_stays_as_it_is(seed: int) -> None:
+def test_a_projected_row_is_feasible_and_stays_as_it_is(seed: int) -> None:
     task = random_task(seed)
     people, rows = wild(task, seed)
     nearest = task.actions.project(people, rows)
-    assert task.actions.realisable(people, nearest).all()
+    assert task.actions.feasible(people, nearest).all()
     assert np.array_equal(task.actions.project(people, nearest), nearest)
     low, high = task.actions.bounds(people)
     assert ((nearest >= low - 1e-9) & (nearest <= high + 1e-9)).all()
@@ -70,7 +70,7 @@ def test_breaches_are_what_an_obvious_judge_finds(seed: int) -> None:
     people, rows = wild(task, seed)
     nearest = task.actions.project(people, rows)
     generator = np.random.default_rng(seed)
-    # Whole rows of which some features come from others: realisable in part.
+    # Whole rows of which some features come from others: feasible in part.
     mixed = nearest.copy()
     other = task.rows("train")[generator.integers(0, len(task.rows("train")), len(people))]
     for feature in task.features:
@@ -78,12 +78,12 @@ def test_breaches_are_what_an_obvious_judge_finds(seed: int) -> None:
         mixed[np.ix_(swap, feature.columns)] = other[np.ix_(swap, feature.columns)]
     before, after = (task.told(each).to_dict("records") for each in (people, mixed))
     expected = [may_be_told(task, *pair) for pair in zip(before, after, strict=True)]
-    assert task.actions.realisable(people, mixed).tolist() == expected
+    assert task.actions.feasible(people, mixed).tolist() == expected
 
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS)
-def test_the_projection_is_the_nearest_realisable_row(seed: int) -> None:
+def test_the_projection_is_the_nearest_feasible_row(seed: int) -> None:
     """Against all rows that can be made of the values that are near, on what has few."""
     task = random_task(seed)
     people, rows = wild(task, seed)
@@ -98,7 +98,7 @@ def test_the_projection_is_the_nearest_realisable_row(seed: int) -> None:
         columns = np.concatenate([feature.columns for feature in task.features])
         made = made[:, np.argsort(columns)]
         repeated = np.repeat(person[None], len(made), axis=0)
-        made = made[task.actions.realisable(repeated, made)]
+        made = made[task.actions.feasible(repeated, made)]
         best = (np.abs(made - row) * weights).sum(axis=1).min()
         # A number without steps is rounded as it is written, which costs at most half a unit.
         unit = 0.5 * (task.actions.rules.step / task.scale * weights).sum()
@@ -242,7 +242,7 @@ def test_natural_orders_need_not_be_stated() -> None:
     people = task.rows("test")
     told = task.told(people)
     flipped = task.encoded(told.assign(member=~told["member"]))
-    assert task.actions.realisable(people, flipped).tolist() == (~told["member"]).tolist()
+    assert task.actions.feasible(people, flipped).tolist() == (~told["member"]).tolist()
     assert task_of({"debts": {"change": "increase"}}).actions.rules.features[1, 3] == 2
 
 

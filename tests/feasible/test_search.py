@@ -50,7 +50,7 @@ def all_feasible(task: Task, factual: Floats) -> Floats:
         # What stays as it is stays so to the byte.
         same = (frame[feature.name] == own[feature.name]).to_numpy()
         rows[np.ix_(same, feature.columns)] = factual[list(feature.columns)]
-    return rows[task.actions.realisable(np.repeat(factual[None], len(rows), axis=0), rows)]
+    return rows[task.actions.feasible(np.repeat(factual[None], len(rows), axis=0), rows)]
 
 
 def reaching(task: Task, score: Callable[[Floats], Floats], target: float) -> Goal:
@@ -80,7 +80,7 @@ def test_what_is_found_is_feasible_and_passes_and_mostly_nothing_is_nearer(
         )
         found = nearest(task.actions, factual, starts, goal)
         assert goal.passes(found, np.zeros(1, np.int64))[0]
-        assert task.actions.realisable(factual, found)[0]
+        assert task.actions.feasible(factual, found)[0]
         np.testing.assert_array_equal(task.actions.project(factual, found), found)
         passing = rows[goal.passes(rows, np.zeros(len(rows), np.int64))]
         shortest = goal.lengths(np.repeat(factual, len(passing), axis=0), passing).min()
@@ -109,7 +109,7 @@ def test_neighbours_are_feasible_and_one_feature_away() -> None:
     tried, possible = neighbours(actions, factuals, rows, fixed)
     assert possible.any()
     people = np.nonzero(possible)[0]
-    assert actions.realisable(factuals[people], tried[possible]).all()
+    assert actions.feasible(factuals[people], tried[possible]).all()
     np.testing.assert_array_equal(
         actions.project(factuals[people], tried[possible]), tried[possible]
     )
@@ -132,7 +132,7 @@ def test_a_climb_arrives_wherever_it_can_and_shortening_keeps_the_goal() -> None
     there = np.flatnonzero(passed & (found != factuals).any(axis=1))
     short = shorten(actions, factuals[there], found[there], goal)
     assert (network.logits(short) >= target).all()
-    assert actions.realisable(factuals[there], short).all()
+    assert actions.feasible(factuals[there], short).all()
     before, after = (goal.lengths(factuals[there], rows) for rows in (found[there], short))
     assert (after <= before + 1e-12).all()
     assert (after < before - 1e-9).any()

@@ -131,7 +131,7 @@ def test_advice_changes_what_is_searched_and_asks_a_bounded_number_of_times(
     assert answers.base_valid.any()
     found = answers.found
     actions = wide_task().actions
-    assert actions.realisable(people.rows[found], answers.rows[found]).all()
+    assert actions.feasible(people.rows[found], answers.rows[found]).all()
     changed = np.flatnonzero(actions.changed(people.rows[found], answers.rows[found]).any(axis=0))
     allowed = searched(wide_task(), wide_network())
     assert allowed is not None and set(changed) <= set(allowed)

@@ -83,7 +83,7 @@ def test_answers_are_feasible_and_accepted(name: str, most: int | None) -> None:
     assert context.actions is not None
     found = answers.found
     assert answers.base_valid.sum() > 15
-    assert context.actions.realisable(answers.factuals[found], answers.rows[found]).all()
+    assert context.actions.feasible(answers.factuals[found], answers.rows[found]).all()
     assert (answers.base_valid == found).all()
 
 
@@ -263,7 +263,7 @@ def test_a_strangers_method_gets_the_same_for_nothing() -> None:
     answers = TenLines().fit(context).generate(factuals)
     assert answers.found.mean() > 0.8
     assert context.actions is not None
-    assert context.actions.realisable(factuals.rows, answers.rows)[answers.found].all()
+    assert context.actions.feasible(factuals.rows, answers.rows)[answers.found].all()
     sure = context.model.probabilities(answers.rows[answers.found])
     assert (sure >= 0.9).mean() > 0.8
     assert np.median(sure) < 0.95

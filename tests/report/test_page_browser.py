@@ -317,7 +317,7 @@ def test_people_read_what_explain_says(show: Open, advised_run: Results, tmp_pat
 
 
 def test_answers_as_published_do_not_pass_for_advice(show: Open, tmp_path: Path) -> None:
-    results = advised(tmp_path / "run", realisable=False, publish=False)
+    results = advised(tmp_path / "run", feasible=False, publish=False)
     page = show(page_of(results, tmp_path))
     page.locator("#person").scroll_into_view_if_needed()
     page.wait_for_selector(".card[data-method='younger']")

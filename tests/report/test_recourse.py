@@ -47,15 +47,15 @@ def mixed() -> Task:
 
 
 def between(
-    task: Task, before: list[float], after: list[float], realisable: bool = False
+    task: Task, before: list[float], after: list[float], feasible: bool = False
 ) -> list[Change]:
     factual, counterfactual = task.standardise([before, after])
-    return Wording(task, realisable).changes(factual, counterfactual)
+    return Wording(task, feasible).changes(factual, counterfactual)
 
 
 def told(task: Task, before: dict[str, Any], **after: Any) -> dict[str, str]:
     rows = task.encoded(pd.DataFrame([before, before | after]))
-    changes = Wording(task, realisable=True).changes(rows[0], rows[1])
+    changes = Wording(task, feasible=True).changes(rows[0], rows[1])
     return {change.feature: str(change) for change in changes}
 
 
@@ -90,7 +90,7 @@ def test_sentences_of_every_kind(mixed: Task, after: dict[str, Any], sentence: s
 @given(st.integers(0, 79), st.integers(0, 79))
 def test_the_sizes_of_changes_make_up_the_distance(mixed: Task, one: int, other: int) -> None:
     rows = mixed.standardise(mixed.frame.iloc[[one, other]])
-    changes = Wording(mixed, realisable=True).changes(rows[0], rows[1])
+    changes = Wording(mixed, feasible=True).changes(rows[0], rows[1])
     total = sum(change.size for change in changes)
     assert total / 6 == pytest.approx(mixed.distances(rows[:1], rows[1:])[0])
     categories = ("savings", "purpose", "owner", "member")
@@ -123,7 +123,7 @@ def test_texts_lead_back_to_the_stored_row(
 ) -> None:
     before = applicants.standardise([[655.0, 5.2, 0.25, 250000.0]])[0]
     row = applicants.standardise([[score, float(rate), noise, float(amount)]])[0]
-    wording = Wording(applicants, realisable=True)
+    wording = Wording(applicants, feasible=True)
     values = dict(zip(wording.names, wording.values(before[None])[0], strict=True))
     values |= {change.feature: change.after for change in wording.changes(before, row)}
     read = applicants.standardise([[float(values[name]) for name in wording.names]])[0]
@@ -134,7 +134,7 @@ def test_words_do_not_depend_on_who_is_beside(mixed: Task) -> None:
     rows = mixed.encoded(
         pd.DataFrame([PERSON, PERSON | {"rate": 7.0, "debts": 5}, PERSON | {"rate": 5.123}])
     )
-    wording = Wording(mixed, realisable=True)
+    wording = Wording(mixed, feasible=True)
     together = wording.all_changes(rows[[0, 0, 1]], rows[[1, 2, 2]])
     assert together[0] == wording.changes(rows[0], rows[1])
     assert together[1] == wording.changes(rows[0], rows[2])

@@ -23,7 +23,7 @@ def lent(folder: Path, families: list[str], *, jobs: int, limit: bool) -> Result
     table = loans(200).drop(columns=["applicant", "purpose"])
     return evaluate(
         table, "mlp:4", METHODS, families, target="approved", favourable="yes", factuals=4,
-        base_seeds=[2026], limit=limit, realisable=False, jobs=jobs, publish=False, out=folder,
+        base_seeds=[2026], limit=limit, feasible=False, jobs=jobs, publish=False, out=folder,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def short_list(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def as_published(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return advised(tmp_path_factory.mktemp("as-published"), realisable=False, publish=False)
+    return advised(tmp_path_factory.mktemp("as-published"), feasible=False, publish=False)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_the_words_are_those_that_the_person_reads(
         assert row["advice"] == " ".join(f"{sentence}." for sentence in said.advice)
         assert row["features_changed"] == len(said.changes)
         assert (row["outcome"], row["why_not"]) == (said.outcome, said.why_not)
-        assert (row["base_valid"], row["realisable"]) == (said.base_valid, said.realisable)
+        assert (row["base_valid"], row["feasible"]) == (said.base_valid, said.feasible)
         assert [row["held"], row["models"]] == [said.overall.held, said.overall.models]
         outcomes.add(row["outcome"])
         if said.changes:
@@ -129,7 +129,7 @@ def test_what_a_page_cannot_list_is_in_the_table(as_published: Results) -> None:
     tables = build_tables(as_published)
     everybody = sum(len(as_published.counterfactuals(*key)) for key in as_published.answered)
     assert len(tables[PEOPLE]) == everybody
-    assert not tables[PEOPLE]["realisable"].all()
+    assert not tables[PEOPLE]["feasible"].all()
 
 
 @pytest.mark.usefixtures("short_list")

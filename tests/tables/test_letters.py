@@ -21,7 +21,7 @@ def test_changes_are_told_in_the_units_of_the_data_the_largest_first() -> None:
     found = np.array(["found", "found"])
     whole = np.ones(2)
     letters = Counterfactuals(np.arange(2), rows, others, found, whole > 0, whole, {})
-    several, nothing = in_short(Wording(task, realisable=True), letters)
+    several, nothing = in_short(Wording(task, feasible=True), letters)
     assert several == "debts from 3 to 0; purpose from car to study; income from 2000.50 to 2100.25"
     assert nothing == ""
     # Answers as published may have any number of digits.

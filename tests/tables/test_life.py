@@ -157,7 +157,7 @@ def test_plans_say_whether_they_are_over_time(tmp_path: Path) -> None:
         load_task("car-loans").over_time().fingerprint
     )
     time = Plan.preset("time")
-    assert time.over_time and time.realisable and time.datasets == ("car-loans", "employment")
+    assert time.over_time and time.feasible and time.datasets == ("car-loans", "employment")
     run = resolve(time)
     assert len(run.families) == 3 and all(family.sequence for family in run.families.values())
 

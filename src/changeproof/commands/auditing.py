@@ -67,7 +67,7 @@ def audit(
 
     changeproof audit --data loans.csv --target approved --favourable yes
     --immutable sex,purpose --only-increase age --range income=0:90000
-    --most-changes 3 --out audit-realisable
+    --most-changes 3 --out audit-feasible
 
     changeproof audit --data loans.csv --target approved --favourable yes
     --time applied --families later-data,updates --out audit-over-time

@@ -52,7 +52,7 @@ class Change(NamedTuple):
     direction
         "raise" or "lower"; "change" where the values are categories without a stated order.
     before, after
-        Its values in original units. Of a row that is realisable they are exactly what was
+        Its values in original units. Of a row that is feasible they are exactly what was
         tested, with as many digits as the feature has in the data. Of a row as published they are
         rounded to those, or more where the method said something finer: an integer feature that
         is to become 70.6 is shown as 70.6.
@@ -101,13 +101,13 @@ class Wording:
     ----------
     task
         The task that rows belong to.
-    realisable
-        Whether rows are realisable, so that words can be exact; if not, they are as published.
+    feasible
+        Whether rows are feasible, so that words can be exact; if not, they are as published.
     """
 
-    def __init__(self, task: Task, realisable: bool = False) -> None:
+    def __init__(self, task: Task, feasible: bool = False) -> None:
         self.task = task
-        self.realisable = realisable
+        self.feasible = feasible
         self.names = [feature.name for feature in task.features]
         self._categorical = [feature for feature in task.features if feature.categories]
         self.decimals = task.actions.decimals
@@ -169,7 +169,7 @@ class Wording:
 
     def parts(self, row: Floats) -> list[str]:
         """Return the features that have a category in part in a row: nobody can be told those."""
-        if self.realisable or not self._categorical:
+        if self.feasible or not self._categorical:
             return []
         raw = row * self.task.scale + self.task.mean
         whole = np.rint(raw)
@@ -190,7 +190,7 @@ class Wording:
                     direction = self._direction(place, old, new)
                     words = (str(old), str(new))
                     changes.append(Change(feature.name, direction, *words, size, number=False))
-            elif self.realisable:
+            elif self.feasible:
                 if old != new:
                     changes.append(self._told(place, old, new, sizes[feature.columns[0]]))
             elif move[feature.columns[0]] > SMALLEST_SCALE:
@@ -205,7 +205,7 @@ class Wording:
 
     def _original(self, rows: Floats) -> list[list[Any]]:
         """Return standardised rows as values of the original features."""
-        told = self.task.told(rows) if self.realisable else None
+        told = self.task.told(rows) if self.feasible else None
         raw = rows * self.task.scale + self.task.mean
         columns: list[list[Any]] = []
         for feature in self.task.features:
@@ -219,7 +219,7 @@ class Wording:
         return [list(values) for values in zip(*columns, strict=True)]
 
     def _texts(self, values: list[Any]) -> list[str]:
-        written = self._exact if self.realisable else self._plain
+        written = self._exact if self.feasible else self._plain
         return [
             str(value) if feature.categories else written(place, value)
             for place, (value, feature) in enumerate(zip(values, self.task.features, strict=True))

@@ -243,7 +243,7 @@ class Task:
         """Return standardised rows as people are told them: the original features, exactly.
 
         Numbers are the shortest decimals that `encoded` turns into these very rows again, whole
-        ones as integers. Of a realisable row, categories are whole as well, so nothing is lost.
+        ones as integers. Of a feasible row, categories are whole as well, so nothing is lost.
         """
         frame = self.decoded(rows)
         for feature in self.features:

@@ -1,4 +1,4 @@
-"""What else people ask of advice: few changes, inside the data, plausible, and realisable."""
+"""What else people ask of advice: few changes, inside the data, plausible, and feasible."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def free_actions(task: Task) -> Actions:
 
 
 class RowSearch:
-    """The shortest realisable rows that a base model and enough changed ones accept.
+    """The shortest feasible rows that a base model and enough changed ones accept.
 
     Parameters
     ----------

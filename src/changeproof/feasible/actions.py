@@ -264,7 +264,7 @@ class Actions:
             record.note(MOST, changed.sum(axis=1) > most, f"more than {most} features change")
         return record.result()
 
-    def realisable(self, factuals: Floats, rows: Floats) -> Booleans:
+    def feasible(self, factuals: Floats, rows: Floats) -> Booleans:
         """Return which rows, one per person, are feasible."""
         return ~self.breaches(factuals, rows).any
 

@@ -128,7 +128,7 @@ def _words(
     yield from _under("Left out", left_out)
     yield from _under("Notes", document["notes"])
     asked = {"People at most": plan["factuals"], "Model": plan["model"]}
-    told = "realisable, so that people can be told" if plan["realisable"] else "as published"
+    told = "feasible, so that people can be told" if plan["feasible"] else "as published"
     for label, value in (asked | {"Answers": told}).items():
         yield label, str(value)
     yield "Data", ", ".join(each["name"] for each in run["datasets"])

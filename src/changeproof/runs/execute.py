@@ -312,7 +312,7 @@ def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
     """Return what workers have to have for these pieces."""
     kernels = Kernels(
         frozenset(piece.method for piece in pieces),
-        realisable=any(piece.realisable for piece in pieces),
+        feasible=any(piece.feasible for piece in pieces),
         limit=any(piece.kind is Kind.LIMIT for piece in pieces),
     )
     objects = [run.learner, run.renewer, *run.methods.values(), *run.families.values()]

@@ -76,7 +76,7 @@ class Piece:
         What it belongs to, where it belongs to one.
     inputs
         The pieces that it is computed from.
-    factuals, rows, realisable
+    factuals, rows, feasible
         How many people are asked at most, or which rows; and whether they are told only what they
         can do.
     shares_models
@@ -95,7 +95,7 @@ class Piece:
     inputs: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
     factuals: int = field(default=0, compare=False)
     rows: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
-    realisable: bool = field(default=False, compare=False, repr=False)
+    feasible: bool = field(default=False, compare=False, repr=False)
     shares_models: bool = field(default=True, compare=False, repr=False)
     cost: float = field(default=0.01, compare=False)
 

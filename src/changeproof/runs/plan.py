@@ -111,7 +111,7 @@ class Plan(BaseModel):
         Training configurations of a scikit-learn model: parameters and the values they take.
     replacements
         Models that may take its place, as further values of the architecture family.
-    realisable
+    feasible
         Whether people are only told what they can do: one category, whole steps, inside the
         range, and no change that the dataset forbids. If not, answers are tested as published.
     limit
@@ -206,14 +206,14 @@ class Plan(BaseModel):
             commands=YOUR_MODEL,
         ),
     ] = None
-    realisable: Annotated[
+    feasible: Annotated[
         bool,
         Option(
             "Tell people only what they can do (one category, whole steps, what may change), or "
             "test answers just as the methods give them.",
-            default="realisable",
+            default="feasible",
             panel="What may change",
-            flags="--realisable/--as-published",
+            flags="--feasible/--as-published",
             commands=EVERYWHERE,
         ),
     ] = False
@@ -462,7 +462,7 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "recourse": lambda: {
         "datasets": tuple(name for name in dataset_names() if name not in paper_datasets()),
         "factuals": 100,
-        "realisable": True,
+        "feasible": True,
         "limit": True,
     },
     "beyond": lambda: {
@@ -473,7 +473,7 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
         "datasets": ("car-loans", "employment"),
         "families": ("later-data", "later-data(window='rolling')", "updates"),
         "factuals": 100,
-        "realisable": True,
+        "feasible": True,
         "over_time": True,
     },
 }
@@ -510,7 +510,7 @@ def _successors(records: Mapping[str, str]) -> list[str]:
 _methods, _families = _imported(methods.REGISTRY), _imported(changes.REGISTRY)
 # The fields of a plan that name no code, and no file but those of the run directory.
 NO_CODE = (
-    "datasets", "base_seeds", "factuals", "rows", "grid", "realisable", "limit", "over_time", "by",
+    "datasets", "base_seeds", "factuals", "rows", "grid", "feasible", "limit", "over_time", "by",
     "smallest_group", "counterfactuals", "threshold", "left_out",
 )  # fmt: skip
 # For every field, which of its references would be imported or opened.

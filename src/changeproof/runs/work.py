@@ -52,7 +52,7 @@ SAME_PROBABILITIES = 1e-6
 # worth a worker process. What training a model takes that is not ours:
 OWN_FIT = 0.2
 # The limit per person; where not every row can be told; with a model that is not ours.
-LIMIT, REALISABLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
+LIMIT, FEASIBLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
 # So many columns double the search for feasible rows.
 TWICE_AS_LONG = 200
 
@@ -72,7 +72,7 @@ class _OfTask:
         self.asked: dict[str, Any] = {
             "factuals": self.plan.factuals,
             "rows": self.plan.rows,
-            "realisable": self.plan.realisable,
+            "feasible": self.plan.feasible,
         }
 
     def pieces(self) -> Iterator[Piece]:
@@ -114,9 +114,9 @@ class _OfTask:
         return _with_inputs(Kind.BANK, bank, (base,), family.fingerprint)
 
     def _tuning(self, base: Piece, name: str) -> Piece:
-        method, realisable = self.run.methods[name], self.plan.realisable
-        cost = method.cost.tuning * self._longer if realisable else 1.0
-        tuning = replace(base, method=name, realisable=realisable, cost=cost)
+        method, feasible = self.run.methods[name], self.plan.feasible
+        cost = method.cost.tuning * self._longer if feasible else 1.0
+        tuning = replace(base, method=name, feasible=feasible, cost=cost)
         return _with_inputs(Kind.TUNING, tuning, (base,), method.fingerprint)
 
     def _answers(self, base: Piece, name: str, tuning: Piece | None) -> Piece:
@@ -132,7 +132,7 @@ class _OfTask:
         asked: dict[str, Any] = {
             "factuals": 0,
             "rows": None,
-            "realisable": False,
+            "feasible": False,
             "cost": 0.02,
             **more,
         }
@@ -147,7 +147,7 @@ class _OfTask:
             yield self._put_to(bank, each, Kind.LETTERS)
             if renewer is not None:
                 maker = f"{renewer.name} {renewer.fingerprint}"
-                more = {"realisable": self.plan.realisable, "cost": self._answering_cost(renewer)}
+                more = {"feasible": self.plan.feasible, "cost": self._answering_cost(renewer)}
                 yield self._put_to(bank, each, Kind.RENEWALS, maker, **more)
 
     def _training_cost(self, networks: float) -> float:
@@ -176,14 +176,14 @@ class _OfTask:
         cost = method.cost
         if not self.learner.stores_models:
             return 0.05 + self._people * cost.own_model + cost.models * OWN_FIT
-        each = cost.feasible * self._longer if self.plan.realisable else cost.per_person
+        each = cost.feasible * self._longer if self.plan.feasible else cost.per_person
         trained = self._training_cost(0.7 * cost.models) if cost.models else 0.0
         return 0.05 + self._people * each + trained
 
     def _limit_cost(self) -> float:
         """Models that are not kept are made again for it."""
         if self.learner.stores_models:
-            return 0.1 + self._people * (REALISABLE_LIMIT if self.plan.realisable else LIMIT)
+            return 0.1 + self._people * (FEASIBLE_LIMIT if self.plan.feasible else LIMIT)
         made = sum(self._bank_cost(self.run.families[name]) for name in self.run.averaged)
         return made + self._people * OWN_LIMIT
 
@@ -194,9 +194,9 @@ def _with_inputs(kind: Kind, piece: Piece, inputs: tuple[Piece, ...], maker: str
     `maker` is the fingerprint of its method or family.
     """
     # Answers as published need not know that there are others.
-    realisable = {"realisable": True} if piece.realisable else {}
+    feasible = {"feasible": True} if piece.feasible else {}
     key = fingerprint(
-        **realisable,
+        **feasible,
         kind=kind,
         inputs=[part.fingerprint for part in inputs],
         method=piece.method,
@@ -325,7 +325,7 @@ def _context(piece: Piece, base: _Base, using: Ingredients) -> Context:
     model = _model(base)
     reserved = partial(_reserved, base, using.families)
     learner = PrivateLearner(using.learner, reserved)
-    actions = using.task.actions if piece.realisable else None
+    actions = using.task.actions if piece.feasible else None
     return Context(using.task, model, base.seed, learner, actions)
 
 
@@ -435,7 +435,7 @@ def _make_letters(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes])
 def _make_renewals(piece: Piece, using: Ingredients, inputs: Mapping[str, bytes]) -> bytes:
     """Have a method advise those whose letters a successor breaks, from their letters on."""
     answers = _stored_answers(inputs[piece.inputs[0].fingerprint], tuple(using.task.feature_names))
-    family, actions = _family(using), using.task.actions if piece.realisable else None
+    family, actions = _family(using), using.task.actions if piece.feasible else None
     assert isinstance(family, Successors)
     asking = Asking(using.task, piece.base_seed, actions)
     table = renewals(answers, family.at_hand, _method(using), asking)

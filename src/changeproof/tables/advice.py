@@ -68,7 +68,7 @@ def _breaches(rows: list[dict[str, object]]) -> pd.DataFrame:
 def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return a row per person and method, and a row per change that a person is told.
 
-    Of runs whose answers are advice: realisable ones. Answers as published are no advice to people,
+    Of runs whose answers are advice: feasible ones. Answers as published are no advice to people,
     and there only what a page cannot list is in these tables.
 
     `advice` is what the person reads, `held` of the `models` that averages are about accept it, and
@@ -77,10 +77,10 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     what the person has: advice was tested with what was filled in.
     """
     asked = [len(results.counterfactuals(*key)) for key in results.answered]
-    if not asked or not (results.plan.realisable or max(asked) > MOST_LISTED):
+    if not asked or not (results.plan.feasible or max(asked) > MOST_LISTED):
         return {}
     wordings = {
-        dataset: Wording(results.task(dataset), results.plan.realisable)
+        dataset: Wording(results.task(dataset), results.plan.feasible)
         for dataset in results.shown.datasets
     }
     people, told = [], []
@@ -110,8 +110,8 @@ def _people(
     task, answers = results.task(key.dataset), results.counterfactuals(*key)
     judged = results.survived(*key)[:, counted_models(results, key)[0]]
     found = answers.found
-    realisable = np.zeros(len(answers), dtype=np.bool_)
-    realisable[found] = task.actions.realisable(answers.factuals[found], answers.rows[found])
+    feasible = np.zeros(len(answers), dtype=np.bool_)
+    feasible[found] = task.actions.feasible(answers.factuals[found], answers.rows[found])
     unknown = wording.unknown(answers.row_ids, answers.factuals)
     known = {
         **key._asdict(),
@@ -119,7 +119,7 @@ def _people(
         "outcome": answers.outcomes,
         "why_not": _reasons(answers),
         "base_valid": answers.base_valid,
-        "realisable": realisable,
+        "feasible": feasible,
         "distance": task.distances(answers.factuals, answers.rows),
         "features_changed": [len(mine) for mine in changes],
         "advice": [" ".join(f"{change}." for change in mine) for mine in changes],

@@ -82,7 +82,7 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
     task, answers, scores = _about(results, key)
     survived, models = results.survived(*key), _models(results, key)
     found, who = answers.found, task.ids.loc[answers.row_ids.tolist()].to_numpy()
-    wording = Wording(task, results.plan.realisable)
+    wording = Wording(task, results.plan.feasible)
     words = in_short(wording, answers)
     unknown = wording.unknown(answers.row_ids, answers.factuals)
     rows: dict[str, Any] = {}
@@ -176,7 +176,7 @@ def _spread(name: str, values: Any) -> dict[str, float]:
 def _renewals(results: StoredResults, key: Answered) -> Iterator[pd.DataFrame]:
     """Yield the renewals of a table of letters, successor by successor."""
     task, letters, _ = _about(results, key)
-    wording = Wording(task, results.plan.realisable)
+    wording = Wording(task, results.plan.feasible)
     places = {row_id: place for place, row_id in enumerate(letters.row_ids.tolist())}
     for successor, table in results.renewals(*key).groupby(SUCCESSOR_COLUMN, sort=False):
         renewed = Counterfactuals.from_frame(table, task.feature_names)

@@ -37,7 +37,7 @@ class Kernels(NamedTuple):
     """
 
     methods: frozenset[str]
-    realisable: bool = False
+    feasible: bool = False
     limit: bool = False
 
     @property
@@ -53,7 +53,7 @@ class Kernels(NamedTuple):
                 compiled.append(own)
                 seconds[name] = own.seconds
         work = sorted(seconds, key=seconds.__getitem__, reverse=True)
-        return [(name, self.realisable) for name in [*work, *[LIMIT] * self.limit]]
+        return [(name, self.feasible) for name in [*work, *[LIMIT] * self.limit]]
 
 
 def warm_up(kernels: Kernels, *, jobs: int) -> None:
@@ -79,7 +79,7 @@ def _uncollected() -> Iterator[None]:
 @_uncollected()
 def compile_kernels(whose: tuple[str, bool]) -> None:
     """Do on a handful of rows what uses the kernels of a method, or those of the networks."""
-    name, realisable = whose
+    name, feasible = whose
     task, network = _tiny_task(), _tiny_network()
     if name == NETWORKS:
         recipe = TrainingRecipe(initialisation_seed=0, hidden=(2,), max_epochs=1)
@@ -91,7 +91,7 @@ def compile_kernels(whose: tuple[str, bool]) -> None:
         return
     rows, ids = task.rows("test"), task.row_ids("test")
     adverse = np.flatnonzero(~network.favourable(rows))[:2]
-    context = Context(task, network, 0, actions=task.actions if realisable else None)
+    context = Context(task, network, 0, actions=task.actions if feasible else None)
     if name == LIMIT:
         bank = NetworkStack.of([network, network])
         find_limit(task, network, bank, [2], rows[adverse], context.actions)

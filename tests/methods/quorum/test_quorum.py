@@ -1,4 +1,4 @@
-"""quorum: what it says of its answers is so, for networks, other models and realisable rows."""
+"""quorum: what it says of its answers is so, for networks, other models and feasible rows."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SMALL = {"members": 8, "held_out": 8, "people": 60, "target": 0.95}
 
 
 @cache
-def answered(realisable: bool) -> tuple[Context, Factuals, Quorum, Counterfactuals]:
+def answered(feasible: bool) -> tuple[Context, Factuals, Quorum, Counterfactuals]:
     context, people = asked(loans_task(None), 30)
-    if not realisable:
+    if not feasible:
         context = replace(context, actions=None)
     method = Quorum(**SMALL).fit(context)
     return context, people, method, method.generate(people)
 
 
-@pytest.mark.parametrize("realisable", [False, True])
-def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bool) -> None:
-    context, people, method, answers = answered(realisable)
+@pytest.mark.parametrize("feasible", [False, True])
+def test_the_base_model_and_the_whole_pool_accept_with_the_margin(feasible: bool) -> None:
+    context, people, method, answers = answered(feasible)
     assert answers.found.all()
     assert answers.base_valid.all()
     points = method._points
@@ -52,9 +52,9 @@ def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bo
     assert (answers.diagnostics["optimistic_bound"] <= accepted / 8).all()
     assert set(answers.diagnostics["asked"]) == {8}
     assert method.calibrated.people == 60
-    if realisable:
+    if feasible:
         assert context.actions is not None
-        assert context.actions.realisable(people.rows, answers.rows).all()
+        assert context.actions.feasible(people.rows, answers.rows).all()
     else:
         low, high = context.task.training_range
         outside = (answers.rows < np.minimum(low, people.rows) - 1e-12) | (
@@ -63,9 +63,9 @@ def test_the_base_model_and_the_whole_pool_accept_with_the_margin(realisable: bo
         assert not outside.any()
 
 
-@pytest.mark.parametrize("realisable", [False, True])
-def test_answers_do_not_depend_on_batch_or_order(realisable: bool) -> None:
-    _, people, method, answers = answered(realisable)
+@pytest.mark.parametrize("feasible", [False, True])
+def test_answers_do_not_depend_on_batch_or_order(feasible: bool) -> None:
+    _, people, method, answers = answered(feasible)
     backwards = method.generate(people[np.arange(len(people))[::-1]])
     np.testing.assert_array_equal(backwards.rows[::-1], answers.rows)
     alone = method.generate(people[[4]])
@@ -124,7 +124,7 @@ def test_models_without_gradients_are_searched_by_predictions() -> None:
     answers = method.generate(people)
     assert answers.base_valid[answers.found].all()
     assert answers.found.sum() > 6
-    assert task.actions.realisable(people.rows[answers.found], answers.rows[answers.found]).all()
+    assert task.actions.feasible(people.rows[answers.found], answers.rows[answers.found]).all()
     margins = answers.diagnostics["margin"]
     sure = np.flatnonzero(answers.found & np.isfinite(margins))
     assert len(sure)

@@ -139,7 +139,7 @@ def test_people_get_the_advice_and_the_recommendation_of_explain(advised_run: Re
 
 
 def test_what_was_tested_as_published_says_what_it_breaks(tmp_path: Path) -> None:
-    results = advised(tmp_path / "run", realisable=False, publish=False)
+    results = advised(tmp_path / "run", feasible=False, publish=False)
     (part,) = build_bulk(results)
     network, features = part["people"]["networks"][0], part["people"]["features"]
     for m, method in enumerate(results.shown.methods):
@@ -197,7 +197,7 @@ def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> Non
         favourable="yes",
         id_column="applicant",
         actions=ACTIONS | {"debts": {"change": "none"}, "income": {"low": 0.0, "high": 3100.0}},
-        realisable=True,
+        feasible=True,
         factuals=20,
         base_seeds=[2026],
         jobs=1,

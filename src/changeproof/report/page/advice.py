@@ -52,9 +52,9 @@ def advice_section(source: Source) -> list[Part]:
     if found.empty:
         return nothing(NOT_YET)
     known = {(row["dataset"], row["method"]): row for row in found.to_dict("records")}
-    columns = SHOWN if plan.realisable else SHOWN[:5]
+    columns = SHOWN if plan.feasible else SHOWN[:5]
     names = [name for _, name, _ in columns]
-    if not plan.realisable:
+    if not plan.feasible:
         names[-1] = "cannot be told (%)"
     datasets = [dataset for dataset in plan.datasets if dataset in set(found["dataset"])]
     views = []
@@ -71,7 +71,7 @@ def advice_section(source: Source) -> list[Part]:
     return [
         *([text(words)] if words else []),
         choice({"Data": shown.called(datasets)}, views),
-        muted(MEANING + (PROPOSED if plan.realisable else "")),
+        muted(MEANING + (PROPOSED if plan.feasible else "")),
     ]
 
 
@@ -105,7 +105,7 @@ def _words(found: pd.DataFrame, plan: Plan) -> str:
     worst = known.to_dict("records")[-1]
     share = float(worst["raw_broken_mean"])
     who = f"{method_name(worst['method'])} on {dataset_name(worst['dataset'])}"
-    if plan.realisable:
+    if plan.feasible:
         said = (
             "Every answer that counts as found is one that the person can be told: one category of "
             "each feature, whole steps, inside the range, and no change that is not allowed. "

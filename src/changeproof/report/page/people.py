@@ -63,7 +63,7 @@ def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
     if not seeds:
         return None
     task = results.task(dataset)
-    wording = Wording(task, results.plan.realisable)
+    wording = Wording(task, results.plan.feasible)
     return {
         "features": wording.names,
         "counted": task.n_counted,
@@ -122,7 +122,7 @@ def _answers(
     place = {name: number for number, name in enumerate(wording.names)}
     factuals, rows = answers.factuals[found], answers.rows[found]
     usable = answers.base_valid.copy()
-    usable[found] &= task.actions.realisable(factuals, rows)
+    usable[found] &= task.actions.feasible(factuals, rows)
     breaches = broken(task, factuals, rows)
     said: list[Any] = [
         why_not(str(outcome), "" if how is None else str(how.raw_breach[i]))
