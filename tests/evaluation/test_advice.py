@@ -65,7 +65,7 @@ def test_closed_case(task: Task) -> None:
     assert measured.without_answer == 50.0  # nothing found, and one outside the range
     assert measured.raw_broken == pytest.approx(100 / 3)
     assert measured.raw_base_validity == pytest.approx(200 / 3)
-    assert np.isnan([measured.validity_lost, measured.distance_added]).all()
+    assert np.isnan([measured.validity_change, measured.distance_change]).all()
     shares = {way: share for way, share in breach_shares(task, found).items() if share}
     assert shares == {RANGE: pytest.approx(100 / 3)}
     assert not inside_data(task, found.rows[2:3]).any()
@@ -82,10 +82,10 @@ def test_what_mending_cost(task: Task) -> None:
     found = answers_of(task, told, [True, False, True, False], raw)
     measured = measure_advice(task, found, Plausibility(task))
     assert measured.raw_broken == 75.0
-    assert measured.validity_lost == 50.0
+    assert measured.validity_change == -50.0
     assert measured.without_answer == 25.0
     distances = task.distances(found.factuals[[0, 2]], found.rows[[0, 2]])
-    assert measured.distance_added == pytest.approx((distances - [0.1, 0.3]).mean())
+    assert measured.distance_change == pytest.approx((distances - [0.1, 0.3]).mean())
     assert breach_shares(task, found)[FIXED] == 25.0
 
 

@@ -24,8 +24,8 @@ QUALITIES = (
     "without_answer",
     "raw_broken",
     "raw_base_validity",
-    "validity_lost",
-    "distance_added",
+    "validity_change",
+    "distance_change",
 )
 
 
@@ -49,10 +49,12 @@ class Advice:
         Of the method's own answers, those that people could not be told as they were.
     raw_base_validity
         Of the method's own answers, those that the base model accepts.
-    validity_lost
-        By how many points fewer are accepted as told; NaN where answers are as published.
-    distance_added
-        By how much answers are farther as told, where the base model accepts both.
+    validity_change
+        By how many points more of the told rows than of the proposals are accepted (less than 0:
+        fewer); NaN where answers are as published.
+    distance_change
+        By how much the told rows are farther than the proposals (less than 0: nearer), where the
+        base model accepts both.
     """
 
     features_changed: float
@@ -61,8 +63,8 @@ class Advice:
     without_answer: float
     raw_broken: float
     raw_base_validity: float
-    validity_lost: float
-    distance_added: float
+    validity_change: float
+    distance_change: float
 
     def as_dict(self) -> dict[str, float]:
         """Return the values by name."""
@@ -110,12 +112,12 @@ def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibil
     changed = task.actions.changed(people, rows).sum(axis=1)
     own, broken, accepted, distance = _own(task, answers)
     told = found & ~broken if answers.realisation is None else found
-    lost = added = np.nan
+    validity_change = distance_change = np.nan
     if answers.realisation is not None:
-        lost = 100.0 * (_mean(accepted[own]) - _mean(valid[own]))
+        validity_change = 100.0 * (_mean(valid[own]) - _mean(accepted[own]))
         both = own & accepted & valid
         as_told = task.distances(answers.factuals[both], answers.rows[both])
-        added = _mean(as_told - distance[both])
+        distance_change = _mean(as_told - distance[both])
     return Advice(
         features_changed=_mean(changed),
         inside_data=100.0 * _mean(inside_data(task, rows)),
@@ -123,8 +125,8 @@ def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibil
         without_answer=100.0 * _mean(~told),
         raw_broken=100.0 * _mean(broken[own]),
         raw_base_validity=100.0 * _mean(accepted[own]),
-        validity_lost=lost,
-        distance_added=added,
+        validity_change=validity_change,
+        distance_change=distance_change,
     )
 
 

@@ -178,8 +178,8 @@ FORMS = {
         "What people are told: {over}. Features that an answer changes; answers inside the range "
         "of the training rows (%); distance to the nearest favourable training rows, where 1 is "
         "usual among them (plausibility); requests without an answer that a person can be told "
-        "(%); the method's own answers that could not be told as they were (%), and what telling "
-        "others cost: accepted answers (points) and distance.",
+        "(%); the method's own answers that could not be told as they were (%); and the change "
+        "from these to what is told, in accepted answers (points) and in distance.",
         (
             METHOD,
             (Heading("Features changed", "↓", short="Changed"), measured("features_changed", 1)),
@@ -187,8 +187,8 @@ FORMS = {
             (Heading("Plausibility", "↓", short="Plausib."), measured("plausibility", 2)),
             (Heading("No answer (%)", "↓", short="None"), measured("without_answer", 1)),
             (Heading("Not tellable (%)", "↓", short="Broken"), measured("raw_broken", 1)),
-            (Heading("Validity lost", "↓", short="Lost"), measured("validity_lost", 1)),
-            (Heading("Distance added", "↓", short="Added"), measured("distance_added", 3)),
+            (Heading("Change in validity", "↑", short="Δ valid"), measured("validity_change", 1)),
+            (Heading("Change in distance", "↓", short="Δ dist."), measured("distance_change", 3)),
         ),
         section=dataset_of,
         over=spread_of("features_changed_std"),

@@ -31,8 +31,8 @@ SHOWN = (
     ("plausibility", "plausibility", 2),
     ("without_answer", "no answer (%)", 1),
     ("raw_broken", "could not be told (%)", 1),
-    ("validity_lost", "validity lost", 1),
-    ("distance_added", "distance added", 3),
+    ("validity_change", "change in validity", 1),
+    ("distance_change", "change in distance", 3),
 )
 MEANING = (
     "Features changed, inside data and plausibility are of answers that the base model accepts. "
@@ -41,8 +41,9 @@ MEANING = (
     "an answer that the person can be told."
 )
 PROPOSED = (
-    " Could not be told: of the rows that the method proposed, those that break a rule. Validity "
-    "lost (in points) and distance added compare what is told with what was proposed."
+    " Could not be told: of the rows that the method proposed, those that break a rule. "
+    "Change in validity (in points) and in distance: of the told rows against the proposals; below "
+    "0, fewer are accepted, or they are nearer."
 )
 
 
