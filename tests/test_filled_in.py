@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from changeproof import Results, build_tables, evaluate, explain
-from changeproof.commands.telling import one_explained
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
+from changeproof.explanation import explanation_lines
 from changeproof.report.page.write import build_bulk
 from loans import loans
 
@@ -123,7 +123,7 @@ def test_every_surface_marks_what_was_filled_in(told: Results) -> None:
     row = people[unknown & goals].iloc[0]
     answer = explain(told, row["id"], row["method"])
     value = answer.filled_in["income"]
-    lines = "\n".join(one_explained(answer, task))
+    lines = "\n".join(explanation_lines(answer, task))
     assert f"income ({value} was filled in)" in lines
     assert f"income from {value}" not in lines
     assert answer.as_dict()["filled_in"]["income"] == value

@@ -13,8 +13,6 @@ import typer
 from changeproof import __version__
 from changeproof.commands import (
     auditing,
-    explaining,
-    extending,
     reading,
     running,
 )
@@ -39,15 +37,15 @@ diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper
 # In the order in which --help lists them.
 app.command(cls=Command)(running.run)
 app.command(cls=Command)(auditing.audit)
-app.command(cls=Command)(explaining.explain)
+app.command(cls=Command)(auditing.explain)
 app.command(cls=Command)(running.status)
 app.command(cls=Command)(reading.report)
 app.command(cls=Command)(reading.show)
 app.command(cls=Command)(reading.compare)
 app.command("compare-runs", cls=Command)(reading.compare_runs)
 app.command(cls=Command)(reading.gate)
-app.command("list", cls=Command)(extending.list_names)
-app.command(cls=Command)(extending.check)
+app.command("list", cls=Command)(reading.list_names)
+app.command(cls=Command)(reading.check)
 app.add_typer(diagnose, name="diagnose")
 diagnose.command("apds-radius", cls=Command)(running.diagnose_apds_radius)
 

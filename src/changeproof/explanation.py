@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from changeproof.datasets.recourse import Change, Wording
+from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, Change, Wording, folded
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
-from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, Counterfactuals, why_not
-from changeproof.report.constraints import Constraint, broken, constraints
+from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, ONLY_PARTS, in_parts, why_not
+from changeproof.model import Floats
+from changeproof.report.constraints import (
+    Constraint,
+    broken,
+    constraints,
+    reasons,
+    respected,
+    rules,
+    why,
+)
 from changeproof.report.life import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose
 from changeproof.runs.results import StoredResults
+
+# So many reasons are printed; if there are more, JSON has them.
+MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Holding:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """What a method tells a person, in original units, and how often that still holds.
 
@@ -56,10 +68,8 @@ class Explanation:
         well, and the advice was tested with it.
     constraints, most_changes
         What must not change, and how many features may change at once.
-    respected
-        Whether the advice keeps to that.
     breach
-        Which constraint it breaks, in words.
+        Which constraint the advice breaks, in words.
     partly
         The features that have a category in part in the tested row: nobody can be told those.
     families, overall
@@ -76,31 +86,35 @@ class Explanation:
     outcome: str
     why_not: str
     base_valid: bool
-    distance: float | None
-    changes: tuple[Change, ...]
+    distance: float | None = None
+    changes: tuple[Change, ...] = ()
     factual: Mapping[str, Any]
     filled_in: Mapping[str, str]
-    counterfactual: Mapping[str, Any] | None
-    feasible: bool
+    counterfactual: Mapping[str, Any] | None = None
+    feasible: bool = False
     constraints: tuple[Constraint, ...]
     most_changes: int | None
-    respected: bool
-    breach: str
-    partly: tuple[str, ...]
+    breach: str = ""
+    partly: tuple[str, ...] = ()
     families: tuple[Holding, ...]
     overall: Holding
-    lasting: tuple[Lasting, ...] = ()
+    lasting: tuple[Lasting, ...]
     # How many of all changed models are independent; None where all are.
-    trials: int | None = None
+    trials: int | None
 
     @property
     def advice(self) -> tuple[str, ...]:
         """What to change, in sentences, the largest change first."""
         return tuple(map(str, self.changes))
 
+    @property
+    def respected(self) -> bool:
+        """Whether the advice breaks no constraint."""
+        return not self.breach
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
-        plain = asdict(self) | {"advice": self.advice}
+        plain = asdict(self) | {"respected": self.respected, "advice": self.advice}
         del plain["trials"]
         if not self.lasting:
             del plain["lasting"]
@@ -146,39 +160,54 @@ def explain(
     place = int(places[0])
     survived = results.survived(dataset, seed, method)[place]
     variants, families = results.variants(dataset, seed), results.families
-    family_of = variants["family"].to_numpy()
+    family_of, replicate = variants["family"].to_numpy(), variants["replicate"]
 
     def holding(name: str, *among: str) -> Holding:
         chosen = np.isin(family_of, among)
         held, models = int(survived[chosen].sum()), int(chosen.sum())
-        trials = models
-        if all(families[each].sequence for each in among):
-            trials = variants["replicate"][chosen].nunique()
+        sequences = all(families[each].sequence for each in among)
+        trials = replicate[chosen].nunique() if sequences else None
         share = held / models if models else np.nan
         return Holding(name, held, models, share, *interval(held, models, trials))
 
-    valid, wording = answers.base_valid[place], Wording(task, shown.feasible)
-    sequences = [name for name in shown.families if families[name].sequence and valid]
+    def lasting(name: str) -> Lasting:
+        own = family_of == name
+        return Lasting.of(name, Lives.of(survived[None, own], replicate[own].tolist()))
+
+    outcome, valid = str(answers.outcomes[place]), bool(answers.base_valid[place])
+    factual, wording = answers.factuals[place], Wording(task, shown.feasible)
+    how = answers.realisation
+    breach = "" if how is None else str(how.raw_breach[place])
     return Explanation(
         dataset=dataset,
         model=shown.model,
         method=method,
         person=task.ids.loc[row_id],
-        base_valid=bool(answers.base_valid[place]),
-        factual=_values(task, answers.factuals[place]),
-        filled_in=wording.unknown(answers.row_ids[[place]], answers.factuals[[place]])[0],
+        outcome=outcome,
+        why_not="" if outcome == FOUND else why_not(outcome, breach),
+        base_valid=valid,
+        factual=_values(task, factual),
+        filled_in=wording.unknown(answers.row_ids[[place]], factual[None])[0],
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
         families=tuple(holding(name, name) for name in shown.families),
         overall=holding("all", *results.averaged),
-        lasting=tuple(
-            Lasting.of(name, Lives.of(survived[None, mine], variants["replicate"][mine].tolist()))
-            for name in sequences
-            for mine in [family_of == name]
-        ),
+        lasting=tuple(lasting(f) for f in shown.families if families[f].sequence and valid),
         trials=results.trials(dataset, seed),
-        **_advice(wording, answers, place),
+        **(_advice(wording, row_id, factual, answers.rows[place]) if outcome == FOUND else {}),
     )
+
+
+def _advice(wording: Wording, row_id: int, factual: Floats, row: Floats) -> dict[str, Any]:
+    task = wording.task
+    return {
+        "distance": float(task.distances(factual[None], row[None])[0]),
+        "changes": tuple(wording.changes(factual, row, row_id)),
+        "counterfactual": _values(task, row),
+        "feasible": bool(task.actions.feasible(factual[None], row[None])[0]),
+        "breach": broken(task, factual[None], row[None])[0],
+        "partly": tuple(wording.parts(row)),
+    }
 
 
 def explain_all(
@@ -241,30 +270,98 @@ def row_of(ids: Any, person: Any) -> int:
     raise InputError(f"no row has the id {person!r}; ids are {', '.join(map(str, ids[:3]))}, …")
 
 
-def _advice(wording: Wording, answers: Counterfactuals, place: int) -> dict[str, Any]:
-    """Return what depends on whether there is an answer."""
-    outcome, how = str(answers.outcomes[place]), answers.realisation
-    if outcome != FOUND:
-        raw = "" if how is None else str(how.raw_breach[place])
-        nothing = {"distance": None, "counterfactual": None, "feasible": False, "breach": ""}
-        more = {"changes": (), "respected": True, "partly": ()}
-        return {"outcome": outcome, "why_not": why_not(outcome, raw), **nothing, **more}
-    task, factual, row = wording.task, answers.factuals[place], answers.rows[place]
-    (breach,) = broken(task, factual[None], row[None])
-    return {
-        "outcome": outcome,
-        "why_not": "",
-        "distance": float(task.distances(factual[None], row[None])[0]),
-        "changes": tuple(wording.changes(factual, row, int(answers.row_ids[place]))),
-        "counterfactual": _values(task, row),
-        "feasible": bool(task.actions.feasible(factual[None], row[None])[0]),
-        "respected": not breach,
-        "breach": breach,
-        "partly": tuple(wording.parts(row)),
-    }
-
-
 def _values(task: Task, row: Any) -> dict[str, Any]:
     """Return a row as plain values, exactly."""
     frame = task.told(row[None])
     return {str(name): frame[name].tolist()[0] for name in frame.columns}
+
+
+def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
+    """Yield what one method told a person, for a terminal."""
+    yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
+    for line in (*_unknown(answer), *_sentences(answer), *_rules(task, [answer])):
+        yield f"  {line}"
+    if answer.counterfactual is None:
+        return
+    accepts = "accepts" if answer.base_valid else "does not accept"
+    yield (
+        f"  Today's model {accepts} this. "
+        f"Distance: {answer.distance:.2f} typical deviations per feature."
+    )
+    yield "Still holds after the model changes (95 % interval over changed models):"
+    for each in (*answer.families, answer.overall):
+        counts = f"{each.held} of {each.models}"
+        interval = f"({each.low:.0%} to {each.high:.0%})"
+        yield f"  {each.family:<24}{counts:>11}  {each.share:>4.0%}  {interval}"
+    yield from _lasting(answer)
+
+
+def comparison_lines(
+    answers: Sequence[Explanation], choice: Recommendation, task: Task
+) -> Iterator[str]:
+    """Yield what several methods told a person and which advice to follow, for a terminal."""
+    who = f"For {answers[0].person} on {answers[0].dataset}"
+    nothing = {answer.why_not for answer in answers}
+    if len(nothing) == 1 and "" not in nothing:
+        yield f"{who}:"
+        yield f"  No advice: {nothing.pop()}."
+        yield from _rules(task, answers)
+        return
+    yield f"{who} (distances in typical deviations per feature):"
+    yield from (f"  {line}" for line in _unknown(answers[0]))
+
+    def place(answer: Explanation) -> tuple[bool, bool, int]:
+        return answer.method != choice.method, not answer.base_valid, -answer.overall.held
+
+    for answer in sorted(answers, key=place):
+        yield f"  {answer.method}" + (" (recommended)" if answer.method == choice.method else "")
+        yield f"    {' '.join(_sentences(answer))}"
+        if answer.counterfactual is None:
+            continue
+        overall = answer.overall
+        accepts = "" if answer.base_valid else "Today's model does not accept this. "
+        yield (
+            f"    {accepts}Holds in {overall.held} of {overall.models} changed models "
+            f"(95 % interval over such models: {100 * overall.low:.0f} % to "
+            f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
+        )
+        yield from (f"    {line}" for line in _lasting(answer))
+    yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
+    yield from _rules(task, answers)
+
+
+def _unknown(answer: Explanation) -> Iterator[str]:
+    """Yield what nobody knows of the person, and what advice was tested with instead."""
+    if answer.filled_in:
+        each = ", ".join(
+            f"{name} ({value} was filled in)" for name, value in answer.filled_in.items()
+        )
+        yield f"Unknown of this person: {each}. What advice leaves alone was tested as filled in."
+
+
+def _lasting(answer: Explanation) -> Iterator[str]:
+    yield from (f"{each.family}: {each.sentence}" for each in answer.lasting)
+
+
+def _sentences(answer: Explanation) -> Iterator[str]:
+    """Yield what to change, or why there is nothing."""
+    if answer.counterfactual is None:
+        yield f"No advice: {answer.why_not}."
+    elif not answer.changes:
+        yield ONLY_PARTS
+    else:
+        yield from (f"{sentence}." for sentence in answer.advice[:MOST_CHANGES])
+        if len(answer.changes) > MOST_CHANGES:
+            yield folded(answer.changes)
+        yield in_parts(answer.partly) if answer.partly else NOTHING_ELSE
+
+
+def _rules(task: Task, answers: Sequence[Explanation]) -> Iterator[str]:
+    """Yield what must not change, whether it was respected, and why."""
+    broken_by = [(answer.breach, answer.method) for answer in answers if answer.breach]
+    breach = "; ".join(f"{b} ({m})" if len(answers) > 1 else b for b, m in broken_by)
+    advised = any(answer.counterfactual is not None for answer in answers)
+    if line := respected(rules(task), advised, breach):
+        yield line
+        if 0 < len(given := reasons(task)) <= MOST_REASONS:
+            yield f"Why: {why(given)}"

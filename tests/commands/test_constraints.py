@@ -27,7 +27,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_options_become_what_own_task_takes() -> None:
-    found = constraints(["a,b"], ["c"], None, ["c=0:", "d = 1 : 5.5", "e=:9"])
+    found = constraints(
+        {"immutable": ["a,b"], "only_increase": ["c"], "range": ["c=0:", "d = 1 : 5.5", "e=:9"]}
+    )
     assert found == {
         "a": {"change": "none"},
         "b": {"change": "none"},
@@ -40,19 +42,22 @@ def test_options_become_what_own_task_takes() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([["a"], ["a"], None, None], "'a' is given to --immutable and to --only-increase"),
-        ([["a,a"], None, None, None], "'a' is given to --immutable more than once"),
-        ([None, None, None, ["a=1:2", "a=3:4"]], "'a' is given to --range more than once"),
-        ([None, None, None, ["a"]], "--range 'a'; expected FEATURE=LOW:HIGH"),
-        ([None, None, None, ["a=3"]], "--range 'a=3'; expected FEATURE=LOW:HIGH"),
-        ([None, None, None, ["a=:"]], "--range 'a=:'; expected FEATURE=LOW:HIGH"),
-        ([None, None, None, ["a=x:2"]], "--range 'a=x:2'; expected FEATURE=LOW:HIGH"),
-        ([None, None, None, ["=1:2"]], "--range '=1:2'; expected FEATURE=LOW:HIGH"),
+        (
+            {"immutable": ["a"], "only_increase": ["a"]},
+            "'a' is given to --immutable and to --only-increase",
+        ),
+        ({"immutable": ["a,a"]}, "'a' is given to --immutable more than once"),
+        ({"range": ["a=1:2", "a=3:4"]}, "'a' is given to --range more than once"),
+        ({"range": ["a"]}, "--range 'a'; expected FEATURE=LOW:HIGH"),
+        ({"range": ["a=3"]}, "--range 'a=3'; expected FEATURE=LOW:HIGH"),
+        ({"range": ["a=:"]}, "--range 'a=:'; expected FEATURE=LOW:HIGH"),
+        ({"range": ["a=x:2"]}, "--range 'a=x:2'; expected FEATURE=LOW:HIGH"),
+        ({"range": ["=1:2"]}, "--range '=1:2'; expected FEATURE=LOW:HIGH"),
     ],
 )
 def test_options_that_do_not_fit_together(given: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        constraints(*given)
+        constraints(given)
     assert message in str(caught.value)
 
 

@@ -13,11 +13,10 @@ from typer.testing import CliRunner
 from advised import RULES, applicants
 from changeproof import Results, Task, explain, explain_all, own_task
 from changeproof.cli import app
-from changeproof.commands.explaining import folder_of
-from changeproof.commands.telling import one_explained, several_explained
+from changeproof.commands.auditing import folder_of
 from changeproof.datasets.recourse import MOST_CHANGES, Change
 from changeproof.errors import InputError
-from changeproof.explanation import recommendation
+from changeproof.explanation import comparison_lines, explanation_lines, recommendation
 from changeproof.methods.answers import ONLY_PARTS
 from changeproof.report.constraints import reasons
 from loans import loans
@@ -36,7 +35,7 @@ def people(results: Results) -> list[str]:
 
 def test_one_method_line_by_line(advised_run: Results, task: Task) -> None:
     answer = explain(advised_run, people(advised_run)[0], "kdtree")
-    lines = list(one_explained(answer, task))
+    lines = list(explanation_lines(answer, task))
     assert lines[0] == f"kdtree on data, for {answer.person}:"
     few = [f"  {sentence}." for sentence in answer.advice[:MOST_CHANGES]]
     assert lines[1 : 1 + len(few)] == few
@@ -51,7 +50,7 @@ def test_one_method_line_by_line(advised_run: Results, task: Task) -> None:
 def test_smaller_changes_are_on_one_line(advised_run: Results, task: Task) -> None:
     changes = tuple(Change(f"f{n}", "raise", "1", "2", 9.0 - n) for n in range(7))
     known = explain(advised_run, people(advised_run)[0], "kdtree")
-    lines = list(one_explained(replace(known, changes=changes), task))
+    lines = list(explanation_lines(replace(known, changes=changes), task))
     assert lines[5:8] == [
         "  Raise f4 from 1 to 2.",
         "  And 2 smaller changes: f5 from 1 to 2; f6 from 1 to 2.",
@@ -62,16 +61,16 @@ def test_smaller_changes_are_on_one_line(advised_run: Results, task: Task) -> No
 def test_nothing_to_tell(advised_run: Results, task: Task) -> None:
     answers = [explain(advised_run, person, "unkind-tool") for person in people(advised_run)]
     without = next(answer for answer in answers if answer.counterfactual is None)
-    assert list(one_explained(without, task))[1:] == [
+    assert list(explanation_lines(without, task))[1:] == [
         f"  No advice: {without.why_not}.",
         f"  To respect: {RULES}.",
         f"  {WHY}",
     ]
     # As published, a row may differ in parts of categories only.
     found = next(answer for answer in answers if answer.counterfactual is not None)
-    lines = list(one_explained(replace(found, changes=(), partly=("savings",)), task))
+    lines = list(explanation_lines(replace(found, changes=(), partly=("savings",)), task))
     assert lines[1] == f"  {ONLY_PARTS}"
-    lines = list(one_explained(replace(found, partly=("savings",), breach="no"), task))
+    lines = list(explanation_lines(replace(found, partly=("savings",), breach="no"), task))
     assert "  The tested row is between categories, which nobody can be told: savings." in lines
     assert f"  Not respected: no. Asked for: {RULES}." in lines
     assert "  Nothing else changes." not in lines
@@ -81,7 +80,7 @@ def test_several_methods_and_what_to_follow(advised_run: Results, task: Task) ->
     for person in people(advised_run):
         answers = explain_all(advised_run, person)
         choice = recommendation(answers)
-        lines = list(several_explained(answers, choice, task))
+        lines = list(comparison_lines(answers, choice, task))
         marked = [line for line in lines if line.endswith(" (recommended)")]
         if choice.method is None:
             assert marked == []
@@ -103,7 +102,7 @@ def test_the_same_reason_is_told_once(advised_run: Results, task: Task) -> None:
         replace(each, counterfactual=None, base_valid=False, outcome=outcome, why_not=why)
         for each in known
     ]
-    lines = list(several_explained(answers, recommendation(answers), task))
+    lines = list(comparison_lines(answers, recommendation(answers), task))
     assert lines == [
         f"For {known[0].person} on data:",
         f"  No advice: {why}.",
@@ -119,7 +118,7 @@ def test_many_reasons_are_left_to_json(advised_run: Results) -> None:
     many = own_task(applicants(), actions=actions, **known)
     assert len(reasons(many)) == 6
     answer = explain(advised_run, people(advised_run)[0], "kdtree")
-    assert not any("Why: " in line for line in one_explained(answer, many))
+    assert not any("Why: " in line for line in explanation_lines(answer, many))
 
 
 def test_other_constraints_are_another_run() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from changeproof import own_task
 from changeproof.cli import app
-from changeproof.commands.explaining import folder_of
+from changeproof.commands.auditing import folder_of
 from changeproof.runs.manifest import read_plan
 from command_line import call
 from lasting import CHAIN, LATER, MEANING, applications

@@ -1,35 +1,43 @@
-"""The command for one's own data and model: audit."""
+"""The commands for one's own data and model: audit, and explain for one person."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from changeproof.commands.console import failures_reported, print_document, quiet_output, say
 from changeproof.commands.options import (
+    DATA,
+    JOBS,
+    OTHER_TOOLS,
     RUN,
+    SUCCESSORS,
+    TABLE,
+    UNPICKLE,
+    WORKERS,
     AsJson,
-    Brought,
     DataFile,
     Given,
-    Pickles,
-    Table,
-    Workers,
     ask,
     data_of,
+    flags_of,
+    may_unpickle,
+    plan_options,
     plan_values,
     takes,
     workers_of,
 )
-from changeproof.commands.parsing import model_of, successors_of, tables_of
+from changeproof.commands.parsing import split, successors_of, tables_of
 from changeproof.commands.running import say_where
-from changeproof.runs.plan import Plan
+from changeproof.errors import InputError, unknown
 
 if TYPE_CHECKING:
+    from changeproof.datasets.task import Task
     from changeproof.workflow import Results
 
 
-@takes("audit", Table, Plan, Pickles, Brought, Workers)
+@takes(TABLE, plan_options("audit"), UNPICKLE, OTHER_TOOLS, SUCCESSORS, WORKERS)
 def audit(
     given: Given,
     data: Annotated[Path, DataFile],
@@ -83,13 +91,11 @@ def audit(
     """
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.front_door import audit as run_audit
+    from changeproof.report.letters import letter_lines
+    from changeproof.report.verdict import verdict
 
     source, described = data_of(data, given)
-    values, unpickle = plan_values(given), given.get("unpickle", False)
-    if "model" in values:
-        values["model"] = model_of(values["model"], unpickle, "successor" in given)
-    if "time" in given:
-        values["over_time"] = True
+    values = plan_values(given)
     with (
         quiet_output(as_json),
         workers_of(given) as workers,
@@ -99,7 +105,7 @@ def audit(
         results = run_audit(
             source,
             out,
-            successors=successors_of(given.get("successor", []), unpickle) or None,
+            successors=successors_of(given.get("successor", []), may_unpickle(given)) or None,
             counterfactuals=tables_of(given.get("counterfactuals", [])) or None,
             observer=observer,
             **values,
@@ -110,8 +116,90 @@ def audit(
         print_document(results.to_json())
         return
     say_what_was_left_out(results)
-    say_the_verdict(results)
+    tables = results.tables()
+    for line in verdict(results, tables).lines:
+        say(line)
+    for line in letter_lines(tables) if results.plan.successors else ():
+        say(line)
     say_where(results.folder)
+
+
+@takes(TABLE, plan_options("explain"), UNPICKLE, JOBS)
+def explain(
+    given: Given,
+    row: Annotated[str, ask("The id of the person.", "ID", panel=RUN)],
+    data: Annotated[Path | None, DataFile] = None,
+    audit: Annotated[
+        Path | None,
+        ask(
+            "Read a finished audit or run instead of data and model. Nothing is computed.",
+            "DIR",
+            flags="--from",
+            panel=DATA,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, ask("The run directory.", "DIR", default="runs/explain-NAME", panel=RUN)
+    ] = None,
+    as_json: Annotated[bool, ask("Print JSON.", flags="--json", panel=RUN)] = False,
+) -> None:
+    """Show what one person is told, and whether it will hold.
+
+    Prints the advice in the units of your data, what must not change, and under how
+    many changed models the advice still holds, with a 95 % interval.
+
+    Of one method, you see that for each family of change. Of several, you see the
+    advice of each, and one is recommended: the shortest that today's model accepts,
+    that the person can follow, and that is known to hold in at least 95 % of the changed
+    models. If the interval does not tell, the choice is undecided.
+
+    changeproof explain --data loans.csv --target approved --favourable yes
+    --model mlp --row 17
+
+    With --from, what a finished audit told the person is read from it, at once. Without,
+    models are trained; another method or person on the same data takes seconds then.
+
+    changeproof explain --data loans.csv --target approved --favourable yes
+    --model mlp --method robx-balanced --row 17
+
+    changeproof explain --from audit --row 17
+    """
+    from changeproof.explanation import (
+        comparison_lines,
+        explain_all,
+        explanation_lines,
+        recommendation,
+    )
+
+    methods = split(given.get("methods"))
+    if audit is not None:
+        results, dataset = _finished(audit, {"data": data, "out": out, **given})
+    elif data is None:
+        raise InputError("--data is missing; or name a finished audit by --from")
+    else:
+        with quiet_output(as_json):
+            results = _advised_now(data, given, out, row)
+        dataset = results.shown.datasets[0]
+    # What does not fit the model has been left out.
+    answers = explain_all(results, row, methods if audit is not None else None, dataset)
+    one = methods is not None and len(methods) == 1
+    choice = recommendation(answers)
+    if as_json:
+        document = (
+            answers[0].as_dict()
+            if one
+            else {
+                "explanations": [answer.as_dict() for answer in answers],
+                "recommended": choice._asdict(),
+            }
+        )
+        print_document(json.dumps(document, indent=2, default=str))
+        return
+    task = results.task(dataset)
+    lines = explanation_lines(answers[0], task) if one else comparison_lines(answers, choice, task)
+    for line in lines:
+        say(line)
+    say_what_was_left_out(results)
 
 
 def say_what_was_left_out(results: Results) -> None:
@@ -120,12 +208,68 @@ def say_what_was_left_out(results: Results) -> None:
         say(f"Left out: {name} ({reason})")
 
 
-def say_the_verdict(results: Results) -> None:
-    """Print what the page says at its top, and what successors do to letters."""
-    from changeproof.report.letters import letter_lines
-    from changeproof.report.verdict import verdict
+def _advised_now(data: Path, given: Given, out: Path | None, row: str) -> Results:
+    """Have the methods advise one person, and put that to the changed models."""
+    from changeproof.commands.progress import ConsoleObserver
+    from changeproof.datasets.custom import own_task
+    from changeproof.explanation import row_of
+    from changeproof.front_door import audit as run_audit
 
-    tables = results.tables()
-    letters = letter_lines(tables) if results.plan.successors else ()
-    for line in (*verdict(results, tables).lines, *letters):
-        say(line)
+    values = plan_values(given)
+    source, described = data_of(data, given)
+    task = own_task(source, **described) if described else source
+    task = task.over_time() if values.get("over_time") else task
+    folder = out if out is not None else folder_of(task)
+    _refuse_audits(folder)
+    with ConsoleObserver() as observer, failures_reported(folder):
+        return run_audit(
+            task,
+            folder,
+            observer=observer,
+            rows=(row_of(task.ids, row),),
+            publish=False,
+            same_plan=False,
+            jobs=given.get("jobs"),
+            **values,
+        )
+
+
+def _finished(folder: Path, given: Given) -> tuple[Results, str]:
+    """Return a run that is there, and which dataset of it is meant."""
+    from changeproof.workflow import Results
+
+    allowed = ("methods", "name", "unpickle_and_run_its_code")
+    if beside := [n for n, value in given.items() if n not in allowed and value is not None]:
+        raise InputError(f"--from reads {folder} as it is; leave out {flags_of(beside)}")
+    results = Results(folder)
+    if not results.inventory.complete:
+        raise InputError(
+            f"the run in {folder} is not finished, or was made by another version of changeproof "
+            f"(see: changeproof status {folder})"
+        )
+    datasets = results.shown.datasets
+    name = given.get("name", datasets[0])
+    if name not in datasets:
+        raise unknown("dataset", name, datasets)
+    return results, name
+
+
+def _refuse_audits(folder: Path) -> None:
+    """Refuse a directory with more than the questions of single people."""
+    from changeproof.runs.manifest import PLAN, read_plan
+
+    if not (folder / PLAN).exists():
+        return
+    plan = read_plan(folder)
+    if plan.rows is None or len(plan.rows) != 1 or plan.counterfactuals or plan.successors:
+        raise InputError(
+            f"{folder} holds an audit or a run, which this would replace; read it by "
+            f"--from {folder}, or name another directory by --out"
+        )
+
+
+def folder_of(task: Task) -> Path:
+    """Return where the run is kept; other constraints or times make it another run."""
+    other = task.declared or task.most_changes is not None or task.time is not None
+    suffix = f"-{task.fingerprint[:8]}" if other else ""
+    return Path("runs") / f"explain-{task.name}{suffix}"

@@ -7,7 +7,8 @@ by group (`takes`) and is given those that were used as one dictionary.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -29,14 +30,13 @@ Given = dict[str, Any]
 def ask(
     text: str,
     metavar: str | None = None,
-    *,
     default: str = "",
     panel: str | None = None,
-    flags: str | Sequence[str] = (),
+    flags: str = "",
 ) -> Any:
     """Return an option as typer has it; `default` is what --help says of it."""
     return typer.Option(
-        *([flags] if isinstance(flags, str) else flags),
+        *flags.split(),
         help=text,
         metavar=metavar,
         show_default=default or False,
@@ -45,7 +45,7 @@ def ask(
 
 
 RunDirectory = Annotated[
-    Path, typer.Argument(help="The run directory: what --out was.", metavar="DIR")
+    Path, typer.Argument(help="The run directory, as given to --out.", metavar="DIR")
 ]
 ImportItsCode = Annotated[
     bool,
@@ -63,162 +63,128 @@ AsJson = Annotated[
     ),
 ]
 DataFile = ask(
-    "A CSV or Parquet file; or a dataset file (.toml), which says all that follows here and what "
+    "A CSV or Parquet file; or a dataset file (.toml), which also describes the columns and what "
     "may change.",
     "FILE",
     panel=DATA,
 )
 
 
-class Table:
-    """What a table means; a dataset file says it itself."""
+def _in_panel(panel: str, **options: tuple[Any, ...]) -> Options:
+    """Return options by name, from: type, help, metavar, what --help says of the default."""
+    return {
+        name: (kind, Option(*words)._replace(panel=panel))
+        for name, (kind, *words) in options.items()
+    }
 
-    target: Annotated[str, Option("The column to predict.", "COLUMN", panel=DATA)]
-    favourable: Annotated[
-        list[str], Option("The value that people want. Repeat for several.", "VALUE", panel=DATA)
-    ]
-    name: Annotated[str, Option("A name for the data.", "NAME", "name of the file", DATA)]
-    id_column: Annotated[
-        str, Option("A column that identifies people.", "COLUMN", "row numbers from 0", DATA)
-    ]
-    categorical: Annotated[
-        list[str], Option("Columns to treat as categories.", "COLUMN,…", panel=DATA)
-    ]
-    drop: Annotated[list[str], Option("Columns to ignore.", "COLUMN,…", panel=DATA)]
-    allow_leak: Annotated[
-        list[str],
-        Option(
+
+# What a table means; a dataset file says it itself.
+TABLE = {
+    **_in_panel(
+        DATA,
+        target=(str, "The column to predict.", "COLUMN"),
+        favourable=(list[str], "The value that people want. Repeat for several.", "VALUE"),
+        name=(str, "A name for the data.", "NAME", "name of the file"),
+        id_column=(str, "The column that identifies people.", "COLUMN", "row numbers from 0"),
+        categorical=(list[str], "Columns to treat as categories.", "COLUMN,…"),
+        drop=(list[str], "Columns to ignore.", "COLUMN,…"),
+        allow_leak=(
+            list[str],
             "Columns that may predict the target without a mistake. Others that do are refused.",
             "COLUMN,…",
-            panel=DATA,
         ),
-    ]
-    missing: Annotated[
-        Literal["refuse", "impute", "impute-and-keep"],
-        Option(
+        missing=(
+            Literal["refuse", "impute", "impute-and-keep"],
             "Missing values: refuse them, impute them (fill them in), or impute-and-keep: nobody "
             "is told to change what was filled in.",
             "WAY",
             "refuse",
-            DATA,
         ),
-    ]
-    encoding: Annotated[
-        str, Option("The encoding of a CSV file: latin-1, utf-16, …", "NAME", "utf-8", DATA)
-    ]
-    split: Annotated[
-        str,
-        Option(
-            "A column that says train, update, validation or test.",
+        encoding=(str, "The encoding of a CSV file: latin-1, utf-16, …", "NAME", "utf-8"),
+        split=(
+            str,
+            "The column that says train, update, validation or test.",
             "COLUMN",
             "stratified 50/10/10/30",
-            DATA,
         ),
-    ]
-    time: Annotated[
-        str,
-        Option(
-            "A column that says when: a date or a number. The model is trained on the earlier "
-            "half of the rows; later ones are for updates, as of the families later-data and "
-            "updates.",
+    ),
+    **_in_panel(
+        TIME,
+        time=(
+            str,
+            "The column that says when: a date or a number. The model is trained on the earlier "
+            "half of the rows. The later half is for updates, such as those of the families "
+            "later-data and updates.",
             "COLUMN",
-            panel=TIME,
         ),
-    ]
-    immutable: Annotated[list[str], Option("Features that may not change.", "FEATURE,…", panel=MAY)]
-    only_increase: Annotated[
-        list[str], Option("Features that may only increase.", "FEATURE,…", panel=MAY)
-    ]
-    only_decrease: Annotated[
-        list[str], Option("Features that may only decrease.", "FEATURE,…", panel=MAY)
-    ]
-    ranges: Annotated[
-        list[str],
-        Option(
+    ),
+    **_in_panel(
+        MAY,
+        immutable=(list[str], "Features that may not change.", "FEATURE,…"),
+        only_increase=(list[str], "Features that may only increase.", "FEATURE,…"),
+        only_decrease=(list[str], "Features that may only decrease.", "FEATURE,…"),
+        range=(
+            list[str],
             "The range of a feature in advice, with one or both ends: income=0:90000, age=18:. "
             "Repeat for several.",
             "FEATURE=LOW:HIGH",
             "range of the data",
-            MAY,
-            "--range",
         ),
-    ]
-    most_changes: Annotated[
-        int, Option("The most features that may change at once.", "N", "any number", MAY)
-    ]
-
-
-class Brought:
-    """What somebody brings beside data and model."""
-
-    counterfactuals: Annotated[
+        most_changes=(int, "The most features that may change at once.", "N", "any number"),
+    ),
+}
+OTHER_TOOLS = _in_panel(
+    RUN,
+    counterfactuals=(
         list[str],
-        Option("A table of counterfactuals from another tool. Repeat for several.", "[NAME=]FILE"),
-    ]
-    successor: Annotated[
+        "A table of counterfactuals from another tool. Repeat for several.",
+        "[NAME=]FILE",
+    ),
+)
+SUCCESSORS = _in_panel(
+    NEXT,
+    successor=(
         list[str],
-        Option(
-            "A model that came after today's: pickle:FILE, python:module:name, onnx:FILE, or "
-            "scores:FILE with its scores of the letters. Append @SCORE for a different threshold. "
-            "Repeat for several. Fitted models, today's too, are then used as they are.",
-            "[NAME=]MODEL",
-            panel=NEXT,
-        ),
-    ]
-
-
-class Pickles:
-    """Whether models may be unpickled."""
-
-    unpickle: Annotated[
+        "A model that came after today's: pickle:FILE, python:module:name, onnx:FILE, or "
+        "scores:FILE with its scores of the letters. Append @SCORE for a different threshold. "
+        "Repeat for several. Fitted models, including today's, are then used as they are.",
+        "[NAME=]MODEL",
+    ),
+)
+UNPICKLE = _in_panel(
+    MODEL,
+    unpickle_and_run_its_code=(
         bool,
-        Option(
-            "Allow pickle:FILE. Loading a pickle runs any code in it: use this only if you trust "
-            "its author.",
-            panel=MODEL,
-            flags="--unpickle-and-run-its-code",
-        ),
-    ]
-
-
-class Jobs:
-    """Who does the work, here."""
-
-    jobs: Annotated[int, Option("Worker processes.", "N", "one per core")]
-
-
-class Workers(Jobs):
-    """Who does the work, here or elsewhere."""
-
-    cluster: Annotated[
+        "Allow pickle:FILE. Loading a pickle runs any code in it: use this only if you trust its "
+        "author.",
+    ),
+)
+JOBS = _in_panel(RUN, jobs=(int, "Worker processes.", "N", "one per core"))
+WORKERS = JOBS | _in_panel(
+    CLUSTER,
+    cluster=(
         str,
-        Option(
-            "Have the work done by a Dask cluster (extra: cluster): tcp://HOST:8786, the file of "
-            "its scheduler (scheduler.json), or local for one that is started here with --jobs "
-            "workers.",
-            "ADDRESS",
-            panel=CLUSTER,
-        ),
-    ]
-    tls_ca_file: Annotated[
+        "Have a Dask cluster do the work (extra: cluster): tcp://HOST:8786, the file of its "
+        "scheduler (scheduler.json), or local to start one here with --jobs workers.",
+        "ADDRESS",
+    ),
+    tls_ca_file=(
         Path,
-        Option(
-            "TLS: the certificate of the authority that the cluster trusts.", "FILE", panel=CLUSTER
-        ),
-    ]
-    tls_cert: Annotated[Path, Option("TLS: your own certificate.", "FILE", panel=CLUSTER)]
-    tls_key: Annotated[Path, Option("TLS: the key of your certificate.", "FILE", panel=CLUSTER)]
+        "TLS: the certificate of the authority that the cluster trusts.",
+        "FILE",
+    ),
+    tls_cert=(Path, "TLS: your own certificate.", "FILE"),
+    tls_key=(Path, "TLS: the key of your certificate.", "FILE"),
+)
 
 
-def options_of(group: type, command: str = "") -> Options:
-    """Return the options that are annotations of a class; of a plan, those of a command."""
+def plan_options(command: str) -> Options:
+    """Return the fields of a plan that a command has as options."""
     found = {}
-    for name, annotation in get_type_hints(group, include_extras=True).items():
+    for name, annotation in get_type_hints(Plan, include_extras=True).items():
         kind, *extras = get_args(annotation) if get_origin(annotation) is Annotated else [None]
-        for option in (each for each in extras if isinstance(each, Option)):
-            if group is not Plan:
-                found[name] = (kind, option)
-            elif command in option.commands:
+        for option in extras:
+            if isinstance(option, Option) and command in option.commands:
                 # A preset or a plan file has values of its own.
                 shown = option._replace(default="") if command == "run" else option
                 found[name] = (_read_as(kind), shown)
@@ -233,27 +199,21 @@ def _read_as(field: Any) -> Any:
     return next((kind for kind in (bool, int) if kind in kinds), str)
 
 
-def takes(command: str, *groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes(*groups: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command more options than it spells out; it finds those that were used in `given`."""
-    options = {name: each for group in groups for name, each in options_of(group, command).items()}
-    parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                kind | None,
-                ask(
-                    option.help,
-                    option.metavar,
-                    default=option.default,
-                    panel=option.panel,
-                    flags=option.flags.split(),
-                ),
-            ],
+    options = {name: each for group in groups for name, each in group.items()}
+    parameters = []
+    for name, (kind, option) in options.items():
+        flags = option.flags or _flag(name)
+        asked = ask(option.help, option.metavar, option.default, option.panel, flags)
+        parameters.append(
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[kind | None, asked],
+            )
         )
-        for name, (kind, option) in options.items()
-    ]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -271,17 +231,23 @@ def takes(command: str, *groups: type) -> Callable[[Callable[..., None]], Callab
 
 
 def flags_of(names: Iterable[str]) -> str:
-    """Return how options of audit and explain are written, for a message."""
-    known = options_of(Table) | options_of(Plan, "audit")
-    flags = {name: option.flags.split("/")[0].split()[:1] for name, (_, option) in known.items()}
-    return ", ".join(
-        "".join(flags.get(name, ())) or f"--{name.replace('_', '-')}" for name in names
-    )
+    """Return how options are written, for a message."""
+    flags = {name: option.flags for name, (_, option) in plan_options("audit").items()}
+    return ", ".join(re.split("[ /]", flags.get(name) or _flag(name))[0] for name in names)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def may_unpickle(given: Given) -> bool:
+    return "unpickle_and_run_its_code" in given
 
 
 def plan_values(given: Given) -> dict[str, Any]:
-    """Return what options say of the fields of a plan, as `Plan` takes it."""
+    """Return what options say of the fields of a plan, as `Plan` takes it; pickles are loaded."""
     values = {name: given[name] for name in Plan.model_fields if name in given}
+    values.pop("counterfactuals", None)
     for name, value in values.items():
         if name == "grid":
             values[name] = parsing.grid_of(value)
@@ -289,7 +255,12 @@ def plan_values(given: Given) -> dict[str, Any]:
             values[name] = parsing.split(value)
     if "base_seeds" in values:
         values["base_seeds"] = parsing.whole_numbers("base seed", values["base_seeds"])
-    values.pop("counterfactuals", None)
+    if "model" in values:
+        values["model"] = parsing.model_of(
+            values["model"], may_unpickle(given), successors="successor" in given
+        )
+    if "time" in given:
+        values["over_time"] = True
     return values
 
 
@@ -298,7 +269,7 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
 
     The task of a dataset file also remembers the columns to group people by.
     """
-    used = [name for name in options_of(Table) if name in given]
+    used = [name for name in TABLE if name in given]
     if data.suffix == ".toml":
         if used:
             raise InputError(f"dataset file {data} says that itself; leave out {flags_of(used)}")
@@ -309,13 +280,11 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
     for name in ("target", "favourable"):
         if not given.get(name):
             raise InputError(f"--{name} is missing; a table does not say it, a dataset file can")
-    rules = ("immutable", "only_increase", "only_decrease", "ranges")
-    described = {name: given[name] for name in used if name not in rules}
+    described = {name: given[name] for name in used if name not in (*parsing.CHANGES, "range")}
     for name in ("categorical", "drop", "allow_leak"):
         if name in described:
             described[name] = parsing.split(described[name])
-    described["actions"] = parsing.constraints(**{name: given.get(name) for name in rules})
-    return data, described
+    return data, described | {"actions": parsing.constraints(given)}
 
 
 @contextmanager

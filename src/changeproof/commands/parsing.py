@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from changeproof.errors import InputError
+from changeproof.errors import RULES, InputError
 from changeproof.files import plain_name, safe_name
 
+# The options that say how features may change.
+CHANGES = {"immutable": "none", "only_increase": "increase", "only_decrease": "decrease"}
 CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 # Quoted text, a bracket, a comma or an equals sign; the apostrophe in a word quotes nothing.
-MARK = re.compile(r"""(?<![^\s(\[{,=:])(?:"[^"]*"|'[^']*')|[(\[{)\]},=]""")
+SIGN = re.compile(r"""(?<![^\s(\[{,=:])(?:"[^"]*"|'[^']*')|[(\[{)\]},=]""")
 
 
 def split(values: list[str] | None) -> list[str] | None:
@@ -33,14 +36,14 @@ def _parts(text: str, separator: str) -> list[str]:
     """Return what stands between separators that are in no brackets and no quotes."""
     parts, start = [], 0
     awaited: list[str] = []
-    for found in MARK.finditer(text):
-        mark = found.group()
-        if mark in CLOSED_BY:
-            awaited.append(CLOSED_BY[mark])
-        elif mark in CLOSED_BY.values():
-            if not awaited or awaited.pop() != mark:
-                raise InputError(f"{text!r} has a {mark!r} that closes nothing")
-        elif mark == separator and not awaited:
+    for found in SIGN.finditer(text):
+        sign = found.group()
+        if sign in CLOSED_BY:
+            awaited.append(CLOSED_BY[sign])
+        elif sign in CLOSED_BY.values():
+            if not awaited or awaited.pop() != sign:
+                raise InputError(f"{text!r} has a {sign!r} that closes nothing")
+        elif sign == separator and not awaited:
             parts.append(text[start : found.start()])
             start = found.end()
     if awaited:
@@ -90,31 +93,17 @@ def _literal(text: str) -> Any:
         return text
 
 
-def constraints(
-    immutable: list[str] | None = None,
-    only_increase: list[str] | None = None,
-    only_decrease: list[str] | None = None,
-    ranges: list[str] | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Return what may change by feature, as `own_task` takes it."""
-    options = {
-        "--immutable": ("none", immutable),
-        "--only-increase": ("increase", only_increase),
-        "--only-decrease": ("decrease", only_decrease),
-    }
+def constraints(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what may change by feature, as `own_task` takes it, from the options about that."""
     found: dict[str, dict[str, Any]] = {}
-    given_to: dict[str, str] = {}
-    for name, (change, given) in options.items():
-        for feature in split(given) or ():
-            before = given_to.setdefault(feature, name)
-            if before != name:
-                raise InputError(
-                    f"feature {feature!r} is given to {before} and to {name}; expected one"
-                )
+    for option, change in CHANGES.items():
+        for feature in split(given.get(option)) or ():
             if feature in found:
-                raise InputError(f"feature {feature!r} is given to {name} more than once")
+                before, flag = RULES[found[feature]["change"]], RULES[change]
+                again = "more than once" if before == flag else f"and to {flag}; expected one"
+                raise InputError(f"feature {feature!r} is given to {before} {again}")
             found[feature] = {"change": change}
-    for text in ranges or ():
+    for text in given.get("range", ()):
         feature, limits = _range(text)
         if {"low", "high"} & found.get(feature, {}).keys():
             raise InputError(f"feature {feature!r} is given to --range more than once")

@@ -1,9 +1,9 @@
-"""Read the results of runs: report, show, compare, compare-runs, gate."""
+"""Commands that run no plan: report, show, compare, compare-runs, gate; list and check."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -218,4 +218,59 @@ def gate(
         if path is not None:
             write_whole(path, written(found, strict=strict).encode())
     if not found.passed(strict=strict):
+        raise typer.Exit(1)
+
+
+def list_names(
+    what: Annotated[
+        Literal["datasets", "families", "methods"],
+        typer.Argument(help="datasets, families or methods."),
+    ],
+    verbose: Annotated[
+        bool, ask("Also say where each of them is from.", flags="--verbose -v")
+    ] = False,
+) -> None:
+    """List the datasets, the families of change or the methods.
+
+    The list includes methods and families of installed packages (entry points
+    changeproof.methods and changeproof.families). One that cannot be imported is
+    listed with the reason.
+
+    changeproof list methods
+
+    changeproof list families -v
+    """
+    from changeproof.report.terminal.status import print_names
+
+    print_names(what, sources=verbose)
+
+
+def check(
+    reference: Annotated[
+        str, typer.Argument(help="A name, or an import path such as my_package.module:MyMethod.")
+    ],
+    family: Annotated[
+        bool, ask("Check a family of change, not a method.", flags="--family")
+    ] = False,
+) -> None:
+    """Check your own method or family against the contract.
+
+    A method must give a person the same answer in any batch, order and process.
+    It must say so when it finds nothing, and must not modify its inputs. It is
+    tried on an embedded dataset. Its speed is shown but not judged. The exit code
+    is 1 if a check fails. From Python: changeproof.check_method(MyMethod) and
+    changeproof.check_family(MyFamily).
+
+    changeproof check my_package.module:MyMethod
+    """
+    from changeproof.checks.check import check_family, check_method, findings_table
+    from changeproof.report.terminal.tables import print_table
+
+    findings = (check_family if family else check_method)(reference)
+    print_table(reference, findings_table(findings))
+    failed = [finding for finding in findings if finding.failed]
+    for finding in failed:
+        say(f"{finding.check}: {finding.fix}")
+    say(f"{len(failed)} of {len(findings)} checks failed." if failed else "All is well.")
+    if failed:
         raise typer.Exit(1)

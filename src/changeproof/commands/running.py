@@ -11,12 +11,12 @@ import typer
 from changeproof.commands.console import failures_reported, say
 from changeproof.commands.options import (
     RUN,
+    WORKERS,
     Given,
     ImportItsCode,
     RunDirectory,
-    Workers,
     ask,
-    options_of,
+    plan_options,
     plan_values,
     takes,
     workers_of,
@@ -26,7 +26,7 @@ from changeproof.errors import InputError
 from changeproof.runs.plan import Plan, Preset
 
 
-@takes("run", Plan, Workers)
+@takes(plan_options("run"), WORKERS)
 def run(
     given: Given,
     preset: Annotated[
@@ -44,7 +44,7 @@ def run(
     plan: Annotated[
         Path | None,
         ask(
-            f"A TOML file with any of the keys model, {', '.join(options_of(Plan, 'run'))}.",
+            f"A TOML file with any of the keys model, {', '.join(plan_options('run'))}.",
             "FILE",
             panel=RUN,
         ),
