@@ -88,18 +88,18 @@ def test_advice_names_the_goal() -> None:
     value = task.frame.loc[row_id, "income"]
 
     def advice(income: float, purpose: str) -> list[str]:
-        frame = task.told(before).assign(income=income, purpose=purpose)
+        frame = task.readable(before).assign(income=income, purpose=purpose)
         changes = Wording(task, feasible=True).changes(before[0], task.encoded(frame)[0], row_id)
         # Letters say of what was filled in just what advice says.
         assert all(str(change) == change.short for change in changes)
         return sorted(map(str, changes))
 
-    other = "car" if task.told(before)["purpose"].item() != "car" else "house"
+    other = "car" if task.readable(before)["purpose"].item() != "car" else "house"
     assert advice(value + 100, other) == [
         f"income of at least {value + 100:.0f} (unknown now; tested at {value + 100:.0f})",
         f"purpose: {other} (unknown now)",
     ]
-    (lower,) = advice(value - 100, task.told(before)["purpose"].item())
+    (lower,) = advice(value - 100, task.readable(before)["purpose"].item())
     assert lower.startswith(f"income of at most {value - 100:.0f} (unknown")
     # Of somebody whose income is known, it is where advice starts.
     known = Wording(task, feasible=True).changes(before[0], before[0] + np.eye(1, 7)[0], 1)

@@ -42,12 +42,12 @@ from .changes.updates import Updates as Updates
 from .changes.weight_rounding import WeightRounding as WeightRounding
 from .checks.check import check_family as check_family
 from .checks.check import check_method as check_method
-from .datasets.builtin import dataset_names as dataset_names
-from .datasets.builtin import load_task as load_task
-from .datasets.builtin import paper_datasets as paper_datasets
+from .datasets.custom import load_dataset as load_dataset
 from .datasets.custom import own_task as own_task
-from .datasets.dataset_file import load_dataset as load_dataset
+from .datasets.find import dataset_names as dataset_names
 from .datasets.find import find_task as find_task
+from .datasets.find import load_task as load_task
+from .datasets.find import paper_datasets as paper_datasets
 from .datasets.task import Split as Split
 from .datasets.task import Task as Task
 from .errors import InputError as InputError

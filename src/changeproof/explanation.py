@@ -272,7 +272,7 @@ def row_of(ids: Any, person: Any) -> int:
 
 def _values(task: Task, row: Any) -> dict[str, Any]:
     """Return a row as plain values, exactly."""
-    frame = task.told(row[None])
+    frame = task.readable(row[None])
     return {str(name): frame[name].tolist()[0] for name in frame.columns}
 
 

@@ -38,7 +38,7 @@ def test_what_dice_lets_through_is_counted() -> None:
     assert all(" may " in outcome for outcome in answers.outcomes[broken])
     one = people[:1]
     limits = limits_of(task, one.rows[0])
-    age = task.told(one.rows)["age_in_years"][0]
+    age = task.readable(one.rows)["age_in_years"][0]
     assert limits["age_in_years"] == pytest.approx([age, age + 2])
     assert "purpose" not in limits
     assert counted(judged(task, network, one, explainer.answers(one, "per person")))["broken"] == 0

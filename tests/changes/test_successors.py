@@ -26,7 +26,7 @@ def test_successors_are_changed_models_as_they_are(frame: pd.DataFrame, task: Ta
     bank = build_bank(task, BaseModel(2026, base), [family], learner)
     assert bank.table["level"].tolist() == ["next", "firm", "house"]
     rows = task.rows("test")
-    shares = later.predict_proba(task.told(rows)[shipped.FEATURES])[:, 1]
+    shares = later.predict_proba(task.readable(rows)[shipped.FEATURES])[:, 1]
     np.testing.assert_array_equal(bank.stack[0].favourable(rows), shares >= 0.5)
     np.testing.assert_array_equal(bank.stack[1].favourable(rows), shares >= 0.7)
     measured = change_magnitudes(task, base, bank.stack)

@@ -84,7 +84,7 @@ def test_times_make_it_another_run() -> None:
     ("words", "message"),
     [
         (["--time", "when", *TABLE], "unknown column 'when'"),
-        (["--time", "purpose", *TABLE], "column 'purpose' does not say when"),
+        (["--time", "purpose", *TABLE], "column 'purpose' holds no times"),
         (["--time", "applied", "--split", "owner", *TABLE], "not both; leave out one"),
         (["--over-time", "--drop", "applied", *TABLE], "'applications' has no times; name a col"),
         (["--families", "later-data", "--drop", "applied", *TABLE], "applications has no times"),

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from changeproof import audit
-from changeproof.datasets.custom import own_task
-from changeproof.datasets.dataset_file import load_dataset
+from changeproof.datasets.custom import load_dataset, own_task
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -100,7 +99,7 @@ def test_a_category_called_none_is_read_as_missing_and_said_to_be(tmp_path: Path
         raised.value
     )
     (note,) = with_none(tmp_path, missing="impute").notes
-    assert note == f"column 'housing' is filled in where nothing is known ({said})"
+    assert note == f"column 'housing' is filled in where values are missing ({said})"
 
 
 def test_an_outcome_called_none_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -61,10 +61,13 @@ def test_skewed_columns_and_ordinary_words_are_not_odd(extra: Any) -> None:
         (["a"] * ROWS, "column 'extra' has one value only, 'a'"),
         ([1] + [0] * (ROWS - 1), "column 'extra' has one value, 0, in 199 of 200 rows"),
         (["b"] + ["a"] * (ROWS - 1), "column 'extra' has one value, 'a', in 199 of 200 rows"),
-        (np.arange(ROWS) + 5000, "another whole number in nearly every row, as ids have; drop it"),
+        (
+            np.arange(ROWS) + 5000,
+            "different whole number in nearly every row, like an id; drop it",
+        ),
         (
             1e-10 * NUMBERS,
-            "varies by less than 1e-08, which counts as not at all; give it in other",
+            "varies by less than 1e-08, which counts as constant; give it in other units",
         ),
         (beginning([1e12], NUMBERS), "holds 1000000000000 (first at row 'A000') and half of its"),
         (beginning([0.1, -1e9], NUMBERS), "holds -1000000000 (first at row 'A001')"),
@@ -91,7 +94,7 @@ def test_an_odd_column_is_named_with_what_to_do(extra: Any, told: str) -> None:
 def test_a_nearly_unique_text_is_named() -> None:
     few = FRAME.iloc[:49].assign(extra=[f"N{number}" for number in range(49)])
     (note,) = own_task(few, target="approved", favourable="yes", drop=["applicant"]).notes
-    assert note.startswith("column 'extra' has another text in nearly every row")
+    assert note.startswith("column 'extra' has a different text in nearly every row")
     assert "`id_column='extra'`" in note
 
 
@@ -131,7 +134,7 @@ def test_several_adverse_outcomes_are_told() -> None:
     frame = FRAME.assign(approved=beginning(["later"] * 3, FRAME["approved"].to_list()))
     (note,) = own_task(frame, target="approved", favourable="yes", drop=["applicant"]).notes
     assert (
-        "the target 'approved' has 2 values beside 'yes', and all of them count as adverse" in note
+        "the target 'approved' has 2 values besides 'yes', and all of them count as adverse" in note
     )
     assert "'later' (3 rows)" in note
     both = own_task(frame, target="approved", favourable=["yes", "later"], drop=["applicant"])
@@ -142,7 +145,7 @@ def test_many_columns_with_the_same_oddity_share_a_line() -> None:
     frame = FRAME.assign(**{f"c{number}": 1 for number in range(MOST_ALIKE + 20)})
     notes = own_task(frame, target="approved", favourable="yes", id_column="applicant").notes
     assert len(notes) == MOST_ALIKE + 1
-    assert notes[-1].startswith("20 more columns are odd like that (constant): 'c5', 'c6'")
+    assert notes[-1].startswith("20 more columns have the same problem (constant): 'c5', 'c6'")
 
 
 def test_notes_stay_with_a_task_over_time() -> None:

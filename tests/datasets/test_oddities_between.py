@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.datasets.builtin import load_task
 from changeproof.datasets.custom import own_task
+from changeproof.datasets.find import load_task
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, as_keys, as_options
 from loans import loans
@@ -38,14 +38,14 @@ def task_with(columns: dict[str, Any], **settings: Any) -> Task:
     ids=["copy", "other words", "a threshold", "codes"],
 )
 def test_a_column_that_tells_the_target_is_refused_unless_asked_for(copy: Any) -> None:
-    with pytest.raises(InputError, match="column 'copy' tells the target 'approved' without a"):
+    with pytest.raises(InputError, match="column 'copy' predicts the target 'approved' without a"):
         task_with({"copy": copy})
     try:
         task_with({"copy": copy})
     except InputError as error:
         assert as_options(str(error)).endswith("(--drop copy), or keep it by --allow-leak copy")
     (note,) = task_with({"copy": copy}, allow_leak=["copy"]).notes
-    assert "column 'copy' tells the target 'approved' by itself in all 300 rows" in note
+    assert "column 'copy' predicts the target 'approved' by itself in all 300 rows" in note
     assert task_with({"copy": copy}, drop=["copy"]).notes == ()
 
 
@@ -53,12 +53,12 @@ def test_a_near_copy_is_told_and_a_good_predictor_is_not() -> None:
     near = YES.copy()
     near[[3, 70]] = ~near[[3, 70]]
     (note,) = task_with({"near": near.astype(int)}).notes
-    assert "column 'near' tells the target 'approved' by itself in 298 of 300 rows" in note
+    assert "column 'near' predicts the target 'approved' by itself in 298 of 300 rows" in note
     good = np.where(GENERATOR.random(ROWS) < 0.05, ~YES, YES).astype(int)
     assert task_with({"good": good}).notes == ()
     # Nearly everybody has the same outcome: to say so is no prediction.
     rare = FRAME.assign(approved=np.where(np.arange(ROWS) % 25 == 0, "no", "yes"))
-    assert not any("tells the target" in note for note in own_task(rare, **LOANS).notes)
+    assert not any("predicts the target" in note for note in own_task(rare, **LOANS).notes)
 
 
 def test_few_rows_may_be_told_apart_by_chance() -> None:
@@ -72,13 +72,13 @@ def test_few_rows_may_be_told_apart_by_chance() -> None:
         ({"rate": RATE, "minutes": MINUTES, "charge": (RATE * MINUTES).round(2)},
          "column 'charge' is 'rate' times 'minutes' in all 300 rows"),
         ({"a": RATE, "b": MINUTES, "total": RATE + MINUTES}, "column 'total' is 'a' plus 'b'"),
-        ({"euro": RATE, "cents": 100 * RATE}, "column 'cents' follows from 'euro' by a straight"),
+        ({"euro": RATE, "cents": 100 * RATE}, "column 'cents' is a linear function of 'euro'"),
         ({"euro": RATE, "again": RATE}, "column 'again' is the same as 'euro'"),
         ({"town": np.array(["Bonn", "Köln", "Paris", "Lyon"])[MINUTES % 4],
           "land": np.array(["de", "de", "fr", "fr"])[MINUTES % 4]},
-         "column 'land' follows from 'town'"),
+         "column 'land' is determined by 'town'"),
         ({"minutes": MINUTES, "long": np.where(MINUTES > 40, "yes", "no")},
-         "column 'long' follows from 'minutes' by thresholds"),
+         "column 'long' is determined by thresholds on 'minutes'"),
     ],
 )  # fmt: skip
 def test_a_column_that_follows_from_others_is_told(columns: dict[str, Any], told: str) -> None:
@@ -125,7 +125,7 @@ def test_names_that_only_sound_like_it_are_not(name: str) -> None:
 )
 def test_embedded_datasets_raise_no_false_alarm(name: str) -> None:
     task = load_task(name)
-    table = task.told(task.standardise(task.frame)).assign(outcome=task.labels)
+    table = task.readable(task.standardise(task.frame)).assign(outcome=task.labels)
     settings: dict[str, Any] = {"target": "outcome", "favourable": 1, "name": "again"}
     assert own_task(table, actions=task.declared, **settings).notes == ()
 

@@ -92,7 +92,7 @@ def test_a_feature_counts_once_however_it_is_encoded(categories: int, share: flo
     )
     task = own_task(frame, target="outcome", favourable=1)
     person = task.standardise(task.frame.iloc[[0]])
-    told = task.told(person)
+    told = task.readable(person)
     other = f"town {0 if town[0] else 1}"
     for name, new in {"town": other, **{name: values[0] for name, values in KINDS.items()}}.items():
         moved = task.encoded(told.assign(**{name: [new]}))

@@ -53,7 +53,7 @@ def answers_of(
 
 
 def test_closed_case(task: Task) -> None:
-    told = task.told(task.rows("test")[:4]).astype(object)
+    told = task.readable(task.rows("test")[:4]).astype(object)
     told.loc[0, "income"] += 10.01  # one feature
     told.loc[1, ["income", "debts"]] = [3000.0, (told.loc[1, "debts"] + 1) % 6]  # two
     told.loc[2, "income"] = 10**6  # outside the data
@@ -72,7 +72,7 @@ def test_closed_case(task: Task) -> None:
 
 
 def test_what_mending_cost(task: Task) -> None:
-    told = task.told(task.rows("test")[:4]).astype(object)
+    told = task.readable(task.rows("test")[:4]).astype(object)
     told["income"] = [3000.0, 3100.0, 3200.0, np.nan]
     raw = Realisation(
         np.array([FIXED, "", STEP, CATEGORY], dtype=object),
@@ -105,7 +105,7 @@ def test_plausibility_against_the_slow_way(task: Task) -> None:
 
 
 def test_without_answers_all_is_undefined(task: Task) -> None:
-    told = task.told(task.rows("test")[:3]).astype(object)
+    told = task.readable(task.rows("test")[:3]).astype(object)
     told.loc[:] = np.nan
     measured = measure_advice(task, answers_of(task, told, [False] * 3), Plausibility(task))
     assert measured.without_answer == 100.0

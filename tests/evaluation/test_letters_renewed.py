@@ -52,7 +52,7 @@ def test_broken_letters_are_renewed_from_where_they_brought_people() -> None:
     assert table["successor"].tolist() == ["hard"] and table["row_id"].tolist() == [0]
     assert table["outcome"].tolist() == ["found"] and table["base_valid"].all()
     renewed = table.filter(like="counterfactual:").to_numpy(float)
-    income = task.told(renewed)["income"][0]
+    income = task.readable(renewed)["income"][0]
     assert 2800.0 <= income < 2810.0
     np.testing.assert_array_equal(table.filter(like="factual:").iloc[:, :2], told[:1])
 
@@ -66,7 +66,7 @@ def test_rules_apply_from_the_letter_on() -> None:
     letters = Answered(people, told, there, there, np.zeros((1, 0), bool)).answers
     asking = Asking(task, 2026, task.actions)
     table = renewals(letters, {"next": line(2500.0)}, get("kdtree"), asking)
-    renewed = task.told(table.filter(like="counterfactual:").to_numpy(float))
+    renewed = task.readable(table.filter(like="counterfactual:").to_numpy(float))
     assert table["base_valid"].all() and renewed["debts"].tolist() == [1]
 
 

@@ -50,7 +50,7 @@ def test_a_projected_row_is_feasible_and_stays_as_it_is(seed: int) -> None:
     assert np.array_equal(task.actions.project(people, nearest), nearest)
     low, high = task.actions.bounds(people)
     assert ((nearest >= low - 1e-9) & (nearest <= high + 1e-9)).all()
-    before, after = (task.told(each).to_dict("records") for each in (people, nearest))
+    before, after = (task.readable(each).to_dict("records") for each in (people, nearest))
     assert all(may_be_told(task, *pair) for pair in zip(before, after, strict=True))
 
 
@@ -60,7 +60,7 @@ def test_what_is_told_is_the_row_itself(seed: int) -> None:
     task = random_task(seed)
     people, rows = wild(task, seed)
     for each in (people, task.actions.project(people, rows)):
-        assert task.encoded(task.told(each)).tobytes() == each.tobytes()
+        assert task.encoded(task.readable(each)).tobytes() == each.tobytes()
 
 
 @settings(max_examples=100, deadline=None)
@@ -76,7 +76,7 @@ def test_breaches_are_what_an_obvious_judge_finds(seed: int) -> None:
     for feature in task.features:
         swap = generator.random(len(people)) < 0.3
         mixed[np.ix_(swap, feature.columns)] = other[np.ix_(swap, feature.columns)]
-    before, after = (task.told(each).to_dict("records") for each in (people, mixed))
+    before, after = (task.readable(each).to_dict("records") for each in (people, mixed))
     expected = [may_be_told(task, *pair) for pair in zip(before, after, strict=True)]
     assert task.actions.feasible(people, mixed).tolist() == expected
 
@@ -148,7 +148,7 @@ def test_every_rule_is_told_by_its_words(
     task = task_of(actions, most)
     people = task.rows("test")
     people = people[[not reason for reason in task.actions.refusals(people)]][:1]
-    told = task.told(people).astype(object)
+    told = task.readable(people).astype(object)
     if value is None:
         value = "yes" if told.loc[0, feature] == "no" else "no"
     told.loc[0, feature] = value
@@ -164,7 +164,9 @@ def test_partial_categories_and_too_many_changes_are_breaches() -> None:
     partly = person.copy()
     partly[:, block] += 0.1
     assert task.actions.breaches(person, partly).first == [CATEGORY]
-    told = task.told(person).assign(income=2222.22, debts=(task.told(person)["debts"] + 1) % 5)
+    told = task.readable(person).assign(
+        income=2222.22, debts=(task.readable(person)["debts"] + 1) % 5
+    )
     assert task.actions.breaches(person, task.encoded(told)).first == [MOST]
 
 
@@ -179,14 +181,14 @@ def test_constant_columns_never_change_and_do_not_count_in_the_distance() -> Non
     there = others + 1.0
     assert np.allclose(others[:, plain], people)
     assert np.allclose(wide.distances(others, there), task.distances(people, moved))
-    told = wide.told(wide.actions.project(others, there))
+    told = wide.readable(wide.actions.project(others, there))
     assert set(told["always"]) == {3}
 
 
 def test_a_cost_replaces_the_scale_of_the_distance() -> None:
     task = task_of({"income": {"cost": 0.01}, "purpose": {"cost": 5.0}, "owner": {"cost": 2.0}})
     person = task.rows("test")[:1]
-    told = task.told(person)
+    told = task.readable(person)
     for change, expected in (
         ({"income": told["income"] + 100}, 1.0),
         ({"purpose": ["car" if told["purpose"][0] != "car" else "study"]}, 5.0),
@@ -198,7 +200,7 @@ def test_a_cost_replaces_the_scale_of_the_distance() -> None:
 
 def test_people_outside_a_stated_range_get_a_reason() -> None:
     task = task_of({"debts": {"low": 1, "high": 3}})
-    people = task.told(task.rows("test"))
+    people = task.readable(task.rows("test"))
     reasons = task.actions.refusals(task.rows("test"))
     for debts, reason in zip(people["debts"], reasons, strict=True):
         expected = f"debts is {debts}, outside the allowed range 1 to 3"
@@ -240,7 +242,7 @@ def test_wrong_constraints_are_refused(
 def test_natural_orders_need_not_be_stated() -> None:
     task = task_of({"member": {"change": "increase"}})
     people = task.rows("test")
-    told = task.told(people)
+    told = task.readable(people)
     flipped = task.encoded(told.assign(member=~told["member"]))
     assert task.actions.feasible(people, flipped).tolist() == (~told["member"]).tolist()
     assert task_of({"debts": {"change": "increase"}}).actions.rules.features[1, 3] == 2

@@ -95,8 +95,8 @@ def test_of_100000_answers_none_that_breaks_a_rule_is_found(part: int) -> None:
             back = stored(task, answers)
             assert back.rows.tobytes() == answers.rows.tobytes()
             found = back.found
-            before = task.told(back.factuals[found]).to_dict("records")
-            frame = task.told(back.rows[found])
+            before = task.readable(back.factuals[found]).to_dict("records")
+            frame = task.readable(back.rows[found])
             assert all(map(may_be_told, [task] * len(before), before, frame.to_dict("records")))
             if found.any() and method.searches_feasible:
                 assert task.encoded(frame).tobytes() == back.rows[found].tobytes()
@@ -158,7 +158,7 @@ def test_a_proposal_that_rounding_spoils_is_moved_until_the_model_accepts() -> N
     context = Context(task, From(task, 0), 1, actions=task.actions)
     people = Factuals(np.arange(3), task.encoded(pd.DataFrame({"n": [3, 10, 19]})))
     answers = JustOver().fit(context).generate(people)
-    assert task.told(answers.rows)["n"].tolist() == [21, 21, 21]
+    assert task.readable(answers.rows)["n"].tolist() == [21, 21, 21]
     assert answers.base_valid.all()
 
 
@@ -218,7 +218,7 @@ def test_built_in_methods_keep_to_random_rules(name: str) -> None:
         answers = make_method(name).fit(context).generate(people)
         found = answers.found
         answered += int(found.sum())
-        before, after = (task.told(e[found]) for e in (answers.factuals, answers.rows))
+        before, after = (task.readable(e[found]) for e in (answers.factuals, answers.rows))
         rows = zip(before.to_dict("records"), after.to_dict("records"), strict=True)
         assert all(may_be_told(task, *pair) for pair in rows)
         assert task.encoded(after).tobytes() == answers.rows[found].tobytes()

@@ -41,13 +41,13 @@ def test_a_pipeline_with_an_input_per_column_judges_as_before(
     kept = OnnxModel(shipped.onnx_bytes(model, zipmap=zipmap), "kept", "onnx:kept.onnx")
     rows = task.rows("test")
     judged = kept.model(task, None)
-    expected = model.predict_proba(task.told(rows)[shipped.FEATURES])[:, 1]
+    expected = model.predict_proba(task.readable(rows)[shipped.FEATURES])[:, 1]
     np.testing.assert_allclose(judged.probabilities(rows), expected, atol=1e-5)
     assert not kept.gives_scores(task)
     # Without its names, too, the favourable outcome is the one that the data call so.
     refused = own_task(frame, **shipped.DATA | {"favourable": "no"})
     other = kept.model(refused, None).probabilities(refused.rows("test"))
-    frame_of_others = refused.told(refused.rows("test"))[shipped.FEATURES]
+    frame_of_others = refused.readable(refused.rows("test"))[shipped.FEATURES]
     np.testing.assert_allclose(other, model.predict_proba(frame_of_others)[:, 0], atol=1e-5)
 
 
@@ -57,7 +57,7 @@ def test_one_input_takes_the_features_in_their_order(frame: pd.DataFrame, number
     direct = LogisticRegression().fit(
         frame[["income", "debts"]].to_numpy(np.float32), frame["approved"]
     )
-    expected = direct.predict_proba(numbers.told(rows).to_numpy(np.float32))[:, 1]
+    expected = direct.predict_proba(numbers.readable(rows).to_numpy(np.float32))[:, 1]
     shares = kept.model(numbers, None).probabilities(rows)
     np.testing.assert_allclose(shares, expected, atol=1e-5)
     again = pickle.loads(pickle.dumps(kept))
@@ -67,7 +67,7 @@ def test_one_input_takes_the_features_in_their_order(frame: pd.DataFrame, number
 def test_one_output_is_a_score(frame: pd.DataFrame, numbers: Task) -> None:
     points = frame["income"] / 10 - 20 * frame["debts"]
     kept = on_numbers(LinearRegression(), frame, points)
-    rows, told = numbers.rows("test"), numbers.told(numbers.rows("test"))
+    rows, told = numbers.rows("test"), numbers.readable(numbers.rows("test"))
     judged = kept.model(numbers, Threshold(240.0))
     expected = told["income"] / 10 - 20 * told["debts"]
     assert kept.gives_scores(numbers)

@@ -66,7 +66,7 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
     learner = shipped_learner(points, task, threshold="560")
     model = learner.train([BASE], task)[0]
     rows = task.rows("test")
-    frame = task.told(rows)
+    frame = task.readable(rows)
     scores = 300 + frame["income"] / 10 - 20 * frame["debts"]
     np.testing.assert_array_equal(model.favourable(rows), scores >= 560)
     assert list(seen[0].columns) == shipped.FEATURES
@@ -87,7 +87,7 @@ def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) ->
     assert as_shipped(machine).gives_scores(task)
     model, other = (as_shipped(each).model(task, Threshold(0.0)) for each in (machine, mirrored))
     rows = task.rows("test")
-    frame = task.told(rows)[["income", "debts"]]
+    frame = task.readable(rows)[["income", "debts"]]
     np.testing.assert_array_equal(model.favourable(rows), machine.predict(frame) == "yes")
     assert (other.favourable(rows) == (mirrored.predict(frame) == "yes")).all()
     with pytest.raises(InputError, match="other scores need a threshold"):
@@ -117,7 +117,7 @@ def test_columns_are_put_in_the_order_that_a_model_was_fitted_with(frame: pd.Dat
     task = numbers_only(frame)
     rows = task.rows("test")
     swapped = LogisticRegression().fit(frame[["debts", "income"]], frame["approved"])
-    expected = swapped.predict_proba(task.told(rows)[["debts", "income"]])[:, 1]
+    expected = swapped.predict_proba(task.readable(rows)[["debts", "income"]])[:, 1]
     np.testing.assert_array_equal(
         as_shipped(swapped).model(task, None).probabilities(rows), expected
     )

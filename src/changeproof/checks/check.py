@@ -14,7 +14,7 @@ from changeproof.checks.bench import Finding, examine
 from changeproof.checks.bench import findings_table as findings_table
 from changeproof.checks.families import FamilyBench
 from changeproof.checks.methods import MethodBench
-from changeproof.datasets.builtin import load_task
+from changeproof.datasets.find import load_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
 from changeproof.methods.method import Method

@@ -273,7 +273,7 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
     if data.suffix == ".toml":
         if used:
             raise InputError(f"dataset file {data} says that itself; leave out {flags_of(used)}")
-        from changeproof.datasets.dataset_file import load_dataset
+        from changeproof.datasets.custom import load_dataset
         from changeproof.datasets.grouping import columns_of
 
         return load_dataset(data, columns_of(parsing.split(given.get("by")) or ())), {}

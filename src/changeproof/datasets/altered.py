@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.split import Split
-from changeproof.datasets.task import Task
+from changeproof.datasets.task import Split, Task
 from changeproof.feasible.feature import Feature
 from changeproof.model import Floats
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,29 +23,23 @@ from changeproof.feasible.feature import (
 )
 from changeproof.model import Booleans, Integers
 
+# What to do about missing values: refuse them, fill them in, or fill them in and have advice leave
+# them alone.
+Missing = Literal["refuse", "impute", "impute-and-keep"]
+MOST_CATEGORIES = 50
+# A text column with at least this share of numbers is a numeric column with mistakes in it.
+NEARLY_NUMERIC = 0.8
+# So many distinct texts are looked at to see what a column is.
+ENOUGH_TEXTS = 1000
+POSSIBLE = f"numbers of at most {LARGEST_NUMBER:g} in size: correct it, or give other units"
+NUMBERS = int | float | np.integer | np.floating
+
 CURRENCIES = "$€£¥₹₽₩₺₿"
 CODES = "USD|EUR|GBP|JPY|CHF|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-# What people write where they know nothing, beside what pandas reads as missing.
+# What people write for an unknown value, beside what pandas reads as missing.
 PLACEHOLDERS = frozenset(
-    {
-        "?",
-        "??",
-        "-",
-        "--",
-        "---",
-        "\u2013",
-        "\u2014",
-        ".",
-        "..",
-        "...",
-        "*",
-        "**",
-        "#",
-        "_",
-        "/",
-        "!",
-    }
-    | {"na", "n.a.", "n.a", "n. a.", "n/a", "nan", "nil", "null", "missing", "not available"}
+    {"?", "??", "-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "_", "/"}
+    | {"na", "n.a.", "n.a", "n. a.", "n/a", "nan", "nil", "null", "missing", "not available", "!"}
     | {"(blank)", "blank", "(missing)", "(null)", "undefined", "tbd", "#n/a", "#ref!", "#value!"}
     | {"#div/0!", "#name?", "#null!", "#num!", "<na>", "no data", "not applicable", "not given"}
 )
@@ -68,7 +61,6 @@ _DATE = re.compile(
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number that Python reads."""
     try:
         float(text)
     except ValueError:
@@ -98,7 +90,7 @@ def is_date(text: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text often stands for a value that nobody knows."""
+    """Return whether a text often stands for an unknown value."""
     return text.strip().lower() in PLACEHOLDERS
 
 
@@ -107,22 +99,9 @@ def shown(values: Sequence[Any], most: int = 3) -> str:
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 
 
-# What to do about missing values: refuse them, fill them in, or fill them in and leave them alone
-# in advice.
-Missing = Literal["refuse", "impute", "impute-and-keep"]
-
-MOST_CATEGORIES = 50
-# A text column with at least this share of numbers is a numeric column with mistakes in it.
-NEARLY_NUMERIC = 0.8
-# So many different texts are looked at to see what a column is.
-ENOUGH_TEXTS = 1000
-POSSIBLE = f"numbers of at most {LARGEST_NUMBER:g} in size: correct it, or give other units"
-NUMBERS = int | float | np.integer | np.floating
-
-
 @dataclass(frozen=True)
 class Column:
-    """A column as it was understood: its cells are floats, or categories, or missing."""
+    """A column of a table: its cells are floats, or categories, or missing."""
 
     name: str
     kind: FeatureKind
@@ -138,45 +117,35 @@ class Column:
 def understand(values: pd.Series[Any], listed: bool) -> Column:
     """Decide what a column is; the index of `values` names rows in messages.
 
-    Parameters
-    ----------
-    values
-        The column as it was given.
-    listed
-        Whether it is to be taken as categorical, whatever is in it.
+    Where it is `listed` as categorical, it is that, whatever it holds.
     """
     name, dtype = str(values.name), values.dtype
     categories = isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype)
-    if listed or categories:
-        return _spread(Distinct.of(values), partial(_categorical, name), values)
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
-        return _numeric(name, values)
-    if not (pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)):
-        raise InputError(
-            f"column {name!r} is of type {dtype}; expected numbers, text or booleans: "
-            "convert it to a number, or drop it"
-        )
-    distinct = Distinct.of(values)
-    if distinct is not None and distinct.mostly_text:
-        return _spread(distinct, partial(_categorical, name), values)
-    return _from_text(name, _stripped(values))
+    if not (listed or categories):
+        if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+            return _numeric(name, values)
+        if not (pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)):
+            raise InputError(
+                f"column {name!r} is of type {dtype}; expected numbers, text or booleans: "
+                "convert it to a number, or drop it"
+            )
+    distinct, codes = _distinct(values)
+    if not (listed or categories or _holds_categories(name, distinct, codes)):
+        return _numeric(name, _stripped(values))
+    column = _categorical(name, distinct)
+    places = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(column.cells))
+    cells: Any = pd.Categorical.from_codes(
+        np.append(places, -1)[codes], pd.Index(list(column.categories))
+    )
+    return replace(column, cells=pd.Series(cells, index=values.index))
 
 
 def complete(
     column: Column, missing: Missing, train: Integers, texts: Mapping[str, int] | None = None
 ) -> Column:
-    """Return a column without missing values: refused, or imputed from the training part.
+    """Return a column without missing values: refused, or imputed from the rows of `train`.
 
-    Parameters
-    ----------
-    column
-        The column.
-    missing
-        What to do.
-    train
-        The positions of the training part.
-    texts
-        Texts that were read as missing, in how many rows.
+    `texts` were read as missing, each in so many rows.
     """
     absent = column.cells.isna()
     if not absent.any():
@@ -214,23 +183,36 @@ def _numeric(name: str, values: pd.Series[Any]) -> Column:
     return Column(name, number_kind(numbers), pd.Series(numbers, index=values.index))
 
 
-def _from_text(name: str, known: pd.Series[Any]) -> Column:
-    present = known.dropna()
-    if _are(present, bool | np.bool_).all():
-        return _categorical(name, known)
-    _, text = as_numbers(known)
-    n_text = int(text.sum())
-    if n_text == 0:
-        return _numeric(name, known)
-    if not _mostly_text(n_text, len(present)):
+def _distinct(values: pd.Series[Any]) -> tuple[pd.Series[Any], Integers]:
+    """Return the distinct values, stripped, at their first rows, and which one every cell is.
+
+    Of a million cells with seven categories, only seven are then looked at. Among Python objects 1
+    equals True, so every cell counts as distinct. A missing cell may be -1.
+    """
+    if pd.api.types.is_object_dtype(values.dtype):
+        return _stripped(values), np.arange(len(values))
+    codes, _ = pd.factorize(values)
+    found, firsts = np.unique(codes, return_index=True)
+    return _stripped(values.iloc[firsts[found >= 0]]), codes.astype(np.int64)
+
+
+def _holds_categories(name: str, distinct: pd.Series[Any], codes: Integers) -> bool:
+    """Return whether so many cells are text that is no number, or refuse a few such cells."""
+    if _are(distinct.dropna(), bool | np.bool_).all():
+        return True
+    counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
+    present = int(counts[distinct.notna().to_numpy()].sum())
+    _, text = as_numbers(distinct)
+    n_text = int(counts[text].sum())
+    if n_text and not _mostly_text(n_text, present):
         position = int(text.argmax())
         raise InputError(
-            f"column {name!r} holds the text {known.iloc[position]!r} at row "
-            f"{known.index[position]!r}, but {len(present) - n_text} of its {len(present)} values "
+            f"column {name!r} holds the text {distinct.iloc[position]!r} at row "
+            f"{distinct.index[position]!r}, but {present - n_text} of its {present} values "
             "are numbers; correct the text, or list the column as categorical: "
             f"{setting(categorical=[name])}"
         )
-    return _categorical(name, known)
+    return n_text > 0
 
 
 def stands_for(texts: Sequence[Any]) -> Literal["numbers", "dates"] | None:
@@ -259,9 +241,9 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
     if _are(present, bool | np.bool_).all():
         plain = known.map(bool, na_action="ignore").astype(object)
         return Column(name, "binary", plain, (False, True))
-    # Plain Python values that can be told apart by their text.
-    made_plain = _plain_number if _are(present, NUMBERS).all() else text_of
-    plain = known.map(made_plain, na_action="ignore").astype(object)
+    # Plain Python values with different texts.
+    plain_of = _plain_number if _are(present, NUMBERS).all() else text_of
+    plain = known.map(plain_of, na_action="ignore").astype(object)
     categories = tuple(sorted(plain.dropna().unique().tolist()))
     if len(categories) > MOST_CATEGORIES:
         kind = stands_for(categories)
@@ -278,68 +260,12 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
     return Column(name, "binary" if len(categories) == 2 else "categorical", plain, categories)
 
 
-@dataclass(frozen=True)
-class Distinct:
-    """The different values of a column, stripped, and where each of them is.
-
-    Of a million cells with seven categories, seven are then looked at.
-
-    Parameters
-    ----------
-    each
-        One of each, in the order of their first rows, which they are named after.
-    codes
-        Which of them every cell is; -1 where there is nothing.
-    """
-
-    each: pd.Series[Any]
-    codes: Integers
-
-    @classmethod
-    def of(cls, values: pd.Series[Any]) -> Self | None:
-        """Return the different values of a column; None where equal ones may not be the same.
-
-        In a column of Python objects, 1 and True are equal.
-        """
-        if pd.api.types.is_object_dtype(values.dtype):
-            return None
-        codes, _ = pd.factorize(values)
-        cells, firsts = np.unique(codes, return_index=True)
-        firsts = firsts[cells >= 0]
-        return cls(_stripped(values.iloc[firsts]), codes.astype(np.int64))
-
-    @property
-    def mostly_text(self) -> bool:
-        """Whether so many cells are text that is no number that the column holds categories."""
-        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.each))
-        _, text = as_numbers(self.each)
-        present = counts[self.each.notna().to_numpy()].sum()
-        return _mostly_text(int(counts[text].sum()), int(present))
-
-    def spread(self, column: Column, index: pd.Index[Any]) -> Column:
-        """Return the column of all cells, where that of the different values is known."""
-        places = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(column.cells))
-        codes = np.append(places, -1)[self.codes]
-        cells: Any = pd.Categorical.from_codes(codes, pd.Index(list(column.categories)))
-        return replace(column, cells=pd.Series(cells, index=index))
-
-
-def _spread(
-    distinct: Distinct | None,
-    understood: Callable[[pd.Series[Any]], Column],
-    values: pd.Series[Any],
-) -> Column:
-    if distinct is None:
-        return understood(_stripped(values))
-    return distinct.spread(understood(distinct.each), values.index)
-
-
 def _mostly_text(n_text: int, present: int) -> bool:
     return n_text > (1 - NEARLY_NUMERIC) * present
 
 
 def _stripped(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return values without surrounding blanks; nothing but blanks is missing."""
+    """Return values without surrounding blanks; a blank cell is missing."""
     return (
         values.astype(object)
         .map(lambda value: (value.strip() or None) if isinstance(value, str) else value)

@@ -1,4 +1,4 @@
-"""Tasks from people's own tables."""
+"""Tasks from people's own tables, and from dataset files: what a table means, in TOML beside it."""
 
 from __future__ import annotations
 
@@ -10,26 +10,18 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
 
-from changeproof.datasets.builtin import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
-from changeproof.datasets.oddities import (
-    alike_notes,
-    filled_notes,
-    leak_notes,
-    notes_of,
-    oddities_of,
-    relation_notes,
-    rule_notes,
-    target_note,
-)
+from changeproof.datasets.find import dataset_names
+from changeproof.datasets.oddities import table_notes
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError, as_keys, unknown
 from changeproof.feasible.action import Action
 from changeproof.feasible.feature import Feature, refuse_first
 from changeproof.feasible.wide_tables import wide_notes
-from changeproof.files import plain_name, safe_name
+from changeproof.files import plain_name, read_toml, safe_name, validated
 
 # Row ids are part of seeds, so they must be small and not negative.
 LARGEST_ROW_ID = 2**53
@@ -79,8 +71,8 @@ def own_task(
     missing
         ``refuse`` missing values, or ``impute`` them with the median or the most frequent
         category of the training part. They are marked as filled in wherever they are shown, and
-        advice then names a goal ("income of at least 130"). With ``impute-and-keep``, nobody is
-        told to change what was filled in.
+        advice then names a goal ("income of at least 130"). With ``impute-and-keep``, advice never
+        changes what was filled in.
     split
         A column that says train, update, validation or test, or a `Split`. By default the
         stratified split of the protocol.
@@ -88,13 +80,13 @@ def own_task(
         What may change, by feature: ``{"age": {"change": "increase"}, "sex": {"change": "none"}}``
         or `Action` objects. Other features may change freely, inside the range of the data.
     most_changes
-        The most features that may change at once.
+        How many features may change at once.
     beside
-        Columns to remember beside the features, such as groups of people. Whether they are
-        features as well is for `drop` to say.
+        Columns to remember beside the features, such as groups of people. They are features as
+        well, unless they are in `drop`.
     time
-        The column that says when a row became known: a date, or a number. It is no feature. See
-        `Task.over_time`.
+        The column that says when a row became known: a date, or a number. It is not a feature.
+        See `Task.over_time`.
     encoding
         The encoding of a CSV file.
     allow_leak
@@ -108,17 +100,21 @@ def own_task(
     """
     if missing not in get_args(Missing):
         raise unknown("way to treat missing values", missing, get_args(Missing))
+    listed = {"categorical": categorical, "drop": drop, "beside": beside, "allow_leak": allow_leak}
+    for what, names in listed.items():
+        if isinstance(names, str):
+            raise InputError(f"{what}: expected a list of columns; got the text {names!r}")
     chosen = checked_name(name) if name is not None else default_name(data)
     reserved = [target, *(c for c in (id_column, split, time) if isinstance(c, str))]
-    unread = {*_listed("drop", drop)} - {*_listed("beside", beside), *reserved}
-    table = read_table(data, _listed("categorical", categorical), unread, encoding, id_column)
-    nothing = table.attrs.pop(READ_AS_MISSING, {})
+    unread = {*drop} - {*beside, *reserved}
+    table = read_table(data, categorical, unread, encoding, id_column)
+    missing_texts = table.attrs.pop(READ_AS_MISSING, {})
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()
-    _check_columns(table, reserved, categorical, drop, allow_leak)
+    _check_columns(table, reserved, **listed)
     known = _beside(table, beside, time)
     table.index = _checked_ids(table, id_column)
-    labels = _labels(table[target], favourable, nothing.get(target))
+    labels = _labels(table[target], favourable, missing_texts.get(target))
     parts = _split(table, labels, split)
     left_out = {*reserved, *drop}
     understood = [
@@ -126,67 +122,121 @@ def own_task(
         for column in table.columns
         if column not in left_out
     ]
+    if not understood:
+        raise InputError(f"no column is left as a feature besides {', '.join(sorted(left_out))}")
     columns = [
-        complete(column, missing, parts.train, nothing.get(column.name)) for column in understood
+        complete(column, missing, parts.train, missing_texts.get(column.name))
+        for column in understood
     ]
-    if not columns:
-        raise InputError(f"no column is left as a feature beside {', '.join(sorted(left_out))}")
-    leaks = leak_notes(understood, labels, target, allow_leak)
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
-    described = (features, ids, actions, most_changes)
-    unknown_ones = np.column_stack([column.cells.isna() for column in understood])
-    kept = missing == "impute-and-keep"
-    task = Task(chosen, encoded, labels, parts, *described, known, time, unknown_ones, kept)
-    task.favourable_values = tuple(_several(favourable))
-    odd = [
-        oddity
-        for column in understood
-        for oddity in oddities_of(column, column.name in categorical)
-    ]
-    fixed = [name for name, action in task.declared.items() if action.change == "none"]
-    between = (
-        *leaks,
-        *alike_notes(understood),
-        *relation_notes(understood, fixed),
-        *rule_notes([feature.name for feature in features], task.declared),
+    task = Task(
+        chosen,
+        encoded,
+        labels,
+        parts,
+        features,
+        ids,
+        actions,
+        most_changes,
+        known,
+        time,
+        filled=np.column_stack([column.cells.isna() for column in understood]),
+        keep_filled=missing == "impute-and-keep",
     )
-    adverse = target_note(target, table[target][labels == 0], task.favourable_values)
-    filled_in = filled_notes(understood, nothing)
-    task.notes = (*adverse, *filled_in, *notes_of(odd), *between, *wide_notes(task.n_features))
+    task.favourable_values = tuple(_several(favourable))
+    notes = table_notes(
+        understood,
+        table[target],
+        labels,
+        task.favourable_values,
+        task.declared,
+        categorical=categorical,
+        allow_leak=allow_leak,
+        missing_texts=missing_texts,
+    )
+    task.notes = (*notes, *wide_notes(task.n_features))
+    return task
+
+
+class DatasetFile(BaseModel):
+    """The keys of a dataset file; they mean what they mean to `own_task`.
+
+    `data` is a path relative to the dataset file, `id` is the id column, and the name is that of
+    the dataset file where none is given. `features` are tables of what may change, one per feature:
+    see `Action`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    data: str = Field(min_length=1)
+    target: str
+    favourable: str | bool | int | float | list[str | bool | int | float]
+    name: str | None = None
+    id: str | None = None
+    categorical: list[str] = []
+    drop: list[str] = []
+    missing: Missing = "refuse"
+    split: str | None = None
+    features: dict[str, dict[str, Any]] = {}
+    most_changes: int | None = None
+    beside: list[str] = []
+    time: str | None = None
+    encoding: str = UTF8
+    allow_leak: list[str] = []
+
+
+def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
+    """Make a task of a dataset file.
+
+    Parameters
+    ----------
+    path
+        The dataset file.
+    beside
+        Columns to remember beside the features, as well as those that it names itself.
+
+    Examples
+    --------
+    >>> load_dataset("loans.toml")
+    Task('loans', 600 rows, 6 features)
+    """
+    path = Path(path)
+    given = validated(DatasetFile, read_toml(path, "dataset file"), f"dataset file {path}")
+    try:
+        name = default_name(path) if given.name is None else checked_name(given.name)
+        others = given.model_dump(exclude={"data", "name", "id", "features", "beside"})
+        task = own_task(
+            path.parent / given.data,
+            name=name,
+            id_column=given.id,
+            actions=given.features,
+            beside=[*given.beside, *beside],
+            **others,
+        )
+    except InputError as error:
+        raise InputError(f"dataset file {path}: {as_keys(str(error))}") from None
+    task.notes = tuple(map(as_keys, task.notes))
     return task
 
 
 def checked_name(name: str) -> str:
-    """Return a name if it can name a folder and is not that of an embedded dataset."""
+    """Return a name that can name a folder and is not that of an embedded dataset."""
     if safe_name(name, "a dataset") in dataset_names():
         raise InputError(f"{name!r} is an embedded dataset; give yours another name")
     return name
 
 
 def default_name(data: pd.DataFrame | str | Path) -> str:
-    """Return the name that a task gets after its file."""
     plain = plain_name("" if isinstance(data, pd.DataFrame) else Path(data).stem, "data")
     return f"own-{plain}" if plain in dataset_names() else plain
 
 
-def _listed(what: str, names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise InputError(f"{what}: expected a list of columns; got the text {names!r}")
-    return tuple(names)
-
-
-def _check_columns(
-    table: pd.DataFrame,
-    reserved: list[str],
-    categorical: Sequence[str],
-    drop: Sequence[str],
-    allow_leak: Sequence[str],
-) -> None:
-    listed = (("categorical", categorical), ("drop", drop), ("allow_leak", allow_leak))
-    for column in (*reserved, *(name for what, names in listed for name in _listed(what, names))):
+def _check_columns(table: pd.DataFrame, reserved: list[str], **listed: Sequence[str]) -> None:
+    for column in (*reserved, *(name for names in listed.values() for name in names)):
         if column not in table.columns:
             raise unknown("column", column, table.columns)
+    categorical, drop = listed["categorical"], listed["drop"]
     for column in reserved:
         if reserved.count(column) > 1 or column in categorical or column in drop:
             raise InputError(f"column {column!r} is given two roles; expected one")
@@ -197,21 +247,18 @@ def _check_columns(
 
 def _beside(table: pd.DataFrame, beside: Sequence[str], time: str | None) -> pd.DataFrame:
     """Return what is remembered beside the features; times as dates, or as numbers."""
-    names = dict.fromkeys((*_listed("beside", beside), *([time] if time is not None else [])))
-    for column in names:
-        if column not in table.columns:
-            raise unknown("column", column, table.columns)
+    names = dict.fromkeys((*beside, *([time] if time is not None else [])))
     known = table[list(names)].copy()
     if time is not None and not pd.api.types.is_numeric_dtype(known[time]):
         try:
             with warnings.catch_warnings():
-                # Dates in one way of writing them, whichever it is, and nothing else.
+                # Dates in one format, whichever it is, and nothing else.
                 warnings.filterwarnings("error", "Could not infer format")
                 warnings.filterwarnings("ignore", "Parsing dates in")
                 known[time] = pd.to_datetime(known[time])
         except (ValueError, TypeError, UserWarning):
             raise InputError(
-                f"column {time!r} does not say when; expected numbers, or dates such as 2026-11-17"
+                f"column {time!r} holds no times; expected numbers, or dates such as 2026-11-17"
             ) from None
     return known
 
@@ -230,14 +277,14 @@ def _checked_ids(table: pd.DataFrame, id_column: str | None) -> pd.Index[Any]:
 
 
 def _row_ids(ids: pd.Index[Any]) -> tuple[pd.Index[int], tuple[Any, ...] | None]:
-    """Return integer row ids, and the original ones where those cannot serve."""
+    """Return integer row ids, and the original ids where those are no such integers."""
     if all(type(value) is int and 0 <= value < LARGEST_ROW_ID for value in ids):
         return pd.Index(ids.to_list(), dtype=np.int64), None
     return pd.RangeIndex(len(ids)), tuple(ids)
 
 
 def _labels(
-    values: pd.Series[Any], favourable: Any, nothing: Mapping[str, int] | None
+    values: pd.Series[Any], favourable: Any, missing_texts: Mapping[str, int] | None
 ) -> npt.NDArray[np.int8]:
     name = str(values.name)
     absent = values.isna()
@@ -245,7 +292,7 @@ def _labels(
         first = values.index[absent][0]
         raise InputError(
             f"the target {name!r} has {int(absent.sum())} missing values "
-            f"(first at row {first!r}{read_as_missing(nothing)}); expected none"
+            f"(first at row {first!r}{read_as_missing(missing_texts)}); expected none"
         )
     objects = pd.api.types.is_object_dtype(values.dtype)
     if objects:
@@ -309,7 +356,7 @@ def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two encoded columns would be called {name!r}; rename one column")
-    # Column by column, as a frame keeps them, so that nothing is there twice.
+    # Column by column, as a frame stores them, so that nothing is copied.
     encoded = np.empty((len(names), len(columns[0].cells)))
     for feature, column in zip(features, columns, strict=True):
         encoded[list(feature.columns)] = feature.encode(column.cells).T

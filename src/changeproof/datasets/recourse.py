@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.task import SMALLEST_SCALE, Floats, Task
+from changeproof.datasets.task import SMALLEST_SCALE, Task
 from changeproof.feasible.action import ranks
 from changeproof.feasible.actions import PART
 from changeproof.feasible.decimals import decimals_of
-from changeproof.model import Integers
+from changeproof.model import Floats, Integers
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
 AT_LEAST, AT_MOST = ("at least", False), ("at most", False)
@@ -205,7 +205,7 @@ class Wording:
 
     def _original(self, rows: Floats) -> list[list[Any]]:
         """Return standardised rows as values of the original features."""
-        told = self.task.told(rows) if self.feasible else None
+        told = self.task.readable(rows) if self.feasible else None
         raw = rows * self.task.scale + self.task.mean
         columns: list[list[Any]] = []
         for feature in self.task.features:

@@ -4,35 +4,93 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.checked import (
-    check_columns,
-    checked_beside,
-    checked_filled,
-    checked_ids,
-    checked_labels,
-)
-from changeproof.datasets.split import PARTS as PARTS
-from changeproof.datasets.split import Part as Part
-from changeproof.datasets.split import Split as Split
-from changeproof.errors import InputError
+from changeproof.errors import InputError, unknown
 from changeproof.feasible.action import Action, checked_actions, checked_most
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.decimals import unscaled
-from changeproof.feasible.feature import Feature, checked_features, numeric_features
+from changeproof.feasible.feature import (
+    LARGEST_NUMBER,
+    Feature,
+    checked_features,
+    numeric_features,
+    refuse_first,
+)
 from changeproof.feasible.rules import Scales
-from changeproof.model import Booleans, Integers
-from changeproof.model import Floats as Floats
+from changeproof.model import Booleans, Floats, Integers
 
+Part = Literal["train", "update", "validation", "test"]
+PARTS: tuple[Part, ...] = ("train", "update", "validation", "test")
+SPLIT_SEED = 2026
 SMALLEST_SCALE = 1e-8
 # Larger ones are whole because floats have no more digits.
 LARGEST_WHOLE = 2.0**53
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions of the rows in the four parts of a task."""
+
+    train: Integers
+    update: Integers
+    validation: Integers
+    test: Integers
+
+    @classmethod
+    def stratified(cls, labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED) -> Self:
+        """Cut into 50 % train, 10 % update pool, 10 % validation and 30 % test."""
+        counts = np.bincount(labels, minlength=2)
+        if len(labels) < 20 or counts.min() < 10:
+            raise InputError(
+                f"the protocol's split needs at least 20 rows and 10 of each label; "
+                f"got {len(labels)} rows, {counts[0]} adverse and {counts[1]} favourable"
+            )
+        train, rest = _cut(np.arange(len(labels)), 0.5, labels, seed)
+        update, remainder = _cut(rest, 0.2, labels, seed)
+        validation, test = _cut(remainder, 0.25, labels, seed)
+        return cls(train, update, validation, test)
+
+    @classmethod
+    def by_time(
+        cls, times: npt.NDArray[Any], labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED
+    ) -> Self:
+        """Cut where half of the rows are known: 35 % train, 5 % validation, 10 % test.
+
+        These three are drawn from the earlier half. The later half is the update pool, ordered by
+        time, and by position where times are equal. Rows of the same time stay together: where
+        many share it, the halves are as nearly equal as they can be.
+        """
+        order = np.argsort(times, kind="stable")
+        begins = np.flatnonzero(times[order][1:] != times[order][:-1]) + 1
+        if not len(begins):
+            raise InputError("all rows have the same time; expected earlier and later ones")
+        known = order[: begins[np.abs(begins - len(order) // 2).argmin()]]
+        if len(known) < 20 or np.bincount(labels[known], minlength=2).min() < 10:
+            raise InputError(
+                "the earlier half of the rows needs at least 20 rows and 10 of each label; got "
+                f"{len(known)} rows, {int(labels[known].sum())} of them favourable"
+            )
+        train, rest = _cut(known, 0.7, labels, seed)
+        validation, test = _cut(rest, 1 / 3, labels, seed)
+        return cls(train, order[len(known) :], validation, test)
+
+
+def _cut(
+    positions: Integers, share: float, labels: npt.NDArray[np.int8], seed: int
+) -> tuple[Integers, Integers]:
+    from sklearn.model_selection import train_test_split  # Slow to import.
+
+    first, second = train_test_split(
+        positions, train_size=share, stratify=labels[positions], random_state=seed
+    )
+    return first, second
 
 
 class Task:
@@ -56,15 +114,15 @@ class Task:
     actions
         What may change about features, by name: an `Action`, or its settings as a mapping.
     most_changes
-        The most features that may change at once; any number by default.
+        How many features may change at once; any number by default.
     beside
-        What else is known of the rows and no model sees, one row each in the same order: groups,
-        the time.
+        What is known of the rows but no model sees, such as groups and times; one row each, in the
+        same order.
     time
         The column of `beside` that says when a row became known.
     filled
-        Which values [rows, features] were missing and were filled in; none by default. What was
-        filled in is never told as a fact.
+        Which values [rows, features] were missing and were filled in; none by default. Advice
+        never states such a value as a fact.
     keep_filled
         Whether advice leaves those values alone.
     """
@@ -86,20 +144,20 @@ class Task:
     ) -> None:
         self.name = name
         self.frame = frame
-        self.labels = checked_labels(name, labels, len(frame))
-        check_columns(name, frame)
+        self.labels = _checked_labels(name, labels, len(frame))
+        _check_frame(name, frame)
         self.split = split if split is not None else Split.stratified(self.labels)
         given = numeric_features(frame) if features is None else features
         self.features = checked_features(name, given, self.n_features)
-        self.given_ids = checked_ids(name, ids, len(frame))
+        self.given_ids = _checked_ids(name, ids, len(frame))
         self.declared = checked_actions(self.features, actions)
         self.most_changes = checked_most(most_changes)
-        self.beside, self.time = checked_beside(name, beside, time, frame.index), time
-        self.filled = checked_filled(name, filled, (len(frame), len(self.features)))
+        self.beside, self.time = _checked_beside(name, beside, time, frame.index), time
+        self.filled = _checked_filled(name, filled, (len(frame), len(self.features)))
         self.keep_filled = keep_filled and self.filled is not None
-        # What the data call the favourable outcomes, where that is known.
+        # The favourable outcomes as the data write them, where that is known.
         self.favourable_values: tuple[Any, ...] = ()
-        # What was odd about the table, and what to do.
+        # What looks odd about the table, and what to do about it.
         self.notes: tuple[str, ...] = ()
         if self.declared and not any(self.actions.changeable):
             raise InputError(f"task {name!r}: no feature may change; expected at least one")
@@ -111,7 +169,7 @@ class Task:
         return Actions(self.features, self._raw, scales, self.declared, self.most_changes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what the frame says already: in another process it is made again."""
+        """Leave out what is computed from the frame again in another process."""
         return {name: value for name, value in vars(self).items() if name != "_raw"}
 
     def __repr__(self) -> str:
@@ -129,13 +187,13 @@ class Task:
 
     @property
     def times(self) -> pd.Series[Any] | None:
-        """When each row became known, by row id; None if nothing says so."""
+        """When each row became known, by row id; None without a column of times."""
         return None if self.time is None else self.beside[self.time]
 
     def over_time(self) -> Task:
         """Return the task as of the time at which half of its rows were known.
 
-        What came later is the update pool, in the order of time.
+        Later rows are the update pool, in the order of time.
         """
         if self.times is None:
             raise InputError(f"task {self.name!r} has no times; name a column that says when")
@@ -153,17 +211,9 @@ class Task:
         return pd.Series(given, index=self.frame.index, name="id")
 
     def filled_of(self, row_ids: Integers, rows: Floats) -> Booleans:
-        """Return which values [people, features] of people's rows nobody knows.
+        """Return which values [people, features] of standardised rows were filled in.
 
-        They were filled in, and the row still has them: what a letter has told people to reach
-        is known.
-
-        Parameters
-        ----------
-        row_ids
-            Who they are.
-        rows
-            Their rows, standardised.
+        A value that differs from the one filled in is known: advice named it, for example.
         """
         result = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
         places = self.frame.index.get_indexer(pd.Index(row_ids))
@@ -178,7 +228,7 @@ class Task:
         return result
 
     def kept_of(self, row_ids: Integers, rows: Floats) -> Booleans | None:
-        """Return which features [people, features] advice leaves alone; None if it may all move."""
+        """Return which features [people, features] advice leaves alone; None if any may change."""
         return self.filled_of(row_ids, rows) if self.keep_filled else None
 
     @cached_property
@@ -229,8 +279,8 @@ class Task:
     def decoded(self, rows: Floats) -> pd.DataFrame:
         """Bring standardised rows back to the original features and their values.
 
-        Numbers are in original units and not rounded. A category is the one with the largest
-        share, a binary value the nearer one. Rows of NaN stay missing.
+        Numbers are in original units and not rounded. Of several categories the largest share
+        counts, of two values the nearer one. Rows of NaN stay missing.
         """
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(f"expected rows of shape (n, {self.n_features}); got {rows.shape}")
@@ -239,11 +289,11 @@ class Task:
             {feature.name: feature.decode(raw[:, feature.columns]) for feature in self.features}
         )
 
-    def told(self, rows: Floats) -> pd.DataFrame:
-        """Return standardised rows as people are told them: the original features, exactly.
+    def readable(self, rows: Floats) -> pd.DataFrame:
+        """Return standardised rows as people read them: the original features, exactly.
 
-        Numbers are the shortest decimals that `encoded` turns into these very rows again, whole
-        ones as integers. Of a feasible row, categories are whole as well, so nothing is lost.
+        Numbers are the shortest decimals that `encoded` turns into exactly these rows again, whole
+        ones as integers. Categories of a feasible row are whole as well, so nothing is lost.
         """
         frame = self.decoded(rows)
         for feature in self.features:
@@ -254,21 +304,18 @@ class Task:
                 frame[feature.name] = exact.astype(np.int64) if whole else exact
         return frame
 
-    def _positions(self, part: Part) -> Integers:
-        positions: Integers = getattr(self.split, part)
-        return positions
-
     def rows(self, part: Part) -> Floats:
         """Return the standardised rows of one part."""
-        return self.standardise(self._raw[self._positions(part)])
+        return self.standardise(self._raw[getattr(self.split, part)])
 
     def labels_of(self, part: Part) -> npt.NDArray[np.int8]:
         """Return the labels of one part."""
-        return self.labels[self._positions(part)]
+        labels: npt.NDArray[np.int8] = self.labels[getattr(self.split, part)]
+        return labels
 
     def row_ids(self, part: Part) -> Integers:
         """Return the row ids of one part."""
-        return np.asarray(self.frame.index.to_numpy()[self._positions(part)], dtype=np.int64)
+        return np.asarray(self.frame.index.to_numpy()[getattr(self.split, part)], dtype=np.int64)
 
     @cached_property
     def training_range(self) -> tuple[Floats, Floats]:
@@ -280,9 +327,9 @@ class Task:
     def distance_scale(self) -> Floats:
         """What one unit of distance is, per standardised column.
 
-        Of a number the training median absolute deviation; the standard deviation where that
-        vanishes; one where both do. Another category is one unit, and so is the other value of a
-        number that has only two. A stated cost replaces all of that.
+        For numbers, the median absolute deviation of the training rows; where that is zero, their
+        standard deviation; where both are, one. Another category is one unit, and so is the other
+        value of a number that has only two. A stated cost replaces all of that.
         """
         train = self.rows("train")
         # Column by column, for little memory; the numbers are the same.
@@ -301,7 +348,7 @@ class Task:
         return scale
 
     def _cost_of_two(self, column: int) -> float | None:
-        """Return what a unit of a number costs if it has just two values; None if it has more."""
+        """Return the cost per unit of a number that has just two values, else None."""
         values = self._raw[:, column]
         low, high = values.min(), values.max()
         two = low < high and bool(((values == low) | (values == high)).all())
@@ -358,3 +405,82 @@ class Task:
 def _deviation(rows: Floats) -> Floats:
     deviation = rows.std(axis=0)
     return np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
+
+
+def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:
+    array = np.asarray(labels)
+    if array.shape != (rows,):
+        raise InputError(f"task {name!r}: {rows} rows but labels of shape {array.shape}")
+    wrong = set(np.unique(array).tolist()) - {0, 1}
+    if wrong:
+        raise InputError(
+            f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
+        )
+    return array.astype(np.int8)
+
+
+def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:
+    if ids is None:
+        return None
+    if len(ids) != rows:
+        raise InputError(f"task {name!r}: {rows} rows but {len(ids)} ids")
+    twice = pd.Series(list(ids)).duplicated()
+    if twice.any():
+        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} appears more than once")
+    return tuple(ids)
+
+
+def _checked_filled(
+    name: str, filled: npt.ArrayLike | None, shape: tuple[int, int]
+) -> Booleans | None:
+    if filled is None:
+        return None
+    array = np.asarray(filled, dtype=np.bool_)
+    if array.shape != shape:
+        raise InputError(
+            f"task {name!r}: filled is of shape {array.shape}; expected one value per row and "
+            f"feature, {shape}"
+        )
+    return array if array.any() else None
+
+
+def _check_frame(name: str, frame: pd.DataFrame) -> None:
+    """Refuse row ids that appear twice, and columns that are not finite numbers."""
+    if frame.index.has_duplicates:
+        twice = frame.index[frame.index.duplicated()][0]
+        raise InputError(f"task {name!r}: row id {twice} appears more than once")
+    if not pd.api.types.is_integer_dtype(frame.index.dtype):
+        raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
+    for position, column in enumerate(frame.columns):
+        values = frame.iloc[:, position]
+        if not pd.api.types.is_numeric_dtype(values.dtype):
+            raise InputError(f"task {name!r}: feature {column!r} is {values.dtype}, not numeric")
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        bad = ~np.isfinite(numbers)
+        if bad.any():
+            raise InputError(
+                f"task {name!r}: feature {column!r} holds {int(bad.sum())} missing or infinite "
+                f"values (first at row id {frame.index[bad][0]}); expected finite numbers"
+            )
+        large = np.abs(numbers) > LARGEST_NUMBER
+        expected = f"at most {LARGEST_NUMBER:g} in size"
+        refuse_first(f"task {name!r}: feature {column!r}", values, large, expected)
+
+
+def _checked_beside(
+    name: str, beside: pd.DataFrame | None, time: str | None, row_ids: pd.Index[Any]
+) -> pd.DataFrame:
+    if beside is None:
+        beside = pd.DataFrame(index=row_ids)
+    if len(beside) != len(row_ids):
+        raise InputError(f"task {name!r}: {len(row_ids)} rows but {len(beside)} beside them")
+    found = beside.set_axis(row_ids, axis="index")
+    for column in found.columns.difference([time]):
+        values = found[column].astype(object)
+        found[column] = values.where(values.notna(), None)
+    if time is not None and time not in found.columns:
+        raise unknown("column with times", time, found.columns)
+    if time is not None and found[time].isna().any():
+        first = row_ids[found[time].isna()][0]
+        raise InputError(f"task {name!r}: row {first} has no time in column {time!r}")
+    return found

@@ -44,7 +44,7 @@ class OriginalInputs:
 
 def original_frame(task: Task, rows: Floats) -> pd.DataFrame:
     """Return rows in original units, exactly; numbers are always floats."""
-    frame = task.told(rows)
+    frame = task.readable(rows)
     for feature in task.features:
         if not feature.categories:
             frame[feature.name] = frame[feature.name].astype(np.float64)

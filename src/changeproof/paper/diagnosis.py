@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.builtin import load_task
+from changeproof.datasets.find import load_task
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
 from changeproof.methods.apds.method import APDS

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.builtin import dataset_names
+from changeproof.datasets.find import dataset_names
 from changeproof.datasets.oddities import hard_to_change
 from changeproof.datasets.recourse import Wording
-from changeproof.datasets.task import Floats, Task
+from changeproof.datasets.task import Task
 from changeproof.feasible.actions import CATEGORY, WAYS, Actions
+from changeproof.model import Floats
 from changeproof.tables.display import listed
 
 MAY = {

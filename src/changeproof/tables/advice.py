@@ -127,7 +127,7 @@ def _people(
         "models": judged.shape[1],
         "filled_in": ["; ".join(mine) for mine in unknown],
     }
-    told = task.told(answers.rows)
+    told = task.readable(answers.rows)
     for name in told.select_dtypes("float"):
         # Not as a column of floats, of which files have six digits: what is told is what was
         # tested.

@@ -87,7 +87,7 @@ def _letters(results: StoredResults, key: Answered) -> pd.DataFrame:
     unknown = wording.unknown(answers.row_ids, answers.factuals)
     rows: dict[str, Any] = {}
     for prefix, values in (("factual", answers.factuals), ("counterfactual", answers.rows)):
-        frame = task.told(values)
+        frame = task.readable(values)
         rows |= {f"{prefix}:{name}": _exact(frame[name]) for name in frame.columns}
     parts = []
     for place, name in enumerate(results.plan.successors, start=1):

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from changeproof import changes, methods
-from changeproof.datasets.builtin import dataset_records
+from changeproof.datasets.find import dataset_records
 from changeproof.plugins import Registry
 from changeproof.report.terminal.grid import escape, say, titled_grid
 from changeproof.runs.pieces import Kind, Piece

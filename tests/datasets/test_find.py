@@ -8,12 +8,11 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from changeproof import InputError, load_task
-from changeproof.datasets.builtin import (
+from changeproof.datasets.find import (
     FILES,
     dataset_names,
     dataset_records,
     paper_datasets,
-    read_described,
     read_embedded,
 )
 
@@ -62,7 +61,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     copy.write_bytes(content)
     with pytest.raises(InputError, match=r"diabetes\.parquet is damaged"):
-        read_embedded(tmp_path, record)
+        read_embedded(tmp_path, "diabetes", record)
 
 
 @pytest.mark.parametrize("damaged", ["car-loans.parquet", "car-loans.toml"])
@@ -70,10 +69,10 @@ def test_a_damaged_table_or_dataset_file_is_refused(tmp_path: Path, damaged: str
     record = dataset_records()["car-loans"]
     for name in (record.file, str(record.dataset_file)):
         shutil.copy(FILES / name, tmp_path)
-    assert read_described(tmp_path, "car-loans", record).name == "car-loans"
+    assert read_embedded(tmp_path, "car-loans", record).name == "car-loans"
     (tmp_path / damaged).write_bytes((tmp_path / damaged).read_bytes() + b"\n")
     with pytest.raises(InputError, match=f"{damaged} is damaged".replace(".", r"\.")):
-        read_described(tmp_path, "car-loans", record)
+        read_embedded(tmp_path, "car-loans", record)
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
