@@ -1,9 +1,8 @@
 """A task as one Parquet file, and back, exactly; nothing is ever unpickled.
 
-The file has one row per row of the task: its row id, its label, the id that people gave it, and
-the encoded columns, called by their position and name; before them, for every feature with values
-that were filled in, which ones. The four parts of the split are lists in the first row. Names,
-types, features and what may change are JSON in the schema's metadata.
+The file has one row per row of the task: row id, label, the id that people gave it, which features
+were filled in, and the encoded columns, called by position and name. The four parts of the split
+are lists in the first row. Names, types, features and rules are JSON in the schema's metadata.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from changeproof.feasible.feature import Feature, text_of
 
 SUFFIX = ".task.parquet"
 METADATA = b"changeproof:task"
-# Before the place of a feature: where its values were filled in.
+# The prefix of columns that say where values of a feature were filled in.
 FILLED = "filled:"
 PLAIN = (str, bool, int, float, type(None))
 
@@ -69,7 +68,7 @@ def task_to_bytes(task: Task) -> bytes:
         },
         "time": task.time,
     }
-    # What is said of the data and changes no result.
+    # Written only where they are there, as most tasks have none.
     if task.favourable_values:
         described["favourable_values"] = [text_of(value) for value in task.favourable_values]
     if task.keep_filled:
@@ -78,7 +77,7 @@ def task_to_bytes(task: Task) -> bytes:
         described["notes"] = list(task.notes)
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
     sink = pa.BufferOutputStream()
-    # Without a dictionary no values are compared, and 0.0 and -0.0 stay two.
+    # A dictionary would compare values, and make one of 0.0 and -0.0.
     pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
     return bytes(sink.getvalue())
 
@@ -154,19 +153,16 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
     return task
 
 
-def _filled(table: Any, features: int) -> npt.NDArray[np.bool_] | None:
-    """Return which values were filled in; None where none were."""
-    places = [place for place in range(features) if f"{FILLED}{place}" in table.column_names]
-    if not places:
-        return None
+def _filled(table: Any, features: int) -> npt.NDArray[np.bool_]:
     filled = np.zeros((table.num_rows, features), dtype=np.bool_)
-    for place in places:
-        filled[:, place] = table[f"{FILLED}{place}"].to_numpy()
+    for place in range(features):
+        if f"{FILLED}{place}" in table.column_names:
+            filled[:, place] = table[f"{FILLED}{place}"].to_numpy()
     return filled
 
 
 def _plain(value: Any) -> Any:
-    """Return a value beside the features as plain Python has it; what is missing is None."""
+    """Return a plain Python value; what is missing is None."""
     if pd.isna(value):
         return None
     return value.item() if isinstance(value, np.generic) else value
@@ -187,13 +183,13 @@ def _in_first_row(positions: npt.NDArray[Any], rows: int) -> Any:
 
 
 def _to_json(value: Any) -> Any:
-    """Return a value as JSON has it: a tuple as a list, a number or text of NumPy's by its type."""
+    """Return a value for JSON: tuples as lists, NumPy's numbers and texts with their types."""
     if type(value) in PLAIN:
         return value
     if type(value) is tuple:
         return [_to_json(each) for each in value]
     if isinstance(value, np.str_):
-        # NumPy's own way back to plain text loses zeros at the end.
+        # `item` would lose zeros at the end.
         return {"dtype": value.dtype.str, "value": "".join(value)}
     if isinstance(value, np.generic) and type(value.item()) in PLAIN:
         return {"dtype": value.dtype.str, "value": value.item()}

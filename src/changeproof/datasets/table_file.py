@@ -1,4 +1,4 @@
-"""Tables that people bring: CSV, Parquet or a DataFrame."""
+"""Tables that people give: CSV, Parquet or a DataFrame."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from changeproof.files import MOST_ROWS, check_table_size
 
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 UTF8 = "utf-8"
-# Where a table from a CSV file tells which texts were read as missing: {column: {text: rows}}.
+# The attribute of a table from a CSV file with the texts read as missing: {column: {text: rows}}.
 READ_AS_MISSING = "read as missing"
 WHOLE, LEADING_ZERO = r"-?(0|[1-9][0-9]*)", r"[+-]?0[0-9].*"
-# The first two bytes of a file, and what it then is.
+# The first two bytes of a file, and its likely encoding.
 BEGINNINGS = {
     re.compile(rb"\xff\xfe|\xfe\xff"): "utf-16",
     re.compile(rb"[^\0]\0", re.DOTALL): "utf-16-le",
@@ -38,30 +38,27 @@ def read_table(
     encoding: str | None = None,
     id_column: str | None = None,
 ) -> pd.DataFrame:
-    """Return a table with column names that are unique texts.
+    """Return a table with unique column names, from a DataFrame or a CSV or Parquet file.
 
-    As pandas does, it reads empty cells and texts such as NA, null and None as missing.
+    Like pandas, it reads empty cells and texts such as NA, null and None as missing.
 
     Parameters
     ----------
-    source
-        A DataFrame, or the path of a CSV file (commas, a header) or a Parquet file.
     text_columns
         Columns of a CSV file to be kept as text, so that a code like 007 stays one.
     unread
-        Columns of a Parquet file that nobody needs: they are there, and empty. (All of a CSV file
-        is read, to see that it is whole.)
+        Columns of a Parquet file that nobody needs: they are left empty. (A CSV file is read in
+        full, to see that it is whole.)
     encoding
-        The encoding of a CSV file; UTF-8 where nobody can say another one.
+        The encoding of a CSV file; None where it has to be UTF-8.
     id_column
-        A column of a CSV file that holds ids: numbers, unless some have leading zeros (00985).
+        A column of a CSV file with ids: numbers, unless some have leading zeros (00985).
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
     elif isinstance(source, str | Path):
-        left = frozenset(unread)
         where = str(Path(source))
-        table = _read_file(Path(source), tuple(text_columns), left, encoding, id_column)
+        table = _read_file(Path(source), {*text_columns}, {*unread}, encoding, id_column)
     else:
         raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
@@ -72,15 +69,11 @@ def read_table(
         raise InputError(f"{where}: expected rows and columns; got a table of shape {table.shape}")
     # pandas has no index, and much else, of half precision; wider numbers are the same numbers.
     half = [name for name, dtype in table.dtypes.items() if dtype == np.float16]
-    return table.astype(dict.fromkeys(half, np.float64)) if half else table
+    return table.astype(dict.fromkeys(half, np.float64))
 
 
 def _read_file(
-    path: Path,
-    text_columns: tuple[str, ...],
-    unread: frozenset[str],
-    encoding: str | None,
-    id_column: str | None,
+    path: Path, text_columns: set[str], unread: set[str], encoding: str | None, ids: str | None
 ) -> pd.DataFrame:
     kind = path.suffix[1:].lower()
     if kind not in ("csv", "parquet"):
@@ -91,7 +84,7 @@ def _read_file(
         raise InputError(f"cannot read {path}: permission denied")
     try:
         if kind == "csv":
-            return _read_csv(path, text_columns, _layout(encoding), id_column)
+            return _read_csv(path, text_columns, _layout(encoding), ids)
         return _read_parquet(path, unread)
     except UnicodeError:
         raise InputError(_not_readable(path, encoding)) from None
@@ -111,43 +104,40 @@ def _layout(encoding: str | None) -> dict[str, Any]:
 
 
 def _not_readable(path: Path, encoding: str | None) -> str:
-    """Say that a file is in another encoding, and what to do."""
     if encoding is not None and codecs.lookup(encoding).name != UTF8:
         return f"cannot read {path}: it is not in the encoding {encoding!r}"
     with path.open("rb") as file:
         first = file.read(2)
-    likely = next((name for mark, name in BEGINNINGS.items() if mark.fullmatch(first)), "latin-1")
+    likely = next(
+        (name for bytes_, name in BEGINNINGS.items() if bytes_.fullmatch(first)), "latin-1"
+    )
     or_else = "" if encoding is None else f", or ask for {setting(encoding=likely)}"
-    perhaps = f"it is not in UTF-8 but perhaps in {likely}"
-    return f"cannot read {path}: {perhaps}; save it as UTF-8{or_else}"
+    return (
+        f"cannot read {path}: it is not in UTF-8 but perhaps in {likely}; save it as UTF-8{or_else}"
+    )
 
 
 def check_size(source: Any, where: str) -> None:
-    """Refuse a Parquet file that says of itself that it holds too large a table."""
+    """Refuse a Parquet file of too large a table, by its metadata."""
     about = pq.read_metadata(source)
     check_table_size(about.num_rows, about.num_columns, where)
 
 
-def _read_parquet(path: Path, unread: frozenset[str]) -> pd.DataFrame:
+def _read_parquet(path: Path, unread: set[str]) -> pd.DataFrame:
     check_size(path, str(path))
     schema = pq.read_schema(path)
-    left = [name for name in schema.names if name.strip() in unread and name not in _index(schema)]
+    described: dict[str, Any] = schema.pandas_metadata or {}
+    index = [name for name in described.get("index_columns", []) if isinstance(name, str)]
+    left = [name for name in schema.names if name.strip() in unread and name not in index]
     if not left:
         return pd.read_parquet(path)
-    read = [name for name in schema.names if name not in left]
-    table = pd.read_parquet(path, columns=read)
-    shown = [name for name in schema.names if name in table.columns or name in left]
-    return table.reindex(columns=shown)
-
-
-def _index(schema: pa.Schema) -> list[str]:
-    """Return the columns of a Parquet file that pandas wrote its index to."""
-    described: dict[str, Any] = schema.pandas_metadata or {}
-    return [name for name in described.get("index_columns", []) if isinstance(name, str)]
+    table = pd.read_parquet(path, columns=[name for name in schema.names if name not in left])
+    names = [name for name in schema.names if name in table.columns or name in left]
+    return table.reindex(columns=names)
 
 
 def _read_csv(
-    path: Path, text_columns: tuple[str, ...], layout: dict[str, Any], id_column: str | None
+    path: Path, text_columns: set[str], layout: dict[str, Any], id_column: str | None
 ) -> pd.DataFrame:
     try:
         header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **layout)
@@ -156,19 +146,13 @@ def _read_csv(
     written = [str(name) for name in header.iloc[0]]
     names = [name.strip() for name in written]
     _check_header(path, names)
-    kept = [name for name in written if name.strip() in (*text_columns, id_column)]
+    texts = {name: str for name in written if name.strip() in {*text_columns, id_column}}
     with warnings.catch_warnings():
         # Surplus fields would be lost, or taken for an index.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            types = dict.fromkeys(kept, str)
             table: pd.DataFrame = pd.read_csv(
-                path,
-                index_col=False,
-                dtype=types,
-                low_memory=False,
-                nrows=MOST_ROWS + 1,
-                **layout,
+                path, index_col=False, dtype=texts, low_memory=False, nrows=MOST_ROWS + 1, **layout
             )
         except pd.errors.ParserWarning:
             raise InputError(
@@ -183,7 +167,7 @@ def _read_csv(
 
 
 def _ids(texts: pd.Series[Any]) -> pd.Series[Any]:
-    """Return texts as numbers, if all are and no leading zero would be lost by that."""
+    """Return texts as numbers if all are, and no leading zero is lost."""
     there = texts.dropna().str.strip()
     if there.str.fullmatch(WHOLE).all():
         return texts.map(int, na_action="ignore")
@@ -196,7 +180,7 @@ def _ids(texts: pd.Series[Any]) -> pd.Series[Any]:
 def _read_as_missing(
     path: Path, table: pd.DataFrame, layout: dict[str, Any]
 ) -> dict[str, dict[str, int]]:
-    """Return the texts of a CSV file that were read as missing, in how many rows, by column."""
+    """Return {column: {text: rows}} of texts of a CSV file that were read as missing."""
     places = [int(place) for place in np.flatnonzero(table.isna().any())]
     if not places:
         return {}
@@ -217,14 +201,14 @@ def _check_header(path: Path, names: list[str]) -> None:
             raise InputError(f"{path}: column {name!r} appears more than once")
     if "" in names:
         raise InputError(
-            f"{path}: column {names.index('') + 1} has no name (was an index written, too?); "
+            f"{path}: column {names.index('') + 1} has no name (was an index written as well?); "
             "name every column"
         )
     if any("\0" in name for name in names):
-        raise UnicodeError  # as UTF-16 has it, without a mark at the beginning
+        raise UnicodeError  # As in UTF-16 without a byte order mark.
     for delimiter, word in DELIMITERS.items():
         if len(names) == 1 and delimiter in names[0]:
             raise InputError(
-                f"{path} has one column, {names[0]!r}: it seems to be separated by {word}; "
+                f"{path} has one column, {names[0]!r}: its fields seem to be separated by {word}; "
                 "expected commas"
             )
