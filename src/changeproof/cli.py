@@ -11,11 +11,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from changeproof import __version__
-from changeproof.commands import (
-    auditing,
-    reading,
-    running,
-)
+from changeproof.commands import auditing, reading, running
 from changeproof.commands.console import Command
 from changeproof.errors import InputError, as_options, visible
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely

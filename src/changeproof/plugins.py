@@ -16,10 +16,11 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
-from weakref import WeakKeyDictionary
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -37,7 +38,6 @@ NAME_RULE = "expected lower-case letters, digits and hyphens only"
 PLAIN_TYPES = (bool, int, float, str)
 # The only import paths that may be followed, and why no others; None if all may.
 _limit: ContextVar[tuple[Collection[str], str] | None] = ContextVar("limit", default=None)
-_known_checks: WeakKeyDictionary[type, dict[str, TypeAdapter[Any]]] = WeakKeyDictionary()
 
 
 class Configurable:
@@ -53,8 +53,7 @@ class Configurable:
     _given: Mapping[str, Any] | None = None
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
-        """Refuse settings that do not fit, before `__init__` sees them."""
-        checks = _checks(cls)
+        checks = _checks(cls)  # type: ignore[arg-type]  # a class is hashable
         for name, value in settings.items():
             try:
                 if name in checks:
@@ -101,17 +100,17 @@ class Configurable:
                 expected = f"expected one of: {', '.join(known)}" if known else "it has none"
                 raise InputError(f"{name!r} has no setting {key!r}; {expected}")
         try:
-            made = cls(**settings)
+            instance = cls(**settings)
         except InputError as error:
             raise InputError(f"{name!r}: {error}") from None
         except Exception as error:
             raise InputError(f"{name!r} cannot be made: {type(error).__name__}: {error}") from error
-        made.name, made._given = name, dict(settings)
-        return made
+        instance.name, instance._given = name, dict(settings)
+        return instance
 
 
 def _parameters(cls: Any) -> dict[str, inspect.Parameter]:
-    """Return what makes a class, with annotations as types where they all lead to some."""
+    """Return the arguments of a class, with annotations as types where they can all be resolved."""
     if cls.__init__ is object.__init__:
         return {}
     try:
@@ -121,10 +120,9 @@ def _parameters(cls: Any) -> dict[str, inspect.Parameter]:
     return dict(list(found.items())[1:])
 
 
+@cache
 def _checks(cls: type) -> dict[str, TypeAdapter[Any]]:
-    """Return what checks the settings of a class: by annotation, or else to be like the default."""
-    if cls in _known_checks:
-        return _known_checks[cls]
+    """Return what checks the settings of a class: its annotations, or the types of its defaults."""
     config = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
     checks = {}
     for name, parameter in _parameters(cls).items():
@@ -135,7 +133,6 @@ def _checks(cls: type) -> dict[str, TypeAdapter[Any]]:
                 continue
         with suppress(Exception):  # what pydantic knows nothing about goes unchecked
             checks[name] = TypeAdapter(kind, config=config)
-    _known_checks[cls] = checks
     return checks
 
 
@@ -175,9 +172,11 @@ def parsed(reference: str) -> tuple[str, dict[str, Any]]:
 
 def without_settings(reference: str) -> str:
     """Return the name or import path alone; what is no reference stays as it is."""
-    name, bracket, rest = reference.partition("(")
-    known = bracket and rest.endswith(")") and keywords(rest[:-1]) is not None
-    return name if known and re.fullmatch(r"[\w.:-]+", name) else reference
+    try:
+        name = parsed(reference)[0]
+    except InputError:
+        return reference
+    return name if re.fullmatch(r"[\w.:-]+", name) else reference
 
 
 def spelled(name: str, settings: Mapping[str, Any]) -> str:
@@ -256,19 +255,16 @@ Class = TypeVar("Class", bound=type[Any])
 
 
 class Registry(Generic[T]):
-    """The names of one kind of thing.
+    """The names of one kind of thing, which `kind` is called in messages.
 
     Parameters
     ----------
-    kind
-        What the things are called in messages.
     group
         The group of entry points in which packages offer theirs.
     builtin
         Names of what comes with the package, and where it is: module:attribute.
     accept
-        Makes what people brought usable, or refuses it with an `InputError`; is given the thing
-        and the reference by which it was asked for.
+        Turns what people brought, under some reference, into a class, or raises an `InputError`.
     """
 
     def __init__(
@@ -278,12 +274,10 @@ class Registry(Generic[T]):
         builtin: Mapping[str, str],
         accept: Callable[[Any, str], type[T]],
     ) -> None:
-        self.kind = kind
-        self.group = group
-        self._builtin = dict(builtin)
-        self._accept = accept
+        self.kind, self.group = kind, group
+        self._builtin, self._accept = dict(builtin), accept
         self._registered: dict[str, type[T]] = {}
-        self._found: dict[str, type[T]] = {}
+        self._imported: dict[str, type[T]] = {}
 
     @property
     def builtin_names(self) -> tuple[str, ...]:
@@ -296,12 +290,21 @@ class Registry(Generic[T]):
         own = [*sorted(self._entry_points()), *self._registered]
         return tuple(dict.fromkeys([*self._builtin, *own]))
 
-    def register(self, thing: Any, name: str | None = None) -> type[T]:
-        """Give a class, or a function as a class, a name; return the class.
+    @overload
+    def register(self, thing: Class, name: str | None = None) -> Class: ...
+    @overload
+    def register(self, thing: Callable[..., Any], name: str | None = None) -> type[T]: ...
+    @overload
+    def register(self, thing: None = None, name: str | None = None) -> Callable[[Class], Class]: ...
+    def register(self, thing: Any = None, name: str | None = None) -> Any:
+        """Give a class or a function a name that plans can use; also a decorator of a class.
 
-        Without a name, a class has its own and a function is called by its Python name. The last
-        one of a name counts, as in a notebook.
+        Without a name, a class is called by its own `name`, and a function by its Python name with
+        hyphens for underscores. The last one of a name counts, as in a notebook. A function becomes
+        a class; the class is returned.
         """
+        if thing is None:
+            return lambda decorated: self.register(decorated, name)
         chosen = name if name is not None else getattr(thing, "name", None)
         if chosen is None and inspect.isfunction(thing):
             chosen = name_of(thing)
@@ -322,9 +325,9 @@ class Registry(Generic[T]):
             return found
         if name in self._registered:
             return self._registered[name]
-        if name not in self._found:
-            self._found[name] = self._accept(self._imported(name), name)
-        return self._found[name]
+        if name not in self._imported:
+            self._imported[name] = self._accept(self._load(name), name)
+        return self._imported[name]
 
     def class_called(self, name: str) -> type[T] | None:
         """Return the built-in class of that name, such as KDTree."""
@@ -333,9 +336,8 @@ class Registry(Generic[T]):
 
     def known(self, name: str) -> type[T] | None:
         """Return the class of a name if that takes no code of other people to be imported."""
-        if name in self._builtin or name in self._registered or name in self._found:
-            return self.get(name)
-        return None
+        known = {*self._builtin, *self._registered, *self._imported}
+        return self.get(name) if name in known else None
 
     def make(self, reference: str) -> T:
         """Return what a reference leads to, made with its settings and called by the reference."""
@@ -349,20 +351,17 @@ class Registry(Generic[T]):
         if isinstance(thing, str):
             return self.make(thing)
         if isinstance(thing, Configurable):
+            cls: Any = type(thing)
             given = thing.given_settings()
-            made: Any = type(thing).named(spelled(type(thing).name, given), given)
-            return made  # type: ignore[no-any-return]
+            return cls.named(spelled(cls.name, given), given)  # type: ignore[no-any-return]
         name = getattr(thing, "name", None) or (name_of(thing) if callable(thing) else self.kind)
-        cls = self._accept(thing, name)
-        return cls.named(cls.name, {})
+        accepted = self._accept(thing, name)
+        return accepted.named(accepted.name, {})
 
     def check(self, given: Sequence[str], *, resolve: bool = True) -> tuple[str, ...]:
         """Check references and put built-ins first, in their order; the others stay as given.
 
-        Parameters
-        ----------
-        resolve
-            Whether what people brought has to be there; its form is checked in any case.
+        Without `resolve`, people's own need not be there; only the form of references is checked.
         """
         names: dict[str, str] = {}
         for reference in given:
@@ -381,9 +380,9 @@ class Registry(Generic[T]):
     def broken(self) -> dict[str, str]:
         """Return why entry points cannot be used, by name; the others are not listed."""
         reasons = {}
-        for name, found in self._entry_points(everything=True).items():
+        for name, points in self._entry_points(everything=True).items():
             if name in self._builtin:
-                owner = _owner(found[0])
+                owner = _owner(points[0])
                 reasons[f"{name} ({owner})"] = f"has the name of a built-in {self.kind}"
                 continue
             try:
@@ -392,7 +391,7 @@ class Registry(Generic[T]):
                 reasons[name] = str(error)
         return reasons
 
-    def _imported(self, reference: str) -> Any:
+    def _load(self, reference: str) -> Any:
         if ":" in reference:
             return from_path(self.kind, reference)
         points = self._entry_points().get(reference)
@@ -427,32 +426,7 @@ class Registry(Generic[T]):
         )
 
 
-class Registration(Generic[T]):
-    """Gives a class or a function a name that plans can use; also a decorator of a class.
-
-    Call it with a subclass, or with a function of the arguments that a `PluginKind` states.
-    Without a name, a class is called by its own `name`, and a function by its Python name with
-    hyphens for underscores. It returns the class.
-    """
-
-    def __init__(self, registry: Registry[T]) -> None:
-        self.registry = registry
-
-    @overload
-    def __call__(self, thing: Class, *, name: str | None = None) -> Class: ...
-    @overload
-    def __call__(self, thing: Callable[..., Any], *, name: str | None = None) -> type[T]: ...
-    @overload
-    def __call__(
-        self, thing: None = None, *, name: str | None = None
-    ) -> Callable[[Class], Class]: ...
-    def __call__(self, thing: Any = None, *, name: str | None = None) -> Any:
-        """Register a class or a function."""
-        if thing is None:
-            return lambda decorated: self(decorated, name=name)
-        return self.registry.register(thing, name)
-
-
+@dataclass(frozen=True)
 class PluginKind(Generic[T]):
     """What people may bring: a class of some kind, or a function that becomes one.
 
@@ -466,15 +440,10 @@ class PluginKind(Generic[T]):
         Refuses a class of which something is missing.
     """
 
-    def __init__(
-        self,
-        base: Any,
-        function_class: type[T],
-        arguments: str,
-        check: Callable[[type[T]], object],
-    ) -> None:
-        self.base, self.function_class, self.check = base, function_class, check
-        self.arguments = arguments
+    base: Any
+    function_class: type[T]
+    arguments: str
+    check: Callable[[type[T]], object]
 
     def accept(self, found: Any, reference: str) -> type[T]:
         """Return what a reference leads to as a class to make, or say why it cannot be one."""
@@ -499,8 +468,8 @@ class PluginKind(Generic[T]):
         except Exception as error:
             what = f"{found.__name__}() failed with {one_line(error)}"
             raise InputError(f"{label}: {what}; every setting needs a default") from error
-        made: type[T] = found
-        return made
+        accepted: type[T] = found
+        return accepted
 
     def from_function(self, function: Any, name: str, **contents: Any) -> type[T]:
         """Return a class whose work a function does.

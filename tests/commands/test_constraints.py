@@ -28,7 +28,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_options_become_what_own_task_takes() -> None:
     found = constraints(
-        {"immutable": ["a,b"], "only_increase": ["c"], "range": ["c=0:", "d = 1 : 5.5", "e=:9"]}
+        {"immutable": ["a", "b"], "only_increase": ["c"], "range": ["c=0:", "d = 1 : 5.5", "e=:9"]}
     )
     assert found == {
         "a": {"change": "none"},
@@ -46,7 +46,7 @@ def test_options_become_what_own_task_takes() -> None:
             {"immutable": ["a"], "only_increase": ["a"]},
             "'a' is given to --immutable and to --only-increase",
         ),
-        ({"immutable": ["a,a"]}, "'a' is given to --immutable more than once"),
+        ({"immutable": ["a", "a"]}, "'a' is given to --immutable more than once"),
         ({"range": ["a=1:2", "a=3:4"]}, "'a' is given to --range more than once"),
         ({"range": ["a"]}, "--range 'a'; expected FEATURE=LOW:HIGH"),
         ({"range": ["a=3"]}, "--range 'a=3'; expected FEATURE=LOW:HIGH"),

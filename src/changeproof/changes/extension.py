@@ -9,7 +9,7 @@ from changeproof.changes import REGISTRY
 from changeproof.changes.family import BaseModel, Family, checked_needs
 from changeproof.datasets.task import Task
 from changeproof.models.learner import Learner
-from changeproof.plugins import PluginKind, Registration
+from changeproof.plugins import PluginKind
 
 Function = Callable[..., Any]
 
@@ -68,7 +68,7 @@ def family(
     return decorate
 
 
-register_family: Registration[Family] = Registration(REGISTRY)
+register_family = REGISTRY.register
 
 
 KIND = PluginKind(

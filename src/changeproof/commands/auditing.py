@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from changeproof.commands.console import failures_reported, print_document, quiet_output, say
+import typer
+
+from changeproof.commands.console import failures_reported, quiet_output, say
 from changeproof.commands.options import (
     DATA,
     JOBS,
@@ -28,7 +30,7 @@ from changeproof.commands.options import (
     takes,
     workers_of,
 )
-from changeproof.commands.parsing import split, successors_of, tables_of
+from changeproof.commands.parsing import successors_of, tables_of
 from changeproof.commands.running import say_where
 from changeproof.errors import InputError, unknown
 
@@ -113,7 +115,7 @@ def audit(
             **described,
         )
     if as_json:
-        print_document(results.to_json())
+        typer.echo(results.to_json())
         return
     say_what_was_left_out(results)
     tables = results.tables()
@@ -171,7 +173,7 @@ def explain(
         recommendation,
     )
 
-    methods = split(given.get("methods"))
+    methods = given.get("methods")
     if audit is not None:
         results, dataset = _finished(audit, {"data": data, "out": out, **given})
     elif data is None:
@@ -193,7 +195,7 @@ def explain(
                 "recommended": choice._asdict(),
             }
         )
-        print_document(json.dumps(document, indent=2, default=str))
+        typer.echo(json.dumps(document, indent=2, default=str))
         return
     task = results.task(dataset)
     lines = explanation_lines(answers[0], task) if one else comparison_lines(answers, choice, task)

@@ -200,7 +200,10 @@ def _read_as(field: Any) -> Any:
 
 
 def takes(*groups: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command more options than it spells out; it finds those that were used in `given`."""
+    """Give a command more options than it spells out; it finds those that were used in `given`.
+
+    An option whose metavar ends in a comma and an ellipsis is a list of names.
+    """
     options = {name: each for group in groups for name, each in group.items()}
     parameters = []
     for name, (kind, option) in options.items():
@@ -221,7 +224,11 @@ def takes(*groups: Options) -> Callable[[Callable[..., None]], Callable[..., Non
 
         def called(**values: Any) -> None:
             given = {name: values.pop(name) for name in options}
-            function(**values, given={k: v for k, v in given.items() if v is not None})
+            given = {name: value for name, value in given.items() if value is not None}
+            for name in given:
+                if (options[name][1].metavar or "").endswith(",…"):
+                    given[name] = parsing.split(given[name])
+            function(**values, given=given)
 
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__signature__ = signature.replace(parameters=[*own, *parameters])  # type: ignore[attr-defined]
@@ -248,11 +255,8 @@ def plan_values(given: Given) -> dict[str, Any]:
     """Return what options say of the fields of a plan, as `Plan` takes it; pickles are loaded."""
     values = {name: given[name] for name in Plan.model_fields if name in given}
     values.pop("counterfactuals", None)
-    for name, value in values.items():
-        if name == "grid":
-            values[name] = parsing.grid_of(value)
-        elif isinstance(value, list) and name != "replacements":
-            values[name] = parsing.split(value)
+    if "grid" in values:
+        values["grid"] = parsing.grid_of(values["grid"])
     if "base_seeds" in values:
         values["base_seeds"] = parsing.whole_numbers("base seed", values["base_seeds"])
     if "model" in values:
@@ -276,14 +280,11 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
         from changeproof.datasets.custom import load_dataset
         from changeproof.datasets.grouping import columns_of
 
-        return load_dataset(data, columns_of(parsing.split(given.get("by")) or ())), {}
+        return load_dataset(data, columns_of(given.get("by", ()))), {}
     for name in ("target", "favourable"):
         if not given.get(name):
             raise InputError(f"--{name} is missing; a table does not say it, a dataset file can")
     described = {name: given[name] for name in used if name not in (*parsing.CHANGES, "range")}
-    for name in ("categorical", "drop", "allow_leak"):
-        if name in described:
-            described[name] = parsing.split(described[name])
     return data, described | {"actions": parsing.constraints(given)}
 
 

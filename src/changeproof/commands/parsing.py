@@ -18,18 +18,16 @@ CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 SIGN = re.compile(r"""(?<![^\s(\[{,=:])(?:"[^"]*"|'[^']*')|[(\[{)\]},=]""")
 
 
-def split(values: list[str] | None) -> list[str] | None:
+def split(values: list[str]) -> list[str]:
     """Return the names in repeated options with commas.
 
     Commas in brackets or quotes do not separate: ``rbr(samples=5, delta=0.1),kdtree`` is two names.
     """
-    if values is None:
-        return None
-    found = [name.strip() for value in values for name in _parts(value, ",") if name.strip()]
-    if values and not found:
+    names = [name.strip() for value in values for name in _parts(value, ",") if name.strip()]
+    if values and not names:
         given = " ".join(map(repr, values))
         raise InputError(f"expected at least one name; got {given}, which has none")
-    return found
+    return names
 
 
 def _parts(text: str, separator: str) -> list[str]:
@@ -51,10 +49,8 @@ def _parts(text: str, separator: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def whole_numbers(what: str, values: list[str] | None) -> list[int] | None:
+def whole_numbers(what: str, values: list[str]) -> list[int]:
     """Return texts as whole numbers; `what` names them in an error."""
-    if values is None:
-        return None
     for value in values:
         if not value.isdecimal():
             raise InputError(f"{what} {value!r}; expected a whole number of 0 or more")
@@ -97,7 +93,7 @@ def constraints(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what may change by feature, as `own_task` takes it, from the options about that."""
     found: dict[str, dict[str, Any]] = {}
     for option, change in CHANGES.items():
-        for feature in split(given.get(option)) or ():
+        for feature in given.get(option, ()):
             if feature in found:
                 before, flag = RULES[found[feature]["change"]], RULES[change]
                 again = "more than once" if before == flag else f"and to {flag}; expected one"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from changeproof.commands.console import print_document, say
+from changeproof.commands.console import say
 from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory, ask
 from changeproof.commands.parsing import matches
 from changeproof.errors import unknown
@@ -53,7 +53,7 @@ def report(
         if xlsx is not None:
             results.to_xlsx(xlsx)
     if as_json:
-        print_document(results.to_json())
+        typer.echo(results.to_json())
     else:
         say(f"Report: {path}")
         if xlsx is not None:
@@ -169,7 +169,7 @@ def compare_runs(
     if as_json:
         import json
 
-        print_document(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
+        typer.echo(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
         return
     from changeproof.report.terminal.comparisons import print_run_comparison
 

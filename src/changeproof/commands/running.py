@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -73,7 +73,7 @@ def run(
     """
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.runs.directory import check_free, without_its_code
-    from changeproof.runs.manifest import PLAN
+    from changeproof.runs.manifest import PLAN, read_plan
     from changeproof.workflow import run as run_plan
 
     changes = plan_values(given)
@@ -81,7 +81,14 @@ def run(
     continues = preset is None and plan is None and (folder / PLAN).exists()
     limited = continues and not import_its_code
     with without_its_code(folder, changes) if limited else nullcontext():
-        chosen = _plan(preset, plan, folder, changes)
+        if preset is not None and plan is not None:
+            raise InputError("give either --preset or --plan, not both")
+        if plan is not None:
+            chosen = Plan.from_toml(plan, **changes)
+        elif continues:
+            chosen = Plan.checked({**read_plan(folder).model_dump(), **changes})
+        else:
+            chosen = Plan.preset(preset or "quick", **changes)
         check_free(folder)
         with workers_of(given) as workers, ConsoleObserver() as observer, failures_reported(folder):
             results = run_plan(chosen, folder, observer=observer, **workers)
@@ -149,8 +156,8 @@ def diagnose_apds_radius(
     if out is not None:
         check_can_write(out)
     table = diagnose_apds_radius(
-        split(datasets) or ("breast-cancer", "diabetes"),
-        whole_numbers("base seed", split(base_seeds)) or (2026, 2027, 2028),
+        split(datasets or ["breast-cancer,diabetes"]),
+        whole_numbers("base seed", split(base_seeds or ["2026,2027,2028"])),
         factuals,
         lambda label: say(label, err=True),
     )
@@ -160,15 +167,3 @@ def diagnose_apds_radius(
     )
     if out is not None:
         write_whole(out, table.to_csv(index=False).encode())
-
-
-def _plan(preset: Preset | None, path: Path | None, folder: Path, changes: dict[str, Any]) -> Plan:
-    from changeproof.runs.manifest import PLAN, read_plan
-
-    if preset is not None and path is not None:
-        raise InputError("give either --preset or --plan, not both")
-    if path is not None:
-        return Plan.from_toml(path, **changes)
-    if preset is None and (folder / PLAN).exists():
-        return Plan.checked({**read_plan(folder).model_dump(), **changes})
-    return Plan.preset(preset or "quick", **changes)

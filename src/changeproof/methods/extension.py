@@ -11,7 +11,7 @@ from changeproof.errors import InputError, described
 from changeproof.methods import REGISTRY
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access
-from changeproof.plugins import PluginKind, Registration
+from changeproof.plugins import PluginKind
 
 Function = Callable[..., Any]
 
@@ -69,7 +69,7 @@ def method(
     return decorate
 
 
-register_method: Registration[Method] = Registration(REGISTRY)
+register_method = REGISTRY.register
 
 
 def _check(method: type[Method]) -> None:

@@ -191,7 +191,7 @@ class Plan(BaseModel):
         Option(
             "Values of a scikit-learn parameter for the family training-configuration. "
             "Repeat for several.",
-            "PARAMETER=VALUE,…",
+            "PARAMETER=VALUE,VALUE",
             panel="Your model",
             commands=YOUR_MODEL,
         ),
