@@ -232,9 +232,10 @@ def _exact_texts(before: float, after: float, own: int) -> tuple[str, str]:
 def _rounded_texts(before: float, after: float, own: int) -> tuple[str, str]:
     """Return both numbers rounded to the data's `own` decimals, or to more if `after` is finer."""
     decimals = 1 if own == 0 and not _is_whole(after) else own
-    while decimals < MOST_DECIMALS and _text(before, decimals) == _text(after, decimals):
-        decimals += 1
     start, goal = _text(before, decimals), _text(after, decimals)
+    while start == goal and decimals < MOST_DECIMALS:
+        decimals += 1
+        start, goal = _text(before, decimals), _text(after, decimals)
     if decimals > own:
         # What a person has is written as in the data, unless that would hide the difference.
         texts = (_text(before, places) for places in range(own, decimals + 1))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, tall
 from changeproof.report.page.parts import Part, Source, chart, nothing, scripted
@@ -161,6 +160,6 @@ def _correlation_words(name: str, disagreement: Floats, values: Floats) -> str:
     )
     if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
         return text + " It does not vary enough for a correlation."
-    rank = float(spearmanr(x, y).statistic)
+    rank = pd.DataFrame({"x": x, "y": y}).rank().corr().iloc[0, 1]
     how = "falls" if rank < 0 else "rises"
     return text + f" It {how} with the share of flipped predictions: rank correlation {rank:.2f}."

@@ -144,7 +144,9 @@ def plan_toml(plan: Plan) -> str:
 
 def command(plan: Plan) -> str:
     """Return what to type to get the same run."""
-    same = (f"--preset {preset}" for preset in PRESETS if plan == Plan.preset(preset))
+    # As records: reading a run imports none of the methods that a preset names.
+    presets = {name: Plan.checked(values(), record=True) for name, values in PRESETS.items()}
+    same = (f"--preset {name}" for name, preset in presets.items() if plan == preset)
     return f"changeproof run {next(same, '--plan plan.toml')}"
 
 

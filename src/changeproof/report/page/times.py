@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from changeproof.datasets.find import paper_datasets
 from changeproof.paper.comparison import (
     PAPER_MACHINE,
     Line,
@@ -165,7 +166,7 @@ def _lines(name: str, lines: list[list[Any]]) -> Part:
 
 def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any] | None:
     """Return every published number beside ours; None for a run of none of the paper's data."""
-    if not set(plan.datasets) & set(Plan.preset("paper").datasets):
+    if not set(plan.datasets) & set(paper_datasets()):
         return None
     if reason := reason_against(plan):
         return {"nothing": f"This run cannot be compared with the paper: {reason}."}
