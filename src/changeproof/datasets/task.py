@@ -106,7 +106,7 @@ def _cut(
 def _shared_out(number: int, sizes: Integers, random: np.random.RandomState) -> Integers:
     """Share a number out by size; what rounding leaves goes to the largest remainders."""
     exact = sizes / sizes.sum() * number
-    shares = np.floor(exact).astype(np.int64)
+    shares: Integers = np.floor(exact).astype(np.int64)
     missing, remainders = number - int(shares.sum()), exact - shares
     for remainder in np.unique(remainders)[::-1]:
         if missing <= 0:

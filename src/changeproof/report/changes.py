@@ -160,6 +160,6 @@ def _correlation_words(name: str, disagreement: Floats, values: Floats) -> str:
     )
     if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
         return text + " It does not vary enough for a correlation."
-    rank = pd.DataFrame({"x": x, "y": y}).rank().corr().iloc[0, 1]
+    rank = float(pd.Series(x).rank().corr(pd.Series(y).rank()))
     how = "falls" if rank < 0 else "rises"
     return text + f" It {how} with the share of flipped predictions: rank correlation {rank:.2f}."
