@@ -25,7 +25,7 @@ from raiutils.exceptions import UserConfigValidationException
 from changeproof.adapters.dice import from_dice
 from changeproof.adapters.tables import read_counterfactuals
 from changeproof.datasets.task import Task
-from changeproof.feasible.actions import WAYS
+from changeproof.feasible.rules import WAYS
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Context, Counterfactuals, Factuals
 from changeproof.networks.network import Network
@@ -50,15 +50,15 @@ class Judge:
 def limits_of(task: Task, person: np.ndarray | None) -> dict[str, list[Any]]:
     """Return what the features that may vary may be, for a person or for anybody."""
     actions, rules = task.actions, task.actions.rules
-    low, high = rules.low, rules.high
+    low, high = rules.low[rules.feature_of], rules.high[rules.feature_of]
     if person is not None:
-        low, high = (actions.raw(each)[0] for each in actions.bounds(person[None]))
+        _, low, high = (each[0] for each in actions.limits(person[None]))
     permitted = {}
     for feature, free in zip(actions.features, actions.changeable, strict=True):
         column = feature.columns[0]
         choices: list[Any] = list(feature.categories) or [float(low[column]), float(high[column])]
         if feature.kind == "categorical" and person is not None:
-            allowed = actions.categories(person[None], feature)[0]
+            allowed = high[list(feature.columns)]
             choices = [each for each, may in zip(choices, allowed, strict=True) if may]
         elif feature.kind == "binary":
             choices = [choices[code] for code in (0, 1) if low[column] <= code <= high[column]]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from changeproof.certificates.programme import Programme
+from benchmarks.mixed_programme import MixedProgramme
 from changeproof.feasible.actions import Actions
-from changeproof.feasible.kernels import STEP_SLACK, number_limits
+from changeproof.feasible.kernels import STEP_SLACK
 from changeproof.feasible.rules import NONE, NUMBER
 from changeproof.model import Floats
 
@@ -19,7 +19,7 @@ from changeproof.model import Floats
 NO_ROOM = 1e-9
 
 
-def add_moves(programme: Programme, actions: Actions, factual: Floats, radius: float) -> None:
+def add_moves(programme: MixedProgramme, actions: Actions, factual: Floats, radius: float) -> None:
     """Allow only feasible moves of a person.
 
     Parameters
@@ -48,23 +48,22 @@ def add_moves(programme: Programme, actions: Actions, factual: Floats, radius: f
         _at_most(programme, changes, actions.rules.most)
 
 
-def _tie(programme: Programme, move: int, parts: dict[int, float]) -> None:
+def _tie(programme: MixedProgramme, move: int, parts: dict[int, float]) -> None:
     """Make a move the sum of its parts."""
     programme.add_row([move, *parts], [-1.0, *parts.values()], at_least=0.0, at_most=0.0)
 
 
-def _at_most(programme: Programme, columns: list[int], most: float) -> None:
+def _at_most(programme: MixedProgramme, columns: list[int], most: float) -> None:
     programme.add_row(columns, [1.0] * len(columns), at_most=most)
 
 
 def _add_number(
-    programme: Programme, actions: Actions, factual: Floats, place: int, radius: float
+    programme: MixedProgramme, actions: Actions, factual: Floats, place: int, radius: float
 ) -> list[int]:
     rules, n = actions.rules, len(factual)
-    j, _, _, change = (int(value) for value in rules.features[place])
-    own = factual[j] * rules.scale[j] + rules.mean[j]
-    low, high = number_limits(rules, j, change, own)
-    base, step = rules.base[j], rules.step[j]
+    j = int(rules.features[place, 0])
+    own, low, high = (float(each[0, j]) for each in actions.limits(factual[None]))
+    base, step = rules.base[place], rules.step[place]
     at = (own - base) / step
     above, below = math.floor(at + STEP_SLACK) + 1, math.ceil(at - STEP_SLACK) - 1
     steps_up = math.floor((high - base) / step + STEP_SLACK) - above
@@ -89,7 +88,7 @@ def _add_number(
 
 
 def _add_two_valued(
-    programme: Programme, actions: Actions, factual: Floats, column: int
+    programme: MixedProgramme, actions: Actions, factual: Floats, column: int
 ) -> list[int]:
     low, high = actions.bounds(factual[None])
     changes = []
@@ -106,12 +105,13 @@ def _add_two_valued(
 
 
 def _add_categories(
-    programme: Programme, actions: Actions, factual: Floats, place: int
+    programme: MixedProgramme, actions: Actions, factual: Floats, place: int
 ) -> list[int]:
     feature, scale, n = actions.features[place], actions.rules.scale, len(factual)
     columns = feature.columns
-    allowed = actions.categories(factual[None], feature)[0]
-    own = int(actions.raw(factual[None])[0, list(columns)].argmax())
+    limits = actions.limits(factual[None])
+    allowed = limits.high[0, list(columns)] > 0.0
+    own = int(limits.own[0, list(columns)].argmax())
     others = [k for k in range(len(columns)) if allowed[k] and k != own]
     taken = {k: programme.add_column(0.0, 1.0, whole=True) for k in others}
     for k, column in enumerate(columns):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.feasible_moves import add_moves
-from changeproof.certificates.programme import Programme, Relaxation
+from benchmarks.mixed_programme import Costs, MixedProgramme
 from changeproof.feasible.actions import Actions
 from changeproof.model import Floats
 from changeproof.networks.network import Network
@@ -51,7 +51,7 @@ class _Search:
     ) -> None:
         self.network, self.origin, self.radius = network, origin, radius
         self.up, self.down = np.minimum(up, radius), np.minimum(down, radius)
-        self.programme = Programme()
+        self.programme = MixedProgramme()
         for room in (*self.up, *self.down):
             self.programme.add_column(0.0, room, cost=1.0)
         self.add_row(dict.fromkeys(range(2 * len(origin)), -1.0), -radius)
@@ -117,7 +117,7 @@ class _Search:
     ) -> tuple[Floats, Floats]:
         """Bound undecided pre-activations by linear programmes over the layers before."""
         low, high = low.copy(), high.copy()
-        relaxation = Relaxation(self.programme)
+        relaxation = Costs(self.programme)
         for j in np.flatnonzero((low < 0.0) & (high > 0.0)):
             costs = np.zeros(len(self.programme.costs))
             costs[list(inputs[j])] = list(inputs[j].values())

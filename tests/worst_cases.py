@@ -6,8 +6,8 @@ import numpy as np
 
 from changeproof import Network
 from changeproof.certificates.bounds import first_layer_bounds, layer_bounds
-from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.exact import GAP, MAX_NODES, Certificates, Verdict
+from changeproof.certificates.box import ParameterBox, move_parameters
+from changeproof.certificates.exact import MAX_NODES, Certificates
 from changeproof.certificates.reach import largest_logit
 from changeproof.model import Floats
 
@@ -19,20 +19,30 @@ def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES)
     to a small gap and single precision unless the nodes did not suffice or the solver failed.
     """
     answers = Certificates.begin(box, rows)
-    answers.attack(np.ones(len(answers.rows), np.bool_), np.full(len(answers.rows), -np.inf))
-    hidden, gap = len(box.flat.layers) - 1, GAP * answers.scale
-    for i in np.flatnonzero(np.isfinite(answers.lower)).tolist() if hidden > 1 else []:
-        worst = answers.worst_case(i)
-        worst.solve(max_nodes, above=np.inf, below=-np.inf, gap=float(gap[i]))
-        answers.lower[i], answers.upper[i] = worst.lower, worst.upper
-        answers.directions[i] = worst.directions
+    everything, never = np.ones(len(answers.rows), np.bool_), np.full(len(answers.rows), -np.inf)
+    answers.attack(everything, never)
+    answers.solve(everything, max_nodes, above=np.inf, below=never)
     return answers
+
+
+def verdicts(answers: Certificates) -> list[str]:
+    """Return of every row whether it is certified, refuted or unknown."""
+    known = zip(answers.certified, answers.refuted, strict=True)
+    return ["certified" if yes else "refuted" if no else "unknown" for yes, no in known]
 
 
 def refuting_network(answers: Certificates, row: int) -> Network:
     """Return a network of the box that calls a refuted row adverse."""
-    assert answers.verdicts[row] == Verdict.REFUTED
-    return answers.box.network_at(answers.rows[row], answers.directions[row])
+    assert answers.refuted[row]
+    box, flat = answers.box, answers.box.flat
+    moved = np.empty(len(flat.parameters), np.float32)
+    move_parameters(flat, box.radius, answers.rows[row], answers.directions[row], moved)
+    weights, biases = [], []
+    for n_in, n_out, start, _ in flat.layers.tolist():
+        stop = start + n_in * n_out
+        weights.append(moved[start:stop].reshape(n_out, n_in))
+        biases.append(moved[stop : stop + n_out])
+    return Network(tuple(weights), tuple(biases))
 
 
 def interval_bounds(box: ParameterBox, rows: Floats) -> Floats:

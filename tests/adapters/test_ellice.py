@@ -14,7 +14,7 @@ import changeproof as cp
 from changeproof import Context, Factuals, InputError, Task
 from changeproof.adapters import ellice as adapter
 from changeproof.adapters.ellice import NO_TRAINING_ROW, REASONS, ElliCE
-from changeproof.feasible.actions import DIRECTION, FIXED, RANGE
+from changeproof.feasible.rules import DIRECTION, FIXED, RANGE
 from changeproof.networks.network import Network
 
 PATH = "changeproof.adapters.ellice:ElliCE"

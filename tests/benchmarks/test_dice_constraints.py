@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from changeproof import NetworkLearner, TrainingRecipe, load_task
-from changeproof.feasible.actions import DIRECTION, RANGE, WAYS
+from changeproof.feasible.rules import DIRECTION, RANGE, WAYS
 from changeproof.methods.answers import FOUND
 from changeproof.methods.method import Factuals
 

@@ -29,7 +29,7 @@ def test_the_attack_finds_what_is_false() -> None:
     for seed in range(60):
         case = planted(seed)
         answer = certify(ParameterBox(case.network, 1.5 * case.radius), case.bad[None])
-        if answer.verdicts[0] == "refuted":
+        if answer.refuted[0]:
             certified += 1
             broken += smallest_logit(case.network, 1.5 * case.radius, case.bad, seed) < 0.0
     assert certified > 30

@@ -16,7 +16,7 @@ from changeproof.evaluation.advice import (
     inside_data,
     measure_advice,
 )
-from changeproof.feasible.actions import CATEGORY, FIXED, RANGE, STEP
+from changeproof.feasible.rules import CATEGORY, FIXED, RANGE, STEP
 from changeproof.methods.answers import FOUND, NOT_FOUND, Counterfactuals, Realisation
 from loans import loans
 

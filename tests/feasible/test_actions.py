@@ -14,7 +14,7 @@ from changeproof.datasets.custom import own_task
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.feasible.actions import CATEGORY, DIRECTION, FIXED, MOST, RANGE, STEP
+from changeproof.feasible.rules import CATEGORY, DIRECTION, FIXED, MOST, RANGE, STEP
 from loans import loans
 from mixed_tasks import may_be_told, random_task
 
@@ -101,7 +101,10 @@ def test_the_projection_is_the_nearest_feasible_row(seed: int) -> None:
         made = made[task.actions.feasible(repeated, made)]
         best = (np.abs(made - row) * weights).sum(axis=1).min()
         # A number without steps is rounded as it is written, which costs at most half a unit.
-        unit = 0.5 * (task.actions.rules.step / task.scale * weights).sum()
+        unit = (
+            0.5
+            * (task.actions.rules.step[task.actions.rules.feature_of] / task.scale * weights).sum()
+        )
         assert (np.abs(found - row) * weights).sum() <= best + unit + 1e-9
 
 
@@ -117,8 +120,8 @@ def _near(task: Task, person: np.ndarray, row: np.ndarray, place: int) -> list[n
     else:
         (column,) = columns
         raw = row[column] * task.scale[column] + task.mean[column]
-        low, high = rules.low[column], rules.high[column]
-        step, base = rules.step[column], rules.base[column]
+        low, high = rules.low[place], rules.high[place]
+        step, base = rules.step[place], rules.base[place]
         raw = min(max(raw, low), high)
         steps = np.floor((raw - base) / step) + np.arange(-1, 3)
         blocks = (base + steps * step)[:, None]

@@ -11,7 +11,7 @@ import pytest
 
 from changeproof import Network, Task, own_task
 from changeproof.feasible import search
-from changeproof.feasible.search import Goal, climb, nearest, nearest_of, neighbours, shorten
+from changeproof.feasible.search import FeasibleSearch
 from changeproof.model import Booleans, Floats, Integers
 from constrained import loans_task
 
@@ -53,8 +53,12 @@ def all_feasible(task: Task, factual: Floats) -> Floats:
     return rows[task.actions.feasible(np.repeat(factual[None], len(rows), axis=0), rows)]
 
 
-def reaching(task: Task, score: Callable[[Floats], Floats], target: float) -> Goal:
-    return Goal(
+def reaching(
+    task: Task, people: Floats, score: Callable[[Floats], Floats], target: float
+) -> FeasibleSearch:
+    return FeasibleSearch(
+        task.actions,
+        people,
         lambda rows, _: score(rows) >= target,
         lambda rows, _: score(rows),
         1.0 / task.actions.scales.distance,
@@ -74,17 +78,15 @@ def test_what_is_found_is_feasible_and_passes_and_mostly_nothing_is_nearer(
         rows = all_feasible(task, factual[0])
         logits = network.logits(rows)
         higher = np.sort(logits[logits > network.logits(factual)[0]])
-        goal = reaching(task, network.logits, float(higher[len(higher) // 2]))
-        starts = np.concatenate(
-            [nearest_of(task.actions, factual, task.rows("train"), goal), factual[:, None]], axis=1
-        )
-        found = nearest(task.actions, factual, starts, goal)
-        assert goal.passes(found, np.zeros(1, np.int64))[0]
+        search = reaching(task, factual, network.logits, float(higher[len(higher) // 2]))
+        starts = np.concatenate([search.nearest_of(task.rows("train")), factual[:, None]], axis=1)
+        found = search.nearest(starts)
+        assert search.passes(found, np.zeros(1, np.int64))[0]
         assert task.actions.feasible(factual, found)[0]
         np.testing.assert_array_equal(task.actions.project(factual, found), found)
-        passing = rows[goal.passes(rows, np.zeros(len(rows), np.int64))]
-        shortest = goal.lengths(np.repeat(factual, len(passing), axis=0), passing).min()
-        length = goal.lengths(factual, found)[0]
+        passing = rows[search.passes(rows, np.zeros(len(rows), np.int64))]
+        shortest = search.lengths(passing[None]).min()
+        length = search.lengths(found)[0]
         assert length >= shortest - 1e-9
         longer.append(length / shortest - 1.0)
     assert odd > 5
@@ -97,8 +99,8 @@ def test_nothing_is_found_where_nothing_passes() -> None:
     network = Network.initialised(task.n_features, (6, 4), 3)
     factuals = task.rows("train")[:5]
     highest = max(network.logits(all_feasible(task, factual)).max() for factual in factuals)
-    impossible = reaching(task, network.logits, float(highest) + 0.01)
-    assert np.isnan(nearest(task.actions, factuals, factuals[:, None], impossible)).all()
+    impossible = reaching(task, factuals, network.logits, float(highest) + 0.01)
+    assert np.isnan(impossible.nearest(factuals[:, None])).all()
 
 
 def test_neighbours_are_feasible_and_one_feature_away() -> None:
@@ -106,7 +108,8 @@ def test_neighbours_are_feasible_and_one_feature_away() -> None:
     actions, factuals = task.actions, task.rows("train")
     rows = actions.project(factuals, factuals[::-1])
     fixed = np.zeros((len(rows), 4), np.bool_)
-    tried, possible = neighbours(actions, factuals, rows, fixed)
+    search = reaching(task, factuals, lambda rows: rows[:, 0], 0.0)
+    tried, possible = search.neighbours(rows, fixed)
     assert possible.any()
     people = np.nonzero(possible)[0]
     assert actions.feasible(factuals[people], tried[possible]).all()
@@ -114,7 +117,7 @@ def test_neighbours_are_feasible_and_one_feature_away() -> None:
         actions.project(factuals[people], tried[possible]), tried[possible]
     )
     assert (actions.changed(rows[people], tried[possible]).sum(axis=1) == 1).all()
-    assert not neighbours(actions, factuals, rows, ~fixed)[1].any()
+    assert not search.neighbours(rows, ~fixed)[1].any()
 
 
 def test_a_climb_arrives_wherever_it_can_and_shortening_keeps_the_goal() -> None:
@@ -122,18 +125,19 @@ def test_a_climb_arrives_wherever_it_can_and_shortening_keeps_the_goal() -> None
     actions, factuals = task.actions, task.rows("train")
     network = Network.initialised(task.n_features, (6,), 1)
     target = float(np.median(network.logits(factuals)))
-    goal = reaching(task, network.logits, target)
-    found, passed = climb(actions, factuals, factuals, goal)
+    search = reaching(task, factuals, network.logits, target)
+    found, passed = search.climb(factuals)
     possible = [
         (network.logits(all_feasible(task, factual)) >= target).any() for factual in factuals
     ]
     assert passed.tolist() == possible
     np.testing.assert_array_equal(passed, network.logits(found) >= target)
     there = np.flatnonzero(passed & (found != factuals).any(axis=1))
-    short = shorten(actions, factuals[there], found[there], goal)
+    some = search.of(there)
+    short = some.shorten(found[there])
     assert (network.logits(short) >= target).all()
     assert actions.feasible(factuals[there], short).all()
-    before, after = (goal.lengths(factuals[there], rows) for rows in (found[there], short))
+    before, after = (some.lengths(rows) for rows in (found[there], short))
     assert (after <= before + 1e-12).all()
     assert (after < before - 1e-9).any()
 
@@ -143,19 +147,21 @@ def test_a_climb_goes_no_farther_than_it_may_and_leaves_fixed_features_alone() -
     actions, factuals = task.actions, task.rows("test")[:20]
     income = [feature.name for feature in task.features].index("income")
     column = task.features[income].columns[0]
-    never = Goal(
+    never = FeasibleSearch(
+        actions,
+        factuals,
         lambda rows, _: np.zeros(len(rows), np.bool_),
         lambda rows, _: rows[:, column],
         1.0 / actions.scales.distance,
     )
     longest = np.linspace(0.1, 2.0, len(factuals))
-    rows, passed = climb(actions, factuals, factuals, never, longest=longest)
+    rows, passed = never.climb(factuals, longest=longest)
     assert not passed.any()
-    assert (never.lengths(factuals, rows) <= longest + 1e-8).all()
+    assert (never.lengths(rows) <= longest + 1e-8).all()
     assert (rows[:, column] > factuals[:, column]).any()
     fixed = np.zeros((len(factuals), len(actions.features)), np.bool_)
     fixed[:, income] = True
-    rows, _ = climb(actions, factuals, factuals, never, fixed=fixed)
+    rows, _ = never.climb(factuals, fixed=fixed)
     np.testing.assert_array_equal(rows, factuals)
 
 
@@ -168,19 +174,23 @@ def few_debts(rows: Floats) -> Booleans:
     return np.asarray(rows[:, DEBTS] * TASK.scale[DEBTS] + TASK.mean[DEBTS] <= 1.5)
 
 
-def with_few_debts(passes: Callable[[Floats, Integers], Booleans]) -> Goal:
-    return Goal(passes, lambda rows, _: -rows[:, DEBTS], 1.0 / TASK.actions.scales.distance)
+def with_few_debts(
+    people: Floats, passes: Callable[[Floats, Integers], Booleans]
+) -> FeasibleSearch:
+    weights = 1.0 / TASK.actions.scales.distance
+    return FeasibleSearch(TASK.actions, people, passes, lambda rows, _: -rows[:, DEBTS], weights)
 
 
 def test_answers_do_not_depend_on_the_batch() -> None:
-    goal = with_few_debts(lambda rows, _: few_debts(rows))
-    starts = PEOPLE[:, None]
-    together = nearest(TASK.actions, PEOPLE, starts, goal)
-    backwards = nearest(TASK.actions, PEOPLE[::-1], starts[::-1], goal)[::-1]
+    def found(people: Floats) -> Floats:
+        search = with_few_debts(people, lambda rows, _: few_debts(rows))
+        return search.nearest(people[:, None])
+
+    together = found(PEOPLE)
+    backwards = found(PEOPLE[::-1])[::-1]
     np.testing.assert_array_equal(together, backwards)
     for place in (0, 7, 29):
-        alone = nearest(TASK.actions, PEOPLE[[place]], starts[[place]], goal)
-        np.testing.assert_array_equal(alone[0], together[place])
+        np.testing.assert_array_equal(found(PEOPLE[[place]])[0], together[place])
 
 
 def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() -> None:
@@ -194,7 +204,7 @@ def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() ->
 
     person = PEOPLE[~few_debts(PEOPLE)][:1]
     twice = np.concatenate([rows, rows])
-    found = nearest_of(TASK.actions, person, twice, with_few_debts(passes), wanted=5)[0]
+    found = with_few_debts(person, passes).nearest_of(twice, wanted=5)[0]
     told = TASK.actions.project(person, twice[None])[0]
     told = np.unique(told[few_debts(told)], axis=0)
     distances = np.sort(TASK.distances(np.repeat(person, len(told), axis=0), told))
@@ -207,7 +217,7 @@ def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() ->
         passes(tried, who)
         return np.zeros(len(tried), np.bool_)
 
-    few = nearest_of(TASK.actions, person, rows, with_few_debts(never), most_asked=20)
+    few = with_few_debts(person, never).nearest_of(rows, most_asked=20)
     assert sum(map(len, asked_about)) == 20
     assert np.isnan(few).all()
 
@@ -216,8 +226,8 @@ def test_with_many_rows_fewer_people_are_looked_at_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = TASK.rows("train")
-    goal = with_few_debts(lambda tried, _: few_debts(tried))
-    together = nearest_of(TASK.actions, PEOPLE, rows, goal, wanted=3)
+    looking = with_few_debts(PEOPLE, lambda tried, _: few_debts(tried))
+    together = looking.nearest_of(rows, wanted=3)
     sizes = []
     fill = search.fill_distances
 
@@ -227,6 +237,6 @@ def test_with_many_rows_fewer_people_are_looked_at_at_once(
 
     monkeypatch.setattr(search, "fill_distances", counted)
     monkeypatch.setattr(search, "DISTANCES_AT_ONCE", 5 * len(rows))
-    again = nearest_of(TASK.actions, PEOPLE, rows, goal, wanted=3)
+    again = looking.nearest_of(rows, wanted=3)
     np.testing.assert_array_equal(again, together)
     assert max(sizes) == 5 * len(rows)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from changeproof.datasets.task import Task
-from changeproof.feasible.actions import WAYS
+from changeproof.feasible.rules import WAYS
 from changeproof.methods import make_method
 from changeproof.methods.answers import FOUND, NOTHING_FEASIBLE, Counterfactuals
 from changeproof.methods.given import GivenCounterfactuals

@@ -51,17 +51,6 @@ class ParameterBox:
         """The network in the middle of the box."""
         return self.network.flat
 
-    def network_at(self, row: Floats, directions: Floats) -> Network:
-        """Return the network that moves every neuron of a row in its direction [neurons]."""
-        moved = np.empty(len(self.flat.parameters), np.float32)
-        move_parameters(self.flat, self.radius, row, directions, moved)
-        weights, biases = [], []
-        for n_in, n_out, start, _ in self.flat.layers.tolist():
-            stop = start + n_in * n_out
-            weights.append(moved[start:stop].reshape(n_out, n_in))
-            biases.append(moved[stop : stop + n_out])
-        return Network(tuple(weights), tuple(biases))
-
     def logits_at(self, rows: Floats, directions: Floats) -> Floats:
         """Return the logit of every row under the network of its directions [rows, neurons]."""
         logits = np.empty(len(rows))

@@ -12,15 +12,13 @@ What is then still open is unknown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.certificates.bounds import DRIFT, HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.worst_case import WorstCase, attack
+from changeproof.certificates.worst_case import Known, attack, close_in
 from changeproof.model import Booleans, Floats
 
 MAX_NODES = 10_000
@@ -30,14 +28,6 @@ ROWS_AT_ONCE = 16_384
 # the box allows: writing down a network in single precision moves its logit too.
 SINGLE_PRECISION = 1e-5
 GAP = 1e-7
-
-
-class Verdict(StrEnum):
-    """What is known about a row."""
-
-    CERTIFIED = "certified"
-    REFUTED = "refuted"
-    UNKNOWN = "unknown"
 
 
 @dataclass(eq=False)
@@ -100,38 +90,27 @@ class Certificates:
         """Which rows are neither proven nor refuted, of those with finite bounds."""
         return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
 
-    @property
-    def verdicts(self) -> npt.NDArray[np.str_]:
-        """Per row "certified", "refuted" or "unknown".
-
-        Logits are those that double precision computes, in whatever order of sums, and the true
-        ones as well.
-        """
-        verdicts = np.full(len(self.rows), Verdict.UNKNOWN.value)
-        verdicts = np.where(self.certified, Verdict.CERTIFIED.value, verdicts)
-        return np.where(self.refuted, Verdict.REFUTED.value, verdicts)
-
     def attack(self, chosen: Booleans, target: Floats) -> None:
         """Search for worse networks of the chosen rows, each down to a target logit."""
         found = attack(self.box, self.rows[chosen], target=target)
         self.upper[chosen], self.directions[chosen] = found
 
-    def solve(self, chosen: Booleans, max_nodes: int) -> None:
-        """Ask the solver about the chosen rows, until they are decided."""
+    def solve(
+        self, chosen: Booleans, max_nodes: int, above: float = 0.0, below: Floats | None = None
+    ) -> None:
+        """Ask the solver about the chosen rows, until their lower or upper end is beyond a limit.
+
+        By default, until they are certified or refuted.
+        """
         # With one hidden layer or none, intervals are exact.
         if max_nodes < 1 or len(self.box.flat.layers) < 3:
             return
-        doubt, gap = self.doubt, GAP * self.scale
+        below, gap = -self.doubt if below is None else below, GAP * self.scale
         for i in np.flatnonzero(chosen & np.isfinite(self.lower)).tolist():
-            worst = self.worst_case(i)
-            worst.solve(max_nodes, above=0.0, below=-float(doubt[i]), gap=float(gap[i]))
-            self.lower[i], self.upper[i] = worst.lower, worst.upper
-            self.directions[i] = worst.directions
-
-    def worst_case(self, i: int) -> WorstCase:
-        """Return what is known of one row."""
-        known = float(self.lower[i]), float(self.upper[i]), self.directions[i]
-        return WorstCase(self.box, self.rows[i], self.bounds[i], *known)
+            known = Known(float(self.lower[i]), float(self.upper[i]), self.directions[i])
+            ends = {"above": above, "below": float(below[i]), "gap": float(gap[i])}
+            found = close_in(self.box, self.rows[i], self.bounds[i], known, max_nodes, **ends)
+            self.lower[i], self.upper[i], self.directions[i] = found
 
 
 def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
@@ -148,7 +127,7 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
 
     Returns
     -------
-    One verdict per row; one that would need more nodes is unknown, which is not certified.
+    What is known of every row; one that would need more nodes is neither certified nor refuted.
     """
     answers = Certificates.begin(box, rows)
     undecided = answers.undecided

@@ -1,4 +1,4 @@
-"""Linear and mixed-integer programmes, solved with HiGHS: the one way to it.
+"""Linear programmes, solved with HiGHS, and what their minimum is at least.
 
 HiGHS runs with one thread and a fixed seed, so that its answers are the same wherever it runs.
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import highspy
@@ -23,36 +22,9 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.bounds import TINY, roundings
-from changeproof.model import Floats, Integers
+from changeproof.model import Floats
 
 Status = highspy.HighsModelStatus
-
-
-class Solution(NamedTuple):
-    """What is known of a minimum.
-
-    `bound` lies below it, up to HiGHS's tolerances (minus infinity where HiGHS has none);
-    `values` are the best columns found, if any were. `optimal` says that they are within the
-    allowed gap, and `infeasible` that there are none. Where HiGHS fails, nothing is known.
-    """
-
-    bound: float
-    values: Floats | None
-    optimal: bool
-    infeasible: bool
-
-
-class LinearSolution(NamedTuple):
-    """What is known of the minimum of a relaxation.
-
-    `bound` lies below it for certain: it does not rest on the solver (see `lower_bound`). It is
-    minus infinity where HiGHS fails, and infinite where there is nothing to minimise over. `values`
-    of columns and `multipliers` of rows are HiGHS's; there are none where it found no solution.
-    """
-
-    bound: float
-    values: Floats | None
-    multipliers: Floats
 
 
 @dataclass
@@ -62,7 +34,6 @@ class Programme:
     lower: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
-    whole: list[bool] = field(default_factory=list)
     offset: float = 0.0
     starts: list[int] = field(default_factory=lambda: [0])
     columns: list[int] = field(default_factory=list)
@@ -70,14 +41,11 @@ class Programme:
     at_least: list[float] = field(default_factory=list)
     at_most: list[float] = field(default_factory=list)
 
-    def add_column(
-        self, lower: float, upper: float, *, cost: float = 0.0, whole: bool = False
-    ) -> int:
-        """Add a variable, which may have to be a whole number; return its place."""
+    def add_column(self, lower: float, upper: float, *, cost: float = 0.0) -> int:
+        """Add a variable; return its place."""
         self.lower.append(lower)
         self.upper.append(upper)
         self.costs.append(cost)
-        self.whole.append(whole)
         return len(self.costs) - 1
 
     def add_row(
@@ -95,32 +63,8 @@ class Programme:
         self.at_least.append(at_least)
         self.at_most.append(at_most)
 
-    def solve(
-        self, max_nodes: int, *, relative_gap: float = 0.0, absolute_gap: float = 1e-7
-    ) -> Solution:
-        """Minimise within a budget of nodes, up to a gap."""
-        mixed = any(self.whole)
-        solver = self._solver(mixed)
-        solver.setOptionValue("mip_max_nodes", max_nodes)
-        solver.setOptionValue("mip_rel_gap", relative_gap)
-        solver.setOptionValue("mip_abs_gap", absolute_gap)
-        status, information = _run(solver), solver.getInfo()
-        if status is None:
-            return Solution(-np.inf, None, optimal=False, infeasible=False)
-        feasible = int(highspy.SolutionStatus.kSolutionStatusFeasible)
-        found = information.primal_solution_status == feasible
-        bound = information.mip_dual_bound if mixed else information.objective_function_value
-        # Out of nodes (a "solution limit"), the bound is still proven, though not tight.
-        proven = status == Status.kOptimal or (mixed and status == Status.kSolutionLimit)
-        return Solution(
-            float(bound) if proven else -np.inf,
-            np.array(solver.getSolution().col_value) if found else None,
-            status == Status.kOptimal,
-            status == Status.kInfeasible,
-        )
-
-    def _solver(self, mixed: bool) -> highspy.Highs:
-        """Return a solver that holds the programme, with or without its whole numbers."""
+    def solver(self) -> highspy.Highs:
+        """Return a solver that holds the programme."""
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.costs), len(self.at_most)
         model.col_cost_ = np.array(self.costs)
@@ -131,9 +75,6 @@ class Programme:
         model.a_matrix_.start_ = np.array(self.starts, dtype=np.int32)
         model.a_matrix_.index_ = np.array(self.columns, dtype=np.int32)
         model.a_matrix_.value_ = np.array(self.values)
-        if mixed:
-            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            model.integrality_ = [kinds[whole] for whole in self.whole]
         solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in {"output_flag": False, "threads": 1, "random_seed": 0}.items():
             solver.setOptionValue(name, value)
@@ -141,68 +82,65 @@ class Programme:
         return solver
 
 
+class Solution(NamedTuple):
+    """What is known of the minimum of a programme.
+
+    `bound` lies below it for certain: it does not rest on the solver (see `lower_bound`). It is
+    minus infinity where HiGHS fails, and infinite where there is nothing to minimise over. `values`
+    of columns and `multipliers` of rows are HiGHS's; there are none where it found no solution.
+    """
+
+    bound: float
+    values: Floats | None
+    multipliers: Floats
+
+
 class Relaxation:
-    """The linear relaxation of a programme, solved repeatedly with other costs or bounds.
+    """A programme that is solved again and again with other bounds of its columns.
 
     Every run goes on from where the last one ended.
     """
 
     def __init__(self, programme: Programme) -> None:
-        self._solver = programme._solver(mixed=False)
-        self._programme = programme
-        self._columns = np.arange(len(programme.costs), dtype=np.int32)
-        self.column_ends = np.array([programme.lower, programme.upper], dtype=np.float64)
-
-    def minimum(self, costs: Floats) -> float | None:
-        """Return the least value with these costs per column; None where HiGHS found none."""
-        self._solver.changeColsCost(len(costs), self._columns, costs)
-        optimal = _run(self._solver) == Status.kOptimal
-        return float(self._solver.getInfo().objective_function_value) if optimal else None
+        self._solver = programme.solver()
+        self._costs, self._offset = np.array(programme.costs, np.float64), programme.offset
+        self._ends = np.array([programme.lower, programme.upper], np.float64)
+        self._rows = (
+            np.array(programme.starts, np.int64),
+            np.array(programme.columns, np.int64),
+            np.array(programme.values, np.float64),
+            np.array([programme.at_least, programme.at_most], np.float64),
+        )
 
     def restrict(self, column: int, lower: float, upper: float) -> None:
         """Change the bounds of a column."""
-        self.column_ends[:, column] = lower, upper
+        self._ends[:, column] = lower, upper
         self._solver.changeColBounds(column, lower, upper)
 
-    def bounded(self) -> LinearSolution:
-        """Minimise with the programme's own costs, and prove a lower bound on the minimum."""
-        status, none = _run(self._solver), np.empty(0)
+    def minimum(self) -> Solution:
+        """Minimise, and prove a lower bound on the minimum."""
+        status, none = run(self._solver), np.empty(0)
         if status == Status.kInfeasible:
             _, exists, ray = self._solver.getDualRay()  # type: ignore[attr-defined]
             # Multipliers that prove of costs of nought that they are above nought.
-            nothing = exists and self._lower_bound(0.0 * self._costs, 0.0, np.array(ray)) > 0.0
-            return LinearSolution(np.inf if nothing else -np.inf, None, none)
+            free = 0.0 * self._costs, 0.0, self._ends, *self._rows
+            nothing = exists and lower_bound(*free, np.array(ray)) > 0.0
+            return Solution(np.inf if nothing else -np.inf, None, none)
         if status != Status.kOptimal:
-            return LinearSolution(-np.inf, None, none)
+            return Solution(-np.inf, None, none)
         solution = self._solver.getSolution()
         multipliers = np.array(solution.row_dual)
-        bound = self._lower_bound(self._costs, self._programme.offset, multipliers)
-        return LinearSolution(bound, np.array(solution.col_value), multipliers)
-
-    @cached_property
-    def _costs(self) -> Floats:
-        return np.array(self._programme.costs, dtype=np.float64)
-
-    @cached_property
-    def _rows(self) -> tuple[Integers, Integers, Floats, Floats]:
-        given = self._programme
-        starts, columns = (np.array(part, np.int64) for part in (given.starts, given.columns))
-        row_ends = np.array([given.at_least, given.at_most], dtype=np.float64)
-        return starts, columns, np.array(given.values, dtype=np.float64), row_ends
-
-    def _lower_bound(self, costs: Floats, offset: float, multipliers: Floats) -> float:
-        return float(lower_bound(costs, offset, self.column_ends, *self._rows, multipliers))
+        bound = lower_bound(self._costs, self._offset, self._ends, *self._rows, multipliers)
+        return Solution(float(bound), np.array(solution.col_value), multipliers)
 
 
-def _run(solver: highspy.Highs) -> highspy.HighsModelStatus | None:
+def run(solver: highspy.Highs) -> highspy.HighsModelStatus | None:
     """Run a solver and return the status of its model; None where it could not run."""
     if solver.run() != highspy.HighsStatus.kError:
         return solver.getModelStatus()
     # Either it was this model, or HiGHS does not run here at all.
-    if (
-        Programme(lower=[0.0], upper=[1.0], costs=[1.0], whole=[False])._solver(mixed=False).run()
-        == highspy.HighsStatus.kError
-    ):
+    simple = Programme(lower=[0.0], upper=[1.0], costs=[1.0]).solver()
+    if simple.run() == highspy.HighsStatus.kError:
         raise RuntimeError(
             "HiGHS could not run; all that use it in one process must agree on its threads (1)"
         )

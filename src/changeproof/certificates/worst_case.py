@@ -22,7 +22,6 @@ is worth the logit of the network that comes closest. Where HiGHS fails, a branc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ import numpy as np
 from changeproof.arithmetic.compiling import compiled
 from changeproof.certificates.bounds import ERROR, HIGH_MAX, HIGH_MIN, LOW_MAX, LOW_MIN
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.programme import LinearSolution, Programme, Relaxation
+from changeproof.certificates.programme import Programme, Relaxation, Solution
 from changeproof.model import Floats
 from changeproof.networks.flat import layer_at, layer_sums
 from changeproof.networks.kernels import copy_into
@@ -153,74 +152,76 @@ def neuron_slopes(
                 slopes[before + j] += slopes[first + i] * (weights[j] + shift)
 
 
-@dataclass
-class WorstCase:
+class Known(NamedTuple):
     """What is known of the smallest logit of one row.
 
-    Attributes
-    ----------
-    box, row, bounds
-        The parameters that may be, one row, and what is known of its neurons [6, neurons].
-    lower
-        No network of the box gives a logit below this.
-    upper, directions
-        The lowest logit that was seen, and the network that gave it.
+    No network of the box gives a logit below `lower`; `upper` is the lowest that was seen, under
+    the network of `directions`.
     """
 
-    box: ParameterBox
-    row: Floats
-    bounds: Floats
     lower: float
     upper: float
     directions: Floats
 
-    def solve(self, max_nodes: int, *, above: float, below: float, gap: float) -> None:
-        """Tighten both bounds until one is beyond a limit, or they meet up to a gap.
 
-        Parameters
-        ----------
-        max_nodes
-            How many branches may be bounded.
-        above, below
-            It is enough to know that `lower` is above the one, or `upper` below the other.
-        gap
-            It is enough if `upper` and `lower` differ by no more.
-        """
-        programme, activations, switches = _worst_case_programme(self.box, self.bounds)
-        relaxation, nodes = Relaxation(programme), 0
-        # Bounds of branches, their numbers (which put equal bounds in order) and their switches.
-        branches: list[tuple[float, int, dict[int, float]]] = [(self.lower, 0, {})]
-        stuck = np.inf
-        while branches and nodes < max_nodes:
-            bound, _, turned = branches[0]
-            enough = bound > above or bound >= self.upper - gap or self.upper < below
-            if enough or bound >= stuck:
-                break
-            heappop(branches)
-            nodes += 1
-            for switch in switches:
-                end = turned.get(switch.column)
-                relaxation.restrict(switch.column, end or 0.0, 1.0 if end is None else end)
-            solution = relaxation.bounded()
-            bound = max(bound, solution.bound)
-            if solution.values is not None:
-                self._see(solution.values[activations])
-                column = _switch_to_branch_on(switches, turned, solution)
-                if column is not None:
-                    for end in (0.0, 1.0):
-                        number = 2 * nodes + int(end)
-                        heappush(branches, (bound, number, {**turned, column: end}))
-                    continue
-            stuck = min(stuck, bound)
-        open_bounds = [branch[0] for branch in branches[:1]]
-        self.lower = max(self.lower, min([stuck, *open_bounds]))
+def close_in(
+    box: ParameterBox,
+    row: Floats,
+    bounds: Floats,
+    known: Known,
+    max_nodes: int,
+    *,
+    above: float,
+    below: float,
+    gap: float,
+) -> Known:
+    """Tighten both ends until one is beyond a limit, or they meet up to a gap.
 
-    def _see(self, activations: Floats) -> None:
-        """Evaluate the network that comes closest to the activations of a solution."""
-        directions = _directions(self.box, self.row, np.append(activations, 0.0))
-        reached = float(self.box.logits_at(self.row[None], directions[None])[0])
-        if reached < self.upper:
-            self.upper, self.directions = reached, directions
+    Parameters
+    ----------
+    box, row, bounds
+        The parameters that may be, one row, and what is known of its neurons [6, neurons].
+    known
+        What is known so far.
+    max_nodes
+        How many branches may be bounded.
+    above, below
+        It is enough to know that `lower` is above the one, or `upper` below the other.
+    gap
+        It is enough if `upper` and `lower` differ by no more.
+    """
+    programme, activations, switches = _worst_case_programme(box, bounds)
+    relaxation, nodes = Relaxation(programme), 0
+    lower, upper, directions = known
+    # Bounds of branches, their numbers (which put equal bounds in order) and their switches.
+    branches: list[tuple[float, int, dict[int, float]]] = [(lower, 0, {})]
+    stuck = np.inf
+    while branches and nodes < max_nodes:
+        bound, _, turned = branches[0]
+        enough = bound > above or bound >= upper - gap or upper < below
+        if enough or bound >= stuck:
+            break
+        heappop(branches)
+        nodes += 1
+        for switch in switches:
+            end = turned.get(switch.column)
+            relaxation.restrict(switch.column, end or 0.0, 1.0 if end is None else end)
+        solution = relaxation.minimum()
+        bound = max(bound, solution.bound)
+        if solution.values is not None:
+            closest = _directions(box, row, np.append(solution.values[activations], 0.0))
+            reached = float(box.logits_at(row[None], closest[None])[0])
+            if reached < upper:
+                upper, directions = reached, closest
+            column = _switch_to_branch_on(switches, turned, solution)
+            if column is not None:
+                for end in (0.0, 1.0):
+                    number = 2 * nodes + int(end)
+                    heappush(branches, (bound, number, {**turned, column: end}))
+                continue
+        stuck = min(stuck, bound)
+    open_bounds = [branch[0] for branch in branches[:1]]
+    return Known(max(lower, min([stuck, *open_bounds])), upper, directions)
 
 
 class _Switch(NamedTuple):
@@ -238,7 +239,7 @@ class _Switch(NamedTuple):
 
 
 def _switch_to_branch_on(
-    switches: list[_Switch], turned: dict[int, float], solution: LinearSolution
+    switches: list[_Switch], turned: dict[int, float], solution: Solution
 ) -> int | None:
     """Return the fractional switch to branch on, if one matters.
 
@@ -286,7 +287,7 @@ def _worst_case_programme(
             if layer < last or pulls[i] < 0.0:
                 below, columns, values = min(bounds[HIGH_MIN, neuron], 0.0), [column], [1.0]
                 if below < 0.0:
-                    switch = programme.add_column(0.0, 1.0, whole=True)
+                    switch = programme.add_column(0.0, 1.0)
                     programme.add_row([column, switch], [1.0, -most[neuron]], at_most=0.0)
                     columns, values = [column, switch], [1.0, -below]
                     place = len(programme.at_most)

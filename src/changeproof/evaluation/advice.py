@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from changeproof.datasets.task import Task
-from changeproof.feasible.actions import WAYS
+from changeproof.feasible.rules import WAYS
 from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.shared.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats

@@ -21,8 +21,7 @@ from changeproof.evaluation.factuals import named_factuals
 from changeproof.feasible.action import Action
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.feature import Feature
-from changeproof.feasible.search import Goal, nearest_of
-from changeproof.feasible.search import nearest as nearest_row
+from changeproof.feasible.search import FeasibleSearch
 from changeproof.methods.method import sureness
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.methods.shared.linear_steps import (
@@ -325,7 +324,9 @@ class RowSearch:
         """Return the shortest rows found; see `Search`."""
         strictest = start + np.argsort(-self._rejected[start:stop], kind="stable")
         panel = Panel(self.base, [self.bank[place] for place in strictest], failures)
-        goal = Goal(
+        search = FeasibleSearch(
+            self.actions,
+            self.factuals,
             lambda rows, _: panel.accepts(rows),
             lambda rows, _: panel.margins(rows),
             1.0 / self.actions.scales.distance,
@@ -333,10 +334,9 @@ class RowSearch:
         rows = [start[:, None] for start in starts]
         if nearest:
             wanted = min(nearest, MOST_NEAREST)
-            near = nearest_of(self.actions, self.factuals, self._rows, goal, wanted=wanted)
+            near = search.nearest_of(self._rows, wanted=wanted)
             rows += [near, self.factuals[:, None]]
-        several = np.concatenate(rows, axis=1)
-        return nearest_row(self.actions, self.factuals, several, goal, exchanges=EXCHANGES)
+        return search.nearest(np.concatenate(rows, axis=1), exchanges=EXCHANGES)
 
 
 class Panel:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,35 +11,49 @@ import numpy as np
 from changeproof.feasible.action import Action
 from changeproof.feasible.decimals import unscaled, written, written_decimals
 from changeproof.feasible.feature import Feature
-from changeproof.feasible.rules import Rules, Scales, as_rules
+from changeproof.feasible.rules import (
+    CATEGORIES,
+    CATEGORY,
+    MOST,
+    NONE,
+    STEP,
+    WAYS,
+    Limits,
+    Rules,
+    Scales,
+    as_rules,
+    room,
+    rules_on,
+)
 from changeproof.model import Booleans, Floats, Integers
 
 # A number within this share of its size (and of its deviation) of another is that number.
 SAME = 1e-9
+# A share of a category this close to 0 or 1 is whole.
+PART = 1e-6
 OUTSIDE = "outside the allowed range"
 # How a value is told that nobody knows.
 FILLED_IN = "unknown; {value} was filled in"
 
 
-# The ways to break a rule, from the gravest to the mildest.
-FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP = (
-    "changes what may not change",
-    "changes in the wrong direction",
-    "outside the range",
-    "too many changes",
-    "category in part",
-    "no whole step",
-)
-WAYS = (FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP)
-PART = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
 class Breaches:
-    """Which rules [people, ways] rows break, and words for the first of each row's."""
+    """Which rules rows break.
 
-    ways: Booleans
-    words: Sequence[str]
+    Attributes
+    ----------
+    ways
+        Which of `WAYS` they break one in [people, ways].
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.ways = np.zeros((n_rows, len(WAYS)), dtype=np.bool_)
+        self._words = np.full((n_rows, len(WAYS)), "", dtype=object)
+
+    def note(self, way: str, which: Booleans, words: str) -> None:
+        """Note which rows break a rule."""
+        place = WAYS.index(way)
+        self._words[which & ~self.ways[:, place], place] = words
+        self.ways[which, place] = True
 
     @property
     def any(self) -> Booleans:
@@ -52,20 +65,11 @@ class Breaches:
         """The gravest way of every row; "" where there is none."""
         return [WAYS[int(way.argmax())] if way.any() else "" for way in self.ways]
 
-
-class _Record:
-    def __init__(self, n_rows: int) -> None:
-        self.ways = np.zeros((n_rows, len(WAYS)), dtype=np.bool_)
-        self.words = np.full((n_rows, len(WAYS)), "", dtype=object)
-
-    def note(self, way: str, which: Booleans, words: str) -> None:
-        place = WAYS.index(way)
-        self.words[which & ~self.ways[:, place], place] = words
-        self.ways[which, place] = True
-
-    def result(self) -> Breaches:
+    @property
+    def words(self) -> list[str]:
+        """The first breach of the gravest way of every row, in words; "" where there is none."""
         first = self.ways.argmax(axis=1)
-        return Breaches(self.ways, self.words[np.arange(len(first)), first].tolist())
+        return [str(words[place]) for words, place in zip(self._words, first, strict=True)]
 
 
 class Actions:
@@ -106,34 +110,21 @@ class Actions:
         self.decimals = written_decimals(features, raw, scales.scale)
 
     @cached_property
-    def changeable(self) -> tuple[bool, ...]:
-        """Which features may change at all; a constant one may not."""
-        low, high = self.rules.low, self.rules.high
-        return tuple(
-            action.change != "none"
-            and (
-                bool(feature.categories) or bool(low[feature.columns[0]] < high[feature.columns[0]])
-            )
-            for feature, action in zip(self.features, self.of, strict=True)
-        )
-
-    @cached_property
     def rules(self) -> Rules:
-        """The same as arrays, for kernels."""
-        return as_rules(
-            self.features,
-            self.of,
-            self.scales,
-            self.data_range,
-            self.decimals,
-            self.most_changes,
-        )
+        """The same as arrays."""
+        given = self.scales, self.data_range, self.decimals, self.most_changes
+        return as_rules(self.features, self.of, *given)
+
+    @property
+    def changeable(self) -> Booleans:
+        """Which features may change at all; a constant one may not."""
+        rules = self.rules
+        return np.asarray((rules.features[:, 3] != NONE) & (rules.low < rules.high))
 
     def keeping(self, places: Integers) -> Actions:
         """Return the same, where these features may not change either."""
         result = copy(self)
-        for known in ("rules", "changeable"):
-            vars(result).pop(known, None)
+        vars(result).pop("rules", None)
         fixed = set(places.tolist())
         result.of = [
             action.model_copy(update={"change": "none"}) if place in fixed else action
@@ -160,82 +151,56 @@ class Actions:
             Which of their values [people, features] were filled in.
         """
         reasons = [""] * len(factuals)
-        raw = self.raw(factuals)
-        for place, (feature, action) in enumerate(zip(self.features, self.of, strict=True)):
-            if action.low is None and action.high is None:
-                continue
-            column = feature.columns[0]
-            own, slack = raw[:, column], self.slack(raw, column)
-            low, high = self.rules.low[column], self.rules.high[column]
-            below = (action.low is not None) & (own < low - slack)
-            above = (action.high is not None) & (own > high + slack)
-            mean, scale, _ = self.scales
-            exact = unscaled(factuals[:, column], mean[column], scale[column])
-            limits = f"{written(low)} to {written(high)}"
-            for i in np.flatnonzero(below | above):
-                value = written(exact[i])
-                if filled is not None and filled[i, place]:
-                    value = FILLED_IN.format(value=value)
-                words = f"{feature.name} is {value}, {OUTSIDE} {limits}"
-                reasons[i] = reasons[i] or words
+        own = self._positions(factuals)
+        slack, rules = self._slack(own), self.rules
+        low = np.array([-np.inf if action.low is None else action.low for action in self.of])
+        high = np.array([np.inf if action.high is None else action.high for action in self.of])
+        for i, place in np.argwhere((own < low - slack) | (own > high + slack)).tolist():
+            column = rules.features[place, 0]
+            exact = unscaled(factuals[[i], column], rules.mean[column], rules.scale[column])
+            value = written(exact[0])
+            if filled is not None and filled[i, place]:
+                value = FILLED_IN.format(value=value)
+            limits = f"{written(rules.low[place])} to {written(rules.high[place])}"
+            words = f"{self.features[place].name} is {value}, {OUTSIDE} {limits}"
+            reasons[i] = reasons[i] or words
         return reasons
+
+    def limits(self, factuals: Floats) -> Limits:
+        """Return what every column may be for every person, in the units of the data.
+
+        Whole steps, and that there is one category, are left out.
+        """
+        rules, own = self.rules, self._positions(factuals)
+        low, high = room(rules, own, rules.low, rules.high, rules.by)
+        alone = (np.ceil(low) == np.floor(high))[:, rules.feature_of]
+        own, low, high = (each[:, rules.feature_of] for each in (own, low, high))
+        categories = rules.features[rules.feature_of, 2] == CATEGORIES
+        has, may_have = rules.ranks == own, (low <= rules.ranks) & (rules.ranks <= high)
+        return Limits(
+            np.where(categories, has, own),
+            np.where(categories, has & alone, low),
+            np.where(categories, may_have, high),
+        )
 
     def bounds(self, factuals: Floats) -> tuple[Floats, Floats]:
         """Return the least and the most that every column may be for every person.
 
-        Standardised. Whole steps, and that there is one category, are left out.
+        As `limits`, but standardised.
         """
-        rules = self.rules
-        low, high = self.scaled(rules.low), self.scaled(rules.high)
-        lows, highs = np.minimum(low, factuals), np.maximum(high, factuals)
-        raw = self.raw(factuals)
-        for feature, action in zip(self.features, self.of, strict=True):
-            columns = list(feature.columns)
-            if feature.kind == "categorical":
-                allowed = self.categories(factuals, feature)
-                mean, scale = self.scales.mean[columns], self.scales.scale[columns]
-                none, all_of_it = -mean / scale, (1.0 - mean) / scale
-                own = raw[:, columns] >= 0.5
-                alone = allowed.sum(axis=1) == 1
-                lows[:, columns] = np.where(own & alone[:, None], all_of_it, none)
-                highs[:, columns] = np.where(allowed, all_of_it, none)
-                continue
-            column = columns[0]
-            stays_low = action.change in ("none", "increase")
-            stays_high = action.change in ("none", "decrease")
-            if feature.kind == "binary" and action.change in ("increase", "decrease"):
-                upwards = (rules.ranks[column] == 0) == (action.change == "increase")
-                stays_low, stays_high = upwards, not upwards
-            elif action.by is not None and not feature.categories:
-                steps = action.by / self.scales.scale[column]
-                lows[:, column] = np.maximum(lows[:, column], factuals[:, column] - steps)
-                highs[:, column] = np.minimum(highs[:, column], factuals[:, column] + steps)
-            if stays_low:
-                lows[:, column] = factuals[:, column]
-            if stays_high:
-                highs[:, column] = factuals[:, column]
-        return lows, highs
+        rules, first = self.rules, self.rules.features[:, 0]
+        mean, scale = rules.mean[first], rules.scale[first]
+        given = (rules.low - mean) / scale, (rules.high - mean) / scale, rules.by / scale
+        numbers = room(rules, factuals[:, first], *given)
+        categories = rules.features[rules.feature_of, 2] == CATEGORIES
+        shares = (self.scaled(each) for each in self.limits(factuals)[1:])
+        low, high = (
+            np.where(categories, share, number[:, rules.feature_of])
+            for share, number in zip(shares, numbers, strict=True)
+        )
+        return low, high
 
-    def categories(self, factuals: Floats, feature: Feature) -> Booleans:
-        """Return which categories [people, categories] of a feature people may have."""
-        columns = list(feature.columns)
-        own = self.raw(factuals)[:, columns].argmax(axis=1)
-        place = self.features.index(feature)
-        change = self.of[place].change
-        order = self.rules.ranks[columns]
-        allowed = np.ones((len(factuals), len(columns)), dtype=np.bool_)
-        if change == "none":
-            allowed[:] = False
-        elif change == "increase":
-            allowed = order[None, :] > order[own][:, None]
-        elif change == "decrease":
-            allowed = order[None, :] < order[own][:, None]
-        if (by := self.of[place].by) is not None:
-            allowed &= np.abs(order[None, :] - order[own][:, None]) <= by
-        allowed[np.arange(len(own)), own] = True
-        return allowed
-
-    def project(self, factuals: Floats, rows: Floats) -> Floats:
+    def project(self, factuals: Floats, rows: Floats, limits: Limits | None = None) -> Floats:
         """Return the nearest feasible rows, in the distance of the task.
 
         Parameters
@@ -244,25 +209,43 @@ class Actions:
             People [people, columns], standardised.
         rows
             One row per person [people, columns], or several [people, rows, columns].
+        limits
+            Those of the people, if they are known already.
         """
         from changeproof.feasible.kernels import project_rows
 
         several = np.array(rows if rows.ndim == 3 else rows[:, None], dtype=np.float64)
-        project_rows(several, np.ascontiguousarray(factuals), self.rules)
+        limits = limits or self.limits(factuals)
+        project_rows(several, np.ascontiguousarray(factuals), limits, self.rules)
         return several if rows.ndim == 3 else several[:, 0]
 
     def breaches(self, factuals: Floats, rows: Floats) -> Breaches:
         """Return what is not feasible about rows, one per person."""
-        record = _Record(len(rows))
-        changed = self.changed(factuals, rows)
-        before, after = self.raw(factuals), self.raw(rows)
+        rules, found = self.rules, Breaches(len(rows))
+        own, new, raw = self._positions(factuals), self._positions(rows), self.raw(rows)
+        changed, slack = self.changed(factuals, rows), self._slack(new)
+        broken = [
+            (way, words, changed & ((new < low - slack) | (new > high + slack)))
+            for way, words, low, high in rules_on(rules, own, rules.low, rules.high, rules.by)
+        ]
+        nearest = rules.base + np.rint((new - rules.base) / rules.step) * rules.step
+        partly = changed & rules.whole_steps & (np.abs(new - nearest) > slack)
+        broken.append((STEP, "{name} is no whole step of {step}", partly))
         for place, feature in enumerate(self.features):
-            find = _number if not feature.categories else _category
-            find(record, self, place, before, after, changed[:, place])
+            for way, words, which in broken:
+                if which[:, place].any():
+                    found.note(way, which[:, place], words.format(**self._numbers(place)))
+            if feature.categories:
+                shares = raw[:, list(feature.columns)]
+                whole = np.rint(shares)
+                wrong = (np.abs(shares - whole) > PART) | ((whole != 0) & (whole != 1))
+                several = feature.kind == "categorical" and whole.sum(axis=1) != 1
+                words = f"{feature.name} is between its categories"
+                found.note(CATEGORY, wrong.any(axis=1) | several, words)
         most = self.most_changes
         if most is not None:
-            record.note(MOST, changed.sum(axis=1) > most, f"more than {most} features change")
-        return record.result()
+            found.note(MOST, changed.sum(axis=1) > most, f"more than {most} features change")
+        return found
 
     def feasible(self, factuals: Floats, rows: Floats) -> Booleans:
         """Return which rows, one per person, are feasible."""
@@ -270,26 +253,8 @@ class Actions:
 
     def changed(self, factuals: Floats, rows: Floats) -> Booleans:
         """Return which features [people, features] differ between people and their rows."""
-        before, after = self.raw(factuals), self.raw(rows)
-        result = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
-        for place, feature in enumerate(self.features):
-            columns = list(feature.columns)
-            if feature.kind == "categorical":
-                old, new = before[:, columns].argmax(axis=1), after[:, columns].argmax(axis=1)
-                result[:, place] = old != new
-                continue
-            old, new = before[:, columns[0]], after[:, columns[0]]
-            if feature.kind == "binary":
-                result[:, place] = (old >= 0.5) != (new >= 0.5)
-            else:
-                same = rows[:, columns[0]] == factuals[:, columns[0]]
-                slack = self.slack(before, columns[0])
-                result[:, place] = ~same & (np.abs(new - old) > slack)
-        return result
-
-    def slack(self, raw: Floats, column: int) -> Floats:
-        """Return how far from a number of this column another is still the same."""
-        return np.asarray(SAME * (np.abs(raw[:, column]) + self.scales.scale[column]))
+        own, new = self._positions(factuals), self._positions(rows)
+        return np.asarray(np.abs(new - own) > self._slack(own))
 
     def raw(self, rows: Floats) -> Floats:
         """Return standardised rows in the units of the data."""
@@ -299,75 +264,33 @@ class Actions:
         """Return rows in the units of the data as standardised ones."""
         return np.asarray((raw - self.scales.mean) / self.scales.scale)
 
+    def _positions(self, rows: Floats) -> Floats:
+        """Return the position of rows on every feature [rows, features]; see `rules.py`."""
+        raw = self.raw(rows)
+        result = raw[:, self.rules.features[:, 0]]
+        for place, feature in enumerate(self.features):
+            if feature.kind == "binary":
+                result[:, place] = result[:, place] >= 0.5
+            elif feature.kind == "categorical":
+                columns = np.array(feature.columns)
+                largest = raw[:, columns].argmax(axis=1)
+                result[:, place] = self.rules.ranks[columns[largest]]
+        return result
 
-def _number(
-    record: _Record,
-    actions: Actions,
-    place: int,
-    before: Floats,
-    after: Floats,
-    changed: Booleans,
-) -> None:
-    feature, action, rules = actions.features[place], actions.of[place], actions.rules
-    column = feature.columns[0]
-    old, new = before[:, column], after[:, column]
-    slack = actions.slack(after, column)
-    low, high = rules.low[column], rules.high[column]
-    outside = changed & ((new < low - slack) | (new > high + slack))
-    _direction(record, action.change, feature.name, changed, np.sign(new - old))
-    # A range that nobody stated is that of the data, and includes what a person has.
-    stated = action.low is not None or action.high is not None
-    if not stated:
-        outside &= (new < np.minimum(low, old)) | (new > np.maximum(high, old))
-    if action.by is not None:
-        words = f"{feature.name} may change by at most {written(action.by)}"
-        record.note(RANGE, np.abs(new - old) > action.by + slack, words)
-    record.note(
-        RANGE, outside, f"{feature.name} leaves its range, {written(low)} to {written(high)}"
-    )
-    if action.step is None and feature.kind != "integer":
-        return
-    step, base = rules.step[column], rules.base[column]
-    steps = (new - base) / step
-    partly = changed & (np.abs(new - (base + np.rint(steps) * step)) > slack)
-    record.note(STEP, partly, f"{feature.name} is no whole step of {written(step)}")
+    def _slack(self, positions: Floats) -> Floats:
+        """Return how far from a position another one is still the same."""
+        first = self.rules.features[:, 0]
+        return np.asarray(SAME * (np.abs(positions) + self.scales.scale[first]))
 
-
-def _category(
-    record: _Record,
-    actions: Actions,
-    place: int,
-    before: Floats,
-    after: Floats,
-    changed: Booleans,
-) -> None:
-    feature, action = actions.features[place], actions.of[place]
-    columns = list(feature.columns)
-    before, after = before[:, columns], after[:, columns]
-    whole = np.rint(after)
-    partly = (np.abs(after - whole) > PART).any(axis=1) | ((whole != 0) & (whole != 1)).any(axis=1)
-    if feature.kind == "categorical":
-        partly |= whole.sum(axis=1) != 1
-    record.note(CATEGORY, partly, f"{feature.name} is between its categories")
-    ranks = actions.rules.ranks[columns]
-    if feature.kind == "binary":
-        up = np.where(ranks[0] == 0, 1, -1)
-        moves = up * ((after[:, 0] >= 0.5).astype(int) - (before[:, 0] >= 0.5).astype(int))
-    else:
-        moves = np.sign(ranks[after.argmax(axis=1)] - ranks[before.argmax(axis=1)])
-        if action.by is not None:
-            far = np.abs(ranks[after.argmax(axis=1)] - ranks[before.argmax(axis=1)]) > action.by
-            words = f"{feature.name} may change by at most {written(action.by)} in its order"
-            record.note(RANGE, changed & far, words)
-    _direction(record, action.change, feature.name, changed, moves)
-
-
-def _direction(
-    record: _Record, change: str, name: str, changed: Booleans, moves: Floats | Integers
-) -> None:
-    if change == "none":
-        record.note(FIXED, changed, f"{name} may not change")
-    elif change == "increase":
-        record.note(DIRECTION, changed & (moves <= 0), f"{name} may only increase")
-    elif change == "decrease":
-        record.note(DIRECTION, changed & (moves >= 0), f"{name} may only decrease")
+    def _numbers(self, place: int) -> dict[str, str]:
+        """Return what is said of a feature, for sentences."""
+        rules, by = self.rules, float(self.rules.by[place])
+        places = " in its order" if self.features[place].categories else ""
+        return {
+            "name": self.features[place].name,
+            "change": self.of[place].change,
+            "by": f"{written(by)}{places}" if np.isfinite(by) else "",
+            "low": written(rules.low[place]),
+            "high": written(rules.high[place]),
+            "step": written(rules.step[place]),
+        }

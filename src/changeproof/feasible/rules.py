@@ -1,8 +1,14 @@
-"""What may change, as arrays that kernels can read."""
+"""What rules allow, stated once: check, projection, neighbours and limits all ask `rules_on`.
+
+Every feature has a position: of numbers the value, of two values 0 or 1, of categories the rank. A
+rule about one feature allows positions from a least to a most, which may depend on the person's
+own. A new kind of such rule is a field of `Action` and a line of `rules_on`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -10,36 +16,22 @@ import numpy as np
 from changeproof.feasible.action import Action, ranks
 from changeproof.feasible.decimals import decimals_of
 from changeproof.feasible.feature import Feature
-from changeproof.model import Floats, Integers
+from changeproof.model import Booleans, Floats, Integers
 
 NUMBER, BINARY, CATEGORIES = 0, 1, 2
 ANY, NONE, INCREASE, DECREASE = 0, 1, 2, 3
 KINDS = {"numeric": NUMBER, "integer": NUMBER, "binary": BINARY, "categorical": CATEGORIES}
 CHANGES = {"any": ANY, "none": NONE, "increase": INCREASE, "decrease": DECREASE}
-
-
-class Rules(NamedTuple):
-    """What may change, per feature and per encoded column.
-
-    `features` has one row per feature: its first column, how many columns, its kind and how it
-    may change. Columns: `mean`, `scale` and `weight` (distance per unit), the range, by how
-    much they may change (of categories: by how many places, at the first column), where steps
-    begin, their size and 10 to the power of their decimals; `ranks` of categories (of two values:
-    which is the lower one). `most` features may change at once.
-    """
-
-    features: Integers
-    mean: Floats
-    scale: Floats
-    weight: Floats
-    low: Floats
-    high: Floats
-    by: Floats
-    base: Floats
-    step: Floats
-    power: Floats
-    ranks: Integers
-    most: int
+# The ways to break a rule, from the gravest to the mildest.
+FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP = (
+    "changes what may not change",
+    "changes in the wrong direction",
+    "outside the range",
+    "too many changes",
+    "category in part",
+    "no whole step",
+)
+WAYS = (FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP)
 
 
 class Scales(NamedTuple):
@@ -48,6 +40,50 @@ class Scales(NamedTuple):
     mean: Floats
     scale: Floats
     distance: Floats
+
+
+class Rules(NamedTuple):
+    """What may change, as arrays that kernels can read.
+
+    `features` has one row per feature: its first column, how many columns, its kind and how it may
+    change. Per feature: the range, by how much it may change (infinite if not stated), where steps
+    begin, their size and 10 to the power of their decimals; whether the range is stated, and
+    whether steps are a rule or just how numbers are rounded. Per column: `mean`, `scale`, `weight`
+    (distance per unit), the place of its feature, and of categories the rank. `most` features may
+    change at once.
+    """
+
+    features: Integers
+    low: Floats
+    high: Floats
+    by: Floats
+    base: Floats
+    step: Floats
+    power: Floats
+    stated: Booleans
+    whole_steps: Booleans
+    mean: Floats
+    scale: Floats
+    weight: Floats
+    feature_of: Integers
+    ranks: Integers
+    most: int
+
+
+class Limits(NamedTuple):
+    """What people have, and the least and the most that they may have [people, columns].
+
+    In the units of the data. Of a category, `high` is 1 if they may have it, else 0; `low` is 1 if
+    they may have no other.
+    """
+
+    own: Floats
+    low: Floats
+    high: Floats
+
+    def of(self, people: Integers) -> Limits:
+        """Return the limits of some people."""
+        return Limits(*(each[people] for each in self))
 
 
 def as_rules(
@@ -59,34 +95,86 @@ def as_rules(
     most_changes: int | None,
 ) -> Rules:
     """Return what may happen to features, one action for each, as arrays."""
-    mean, scale, distance = scales
-    low, high = (limit.copy() for limit in data_range)
-    base, step, power = np.zeros(len(mean)), np.ones(len(mean)), np.ones(len(mean))
-    order = np.zeros(len(mean), dtype=np.int64)
-    by = np.full(len(mean), np.inf)
-    table = []
+    table, numbers, whole_steps = [], [], []
+    feature_of, order = np.zeros((2, len(scales.mean)), dtype=np.int64)
     for place, (feature, action) in enumerate(zip(features, actions, strict=True)):
         first, columns = feature.columns[0], list(feature.columns)
-        change = CHANGES[action.change]
-        table.append((first, len(columns), KINDS[feature.kind], change))
-        known = ranks(feature, action) if feature.categories else None
-        if feature.kind == "binary":
-            # The code of the lower of the two.
-            order[first] = 0 if known is None else known.index(0)
-        elif known is not None:
-            order[columns] = known
-        by[first] = np.inf if action.by is None else action.by
+        change, by = CHANGES[action.change], np.inf if action.by is None else action.by
+        low = data_range[0][first] if action.low is None else action.low
+        high = data_range[1][first] if action.high is None else action.high
+        base = 0.0 if action.low is None or action.step is None else action.low
+        step, digits = action.step, decimals[place]
+        if step is None:
+            step = 10.0**-digits
+        else:
+            digits = max(decimals_of(step), decimals_of(base))
         if feature.categories:
-            continue
-        low[first] = low[first] if action.low is None else action.low
-        high[first] = high[first] if action.high is None else action.high
-        base[first] = 0.0 if action.low is None or action.step is None else action.low
-        digits = decimals[place]
-        step[first] = 10.0**-digits if action.step is None else action.step
-        if action.step is not None:
-            digits = max(decimals_of(action.step), decimals_of(base[first]))
-        power[first] = 10.0**digits
-    most = len(features) if most_changes is None else most_changes
-    weight = 1.0 / (scale * distance)
-    kinds = np.array(table, dtype=np.int64)
-    return Rules(kinds, mean, scale, weight, low, high, by, base, step, power, order, most)
+            known = ranks(feature, action) or list(range(len(feature.categories)))
+            low, high = 0.0, len(feature.categories) - 1.0
+            if feature.kind == "categorical":
+                order[columns] = known
+            else:
+                # One place apart: nothing is too far. Codes may fall where ranks rise.
+                by = np.inf
+                if known == [1, 0] and change in (INCREASE, DECREASE):
+                    change = INCREASE + DECREASE - change
+        feature_of[columns] = place
+        table.append((first, len(columns), KINDS[feature.kind], change))
+        numbers.append((low, high, by, base, step, 10.0**digits))
+        whole_steps.append(feature.kind == "integer" or action.step is not None)
+    low, high, by, base, step, power = np.array(numbers).T.copy()
+    return Rules(
+        np.array(table, dtype=np.int64),
+        low,
+        high,
+        by,
+        base,
+        step,
+        power,
+        np.array([action.low is not None or action.high is not None for action in actions]),
+        np.array(whole_steps),
+        scales.mean,
+        scales.scale,
+        1.0 / (scales.scale * scales.distance),
+        feature_of,
+        order,
+        len(features) if most_changes is None else most_changes,
+    )
+
+
+def rules_on(
+    rules: Rules, own: Floats, low: Floats, high: Floats, by: Floats
+) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Yield every rule: the way to break it, words for that, and the positions that it allows.
+
+    Positions are the least and the most of every feature, for people who are at `own`
+    [people, features]. Range and reach are given in the units of `own`.
+    """
+    change = rules.features[:, 3]
+    none, infinite = change == NONE, np.full(own.shape, np.inf)
+    yield (
+        FIXED,
+        "{name} may not change",
+        np.where(none, own, -infinite),
+        np.where(none, own, infinite),
+    )
+    yield (
+        DIRECTION,
+        "{name} may only {change}",
+        np.where(change == INCREASE, own, -infinite),
+        np.where(change == DECREASE, own, infinite),
+    )
+    yield RANGE, "{name} may change by at most {by}", own - by, own + by
+    # A range that nobody stated is that of the data, and includes what a person has.
+    yield (
+        RANGE,
+        "{name} leaves its range, {low} to {high}",
+        np.where(rules.stated, low, np.minimum(low, own)),
+        np.where(rules.stated, high, np.maximum(high, own)),
+    )
+
+
+def room(rules: Rules, own: Floats, low: Floats, high: Floats, by: Floats) -> tuple[Floats, Floats]:
+    """Return the least and the most positions that all rules allow; what is now may stay."""
+    _, _, lows, highs = zip(*rules_on(rules, own, low, high, by), strict=True)
+    return np.minimum(reduce(np.maximum, lows), own), np.maximum(reduce(np.minimum, highs), own)

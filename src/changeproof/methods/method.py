@@ -20,7 +20,7 @@ import numpy.typing as npt
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.feasible.actions import Actions
-from changeproof.feasible.search import Goal, climb, nearest, nearest_of, shorten
+from changeproof.feasible.search import FeasibleSearch
 from changeproof.feasible.wide_tables import searched_features
 from changeproof.methods.answers import ALREADY_FAVOURABLE as ALREADY_FAVOURABLE
 from changeproof.methods.answers import BUDGET as BUDGET
@@ -287,16 +287,16 @@ class Method(Configurable, ABC):
         private: Mapping[str, npt.NDArray[Any]],
     ) -> Proposals:
         """Put proposals on feasible rows, and move them as far as the base model needs."""
-        own, goal = asked.rows, self._acceptance()
+        own, search = asked.rows, self._acceptance(actions, asked.rows)
         given = np.asarray(np.isfinite(wanted).all(axis=1))
         starts = actions.project(own, np.where(given[:, None], wanted, own))
-        moved, accepted = climb(actions, own, starts, goal)
+        moved, accepted = search.climb(starts)
         lost = np.flatnonzero(~accepted)
-        near = nearest_of(actions, own[lost], self._favourable_rows(), goal)[:, 0]
+        near = search.of(lost).nearest_of(self._favourable_rows())[:, 0]
         there = np.asarray(np.isfinite(near).all(axis=1))
         moved[lost[there]], accepted[lost[there]] = near[there], True
         some = np.flatnonzero(accepted & (moved != starts).any(axis=1))
-        moved[some] = shorten(actions, own[some], moved[some], goal.of(some))
+        moved[some] = search.of(some).shorten(moved[some])
         moved[~accepted] = np.nan
         proposals = Proposals(asked, wanted, moved, private, np.full(len(own), np.inf))
         some = np.flatnonzero(given & accepted)
@@ -305,40 +305,40 @@ class Method(Configurable, ABC):
 
     def _nearest_accepted(self, actions: Actions, proposals: Proposals) -> Floats:
         """Return the nearest feasible row that the method accepts, or else the best found."""
-        own, goal = proposals.factuals.rows, self._goal(proposals)
+        own, search = proposals.factuals.rows, self._acceptable(actions, proposals)
         train = self._favourable_rows()
-        near = nearest_of(actions, own, train, goal, wanted=STARTS, most_asked=MOST_TESTED)
+        near = search.nearest_of(train, wanted=STARTS, most_asked=MOST_TESTED)
         starts = np.concatenate([proposals.rows[:, None], near, own[:, None]], axis=1)
-        rows = nearest(actions, own, starts, goal)
+        rows = search.nearest(starts)
         given = np.isfinite(proposals.wanted[:, 0]) & np.isfinite(proposals.rows[:, 0])
         lost = np.flatnonzero(given & np.isnan(rows[:, 0]))
-        rows[lost] = self._best_effort(actions, proposals, lost)
+        rows[lost] = self._best_effort(search.of(lost), proposals, lost)
         return rows
 
-    def _best_effort(self, actions: Actions, proposals: Proposals, lost: Integers) -> Floats:
+    def _best_effort(self, search: FeasibleSearch, proposals: Proposals, lost: Integers) -> Floats:
         """Return what scores best no farther than the proposal, for whom nothing is accepted."""
-        own, starts = proposals.factuals.rows[lost], proposals.rows[lost]
-        goal = self._goal(proposals).of(lost)
-        wanted = goal.lengths(own, proposals.wanted[lost])
-        longest = np.maximum(goal.lengths(own, starts), wanted)
-        rows, _ = climb(actions, own, starts, goal, longest=longest)
+        starts, wanted = proposals.rows[lost], proposals.wanted[lost]
+        longest = np.maximum(search.lengths(starts), search.lengths(wanted))
+        rows, _ = search.climb(starts, longest=longest)
         return np.where(self.context.model.favourable(rows)[:, None], rows, starts)
 
     def _favourable_rows(self) -> Floats:
         rows = self.context.task.rows("train")
         return rows[self.context.model.favourable(rows)]
 
-    def _acceptance(self) -> Goal:
-        """Return the goal that the base model accepts."""
+    def _acceptance(self, actions: Actions, people: Floats) -> FeasibleSearch:
+        """Return the search for what the base model accepts."""
         sure = sureness(self.context.model)
-        return Goal(
+        return FeasibleSearch(
+            actions,
+            people,
             lambda rows, _: self.context.model.favourable(rows),
             lambda rows, _: sure(rows),
             1.0 / self._distance_scale,
         )
 
-    def _goal(self, proposals: Proposals) -> Goal:
-        """Return the goal that the base model and the method's own test accept."""
+    def _acceptable(self, actions: Actions, proposals: Proposals) -> FeasibleSearch:
+        """Return the search for what the base model and the method's own test accept."""
 
         def passes(rows: Floats, places: Integers) -> Booleans:
             accepted = self.context.model.favourable(rows)
@@ -349,7 +349,8 @@ class Method(Configurable, ABC):
         def score(rows: Floats, places: Integers) -> Floats:
             return self._score(rows, People(places, proposals))
 
-        return Goal(passes, score, 1.0 / self._distance_scale)
+        people = proposals.factuals.rows
+        return FeasibleSearch(actions, people, passes, score, 1.0 / self._distance_scale)
 
     @property
     def _distance_scale(self) -> Floats:

@@ -12,7 +12,8 @@ from changeproof.datasets.find import dataset_names
 from changeproof.datasets.oddities import hard_to_change
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
-from changeproof.feasible.actions import CATEGORY, WAYS, Actions
+from changeproof.feasible.actions import Actions
+from changeproof.feasible.rules import CATEGORY, WAYS
 from changeproof.model import Floats
 from changeproof.tables.display import listed
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from changeproof.feasible.actions import WAYS
+from changeproof.feasible.rules import WAYS
 from changeproof.report.page.parts import (
     NOT_YET,
     Part,
