@@ -13,8 +13,7 @@ from rich.console import Console
 from changeproof import commands
 from changeproof.commands.progress import ConsoleObserver
 from changeproof.errors import InputError, as_keys, as_options, setting, visible
-from changeproof.report.terminal.grid import say
-from changeproof.report.terminal.tables import print_table
+from changeproof.report.terminal.grid import print_table, say
 from command_line import call
 from loans import loans
 

@@ -18,7 +18,7 @@ from changeproof.cli import app
 from changeproof.commands.console import quiet_output
 from changeproof.report.document import records
 from changeproof.report.verdict import verdict
-from changeproof.tables.reading import read_table
+from changeproof.tables.spreadsheets import read_table
 
 # A model that talks while it is trained.
 TALKING = """

@@ -25,9 +25,8 @@ from changeproof.runs.manifest import MANIFEST, PLAN, plan_hash
 from changeproof.runs.published import LIST, origin_of, published
 from changeproof.runs.store import checksum
 from changeproof.runs.timings import LOG, piece_efforts, sessions
-from changeproof.tables.reading import read_table
 from changeproof.tables.registry import read_finished, read_tables, write_tables
-from changeproof.tables.spreadsheets import csv_bytes
+from changeproof.tables.spreadsheets import csv_bytes, read_table
 from command_line import call
 from loans import loans
 from published_run import write_run

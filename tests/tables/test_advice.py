@@ -14,8 +14,7 @@ from changeproof.report.page import people as page
 from changeproof.report.page.write import build_bulk
 from changeproof.tables import advice as everyone_tables
 from changeproof.tables.advice import PEOPLE, PREFIX, TOLD
-from changeproof.tables.reading import read_table
-from changeproof.tables.spreadsheets import csv_bytes
+from changeproof.tables.spreadsheets import csv_bytes, read_table
 
 LISTED = 4
 BOTH = (PEOPLE, TOLD)

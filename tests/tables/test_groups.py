@@ -13,8 +13,8 @@ from changeproof import InputError, Plan, Results, evaluate
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.page.write import build_payload
 from changeproof.tables.people import DIFFERENCES, GROUPS, LEFT_OUT, group_tables
-from changeproof.tables.reading import read_table
 from changeproof.tables.registry import read_tables, write_tables
+from changeproof.tables.spreadsheets import read_table
 from changeproof.workflow import run
 from loans import loans
 from paged import parts

@@ -7,9 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from changeproof.report.formats import as_csv
-from changeproof.tables.reading import read_table
 from changeproof.tables.registry import readable_tables
-from changeproof.tables.spreadsheets import BEGINNINGS, csv_bytes, read_csv
+from changeproof.tables.spreadsheets import BEGINNINGS, csv_bytes, read_csv, read_table
 
 NAMES = [
     "@SUM(1+1)",

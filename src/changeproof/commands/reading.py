@@ -76,7 +76,8 @@ def show(
 
     changeproof show runs/paper --table family_results
     """
-    from changeproof.report.terminal.tables import print_groups, print_table, print_tables
+    from changeproof.report.terminal.grid import print_table
+    from changeproof.report.terminal.tables import print_groups, print_tables
     from changeproof.tables.registry import read_finished
 
     _, tables = read_finished(directory)
@@ -264,7 +265,7 @@ def check(
     changeproof check my_package.module:MyMethod
     """
     from changeproof.checks.check import check_family, check_method, findings_table
-    from changeproof.report.terminal.tables import print_table
+    from changeproof.report.terminal.grid import print_table
 
     findings = (check_family if family else check_method)(reference)
     print_table(reference, findings_table(findings))

@@ -151,7 +151,7 @@ def diagnose_apds_radius(
     """
     from changeproof.files import check_can_write, write_whole
     from changeproof.paper.diagnosis import diagnose_apds_radius
-    from changeproof.report.terminal.tables import print_table
+    from changeproof.report.terminal.grid import print_table
 
     if out is not None:
         check_can_write(out)

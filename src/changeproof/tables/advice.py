@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from changeproof.datasets.recourse import Change, Wording
-from changeproof.evaluation.advice import (
-    QUALITIES,
-    Plausibility,
-    breach_shares,
-    measure_advice,
-)
+from changeproof.datasets.task import Task
+from changeproof.evaluation.advice import QUALITIES, Plausibility, breach_shares, measure_advice
 from changeproof.methods.answers import FOUND, Counterfactuals, why_not
-from changeproof.runs.results import Answered, StoredResults
+from changeproof.model import Floats
+from changeproof.runs.results import StoredResults
+from changeproof.tables.cases import Case, by_method, cases, mean_and_std
 from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread_of
-from changeproof.tables.people import counted_models
-from changeproof.tables.reading import shortest
+from changeproof.tables.spreadsheets import shortest
 
 PEOPLE, TOLD = "people", "told"
 # What stands before the name of a feature, for the value that a person is told.
@@ -36,31 +30,27 @@ CHANGED = [
 
 def advice_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return what answers ask of people, and which rules methods' proposals break."""
-    plausible: dict[str, Plausibility] = {}
-    measured, broken = [], []
+    plausible = {name: Plausibility(results.task(name)) for name, _ in by_method(results)}
+    qualities, broken = [], []
     for key in results.answered:
         task, answers = results.task(key.dataset), results.counterfactuals(*key)
-        if key.dataset not in plausible:
-            plausible[key.dataset] = Plausibility(task)
         advice = measure_advice(task, answers, plausible[key.dataset])
-        measured.append({**key._asdict(), **advice.as_dict()})
+        qualities.append({**key._asdict(), **advice.as_dict()})
         shares = breach_shares(task, answers)
         broken += [{**key._asdict(), "breach": way, "share": s} for way, s in shares.items()]
-    return {"advice": _advice(measured), "breaches": _breaches(broken)}
+    return {"advice": _advice(qualities), "breaches": _breaches(broken)}
 
 
 def _advice(rows: list[dict[str, object]]) -> pd.DataFrame:
     """Mean and standard deviation over base models."""
     order = [f"{quality}_{which}" for which in ("mean", "std") for quality in QUALITIES]
-    frame = pd.DataFrame(rows, columns=[*WHERE, "base_seed", *QUALITIES])
-    table = frame.groupby(WHERE, sort=False)[list(QUALITIES)].agg(["mean", "std"])
-    table.columns = ["_".join(column) for column in table.columns]
-    return table[order].reset_index()
+    frame = pd.DataFrame(rows, columns=[*WHERE, *QUALITIES])
+    return mean_and_std(frame, WHERE, QUALITIES)[order].reset_index()
 
 
 def _breaches(rows: list[dict[str, object]]) -> pd.DataFrame:
     """Mean share over base models, of the rules that were broken at all."""
-    frame = pd.DataFrame(rows, columns=[*WHERE, "base_seed", "breach", "share"])
+    frame = pd.DataFrame(rows, columns=[*WHERE, "breach", "share"])
     table = frame.groupby([*WHERE, "breach"], sort=False)["share"].mean().reset_index()
     return table[table["share"] > 0].reset_index(drop=True)
 
@@ -68,8 +58,7 @@ def _breaches(rows: list[dict[str, object]]) -> pd.DataFrame:
 def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return a row per person and method, and a row per change that a person is told.
 
-    Of runs whose answers are advice: feasible ones. Answers as published are no advice to people,
-    and there only what a page cannot list is in these tables.
+    Only for runs with feasible answers, which are advice, or with more people than a page lists.
 
     `advice` is what the person reads, `held` of the `models` that averages are about accept it, and
     the values that the person is told stand in the columns of the features, in the units of the
@@ -83,39 +72,32 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         dataset: Wording(results.task(dataset), results.plan.feasible)
         for dataset in results.shown.datasets
     }
-    people, told = [], []
-    for key in results.answered:
-        changes = _changes(wordings[key.dataset], results.counterfactuals(*key))
-        people.append(_people(results, key, changes, wordings[key.dataset]))
-        told += _told(results, key, changes)
+    people, changed = [], []
+    for case in cases(results):
+        wording = wordings[case.key.dataset]
+        changes = changes_of(wording, case.answers)
+        people.append(_people(case, wording, changes))
+        changed += [
+            (*case.key, person, each.feature, each.direction,
+             "" if each.filled else _value(each, each.before), _value(each, each.after),
+             each.size, each.filled)
+            for person, mine in zip(case.ids, changes, strict=True)
+            for each in mine
+        ]  # fmt: skip
     return {
         PEOPLE: pd.concat(people, ignore_index=True),
-        TOLD: pd.DataFrame(told, columns=CHANGED),
+        TOLD: pd.DataFrame(changed, columns=CHANGED),
     }
 
 
-def _changes(wording: Wording, answers: Counterfactuals) -> list[list[Change]]:
-    """Return what every person is told to change, the largest change first."""
-    found = np.flatnonzero(answers.found)
-    changes: list[list[Change]] = [[] for _ in range(len(answers))]
-    each = wording.all_changes(answers.factuals[found], answers.rows[found], answers.row_ids[found])
-    for place, mine in zip(found.tolist(), each, strict=True):
-        changes[place] = mine
-    return changes
-
-
-def _people(
-    results: StoredResults, key: Answered, changes: Sequence[Sequence[Change]], wording: Wording
-) -> pd.DataFrame:
-    task, answers = results.task(key.dataset), results.counterfactuals(*key)
-    judged = results.survived(*key)[:, counted_models(results, key)[0]]
-    found = answers.found
+def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.DataFrame:
+    task, answers, found = case.task, case.answers, case.answers.found
+    survived = case.survived[:, case.models()]
     feasible = np.zeros(len(answers), dtype=np.bool_)
     feasible[found] = task.actions.feasible(answers.factuals[found], answers.rows[found])
-    unknown = wording.unknown(answers.row_ids, answers.factuals)
     known = {
-        **key._asdict(),
-        "id": _ids(results, key),
+        **case.key._asdict(),
+        "id": case.ids,
         "outcome": answers.outcomes,
         "why_not": _reasons(answers),
         "base_valid": answers.base_valid,
@@ -123,43 +105,15 @@ def _people(
         "distance": task.distances(answers.factuals, answers.rows),
         "features_changed": [len(mine) for mine in changes],
         "advice": [" ".join(f"{change}." for change in mine) for mine in changes],
-        "held": judged.sum(axis=1),
-        "models": judged.shape[1],
-        "filled_in": ["; ".join(mine) for mine in unknown],
+        "held": survived.sum(axis=1),
+        "models": survived.shape[1],
+        "filled_in": filled_in(wording, answers),
     }
-    told = task.readable(answers.rows)
-    for name in told.select_dtypes("float"):
-        # Not as a column of floats, of which files have six digits: what is told is what was
-        # tested.
-        exact = [None if np.isnan(value) else shortest(value) for value in told[name].tolist()]
-        told[name] = pd.Series(exact, dtype=object)
-    return pd.concat([pd.DataFrame(known), told.add_prefix(PREFIX)], axis="columns")
+    return pd.concat([pd.DataFrame(known), exact_rows(task, answers.rows, PREFIX)], axis="columns")
 
 
-def _told(
-    results: StoredResults, key: Answered, changes: Sequence[Sequence[Change]]
-) -> list[tuple[Any, ...]]:
-    features = results.task(key.dataset).features
-    numeric = {feature.name for feature in features if not feature.categories}
-
-    def value(feature: str, text: str) -> str | int | float:
-        return shortest(float(text)) if feature in numeric else text
-
-    return [
-        (
-            *key[:2], key.method, person, each.feature, each.direction,
-            "" if each.filled else value(each.feature, each.before),
-            value(each.feature, each.after), each.size, each.filled,
-        )
-        for person, mine in zip(_ids(results, key), changes, strict=True)
-        for each in mine
-    ]  # fmt: skip
-
-
-def _ids(results: StoredResults, key: Answered) -> list[Any]:
-    """Return what people call those who asked."""
-    rows = results.counterfactuals(*key).row_ids.tolist()
-    return list(results.task(key.dataset).ids.loc[rows].tolist())
+def _value(change: Change, text: str) -> str | int | float:
+    return shortest(float(text)) if change.number else text
 
 
 def _reasons(answers: Counterfactuals) -> list[str]:
@@ -170,6 +124,31 @@ def _reasons(answers: Counterfactuals) -> list[str]:
         "" if outcome == FOUND else why_not(str(outcome), str(breach))
         for outcome, breach in zip(answers.outcomes.tolist(), breaches, strict=True)
     ]
+
+
+def changes_of(wording: Wording, answers: Counterfactuals) -> list[list[Change]]:
+    """Return what every person is told to change, the largest first; nothing without an answer."""
+    found = np.flatnonzero(answers.found)
+    rows = answers.factuals[found], answers.rows[found], answers.row_ids[found]
+    changes = dict(zip(found.tolist(), wording.all_changes(*rows), strict=True))
+    return [changes.get(place, []) for place in range(len(answers))]
+
+
+def filled_in(wording: Wording, answers: Counterfactuals) -> list[str]:
+    """Return the features of every person that nobody knows, and that were filled in."""
+    return ["; ".join(mine) for mine in wording.unknown(answers.row_ids, answers.factuals)]
+
+
+def exact_rows(task: Task, rows: Floats, prefix: str) -> pd.DataFrame:
+    """Return rows in the units of the data: what is told is what was tested, to the last digit.
+
+    So numbers are no columns of floats, of which files have six digits.
+    """
+    told = task.readable(rows)
+    for name in told.select_dtypes("float"):
+        values = [None if np.isnan(value) else shortest(value) for value in told[name].tolist()]
+        told[name] = pd.Series(values, dtype=object)
+    return told.add_prefix(prefix)
 
 
 FORMS = {
@@ -187,12 +166,11 @@ FORMS = {
             (Heading("Plausibility", "↓", short="Plausib."), measured("plausibility", 2)),
             (Heading("No answer (%)", "↓", short="None"), measured("without_answer", 1)),
             (Heading("Not tellable (%)", "↓", short="Broken"), measured("raw_broken", 1)),
-            (Heading("Change in validity", "↑", short="Δ valid"), measured("validity_change", 1)),
-            (Heading("Change in distance", "↓", short="Δ dist."), measured("distance_change", 3)),
+            (Heading("Change in validity", "↑", short="Δvalid"), measured("validity_change", 1)),
+            (Heading("Change in distance", "↓", short="Δdist."), measured("distance_change", 3)),
         ),
         section=dataset_of,
         over=spread_of("features_changed_std"),
         compact=True,
-        screen=5,
     ),
 }

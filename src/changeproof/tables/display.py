@@ -32,7 +32,6 @@ class Measured(NamedTuple):
 
     @property
     def mean_text(self) -> str:
-        """The mean alone."""
         return fixed(self.mean, self.digits)
 
     @property
@@ -71,7 +70,6 @@ class Heading(NamedTuple):
 
     @property
     def on_screen(self) -> str:
-        """The heading as screens show it."""
         return self.short or self.name
 
 
@@ -99,7 +97,6 @@ class Table:
         return [Heading(self.section_heading, left=True), *self.headings], rows
 
     def on_screen(self, cell: Cell) -> str:
-        """Return a cell as screens show it."""
         if isinstance(cell, Measured):
             return cell.mean_text if self.compact else cell.text()
         if isinstance(cell, Label):
@@ -109,11 +106,6 @@ class Table:
 
 # A heading, and how the cells below it are made from the rows of a run's table.
 Column = tuple[Heading, Callable[[Row], Cell]]
-
-
-def records(tables: Tables, frame: pd.DataFrame) -> Sequence[Row]:
-    """Return the rows of a table as they are."""
-    return frame.to_dict("records")
 
 
 @dataclass(frozen=True)
@@ -127,56 +119,50 @@ class Form:
     columns
         Headings and cells, or a function that returns them for a table.
     rows
-        Returns the rows to show.
+        Returns the rows to show, where these are not those of the table.
     section, section_heading
         Returns the title of the section that a row is in, and what sections are called.
     over
         Says what means, or intervals, are over.
     compact
         Whether screens show means alone.
-    screen
-        The place among the tables that screens show; None for those that they do not.
     """
 
     title: str
     caption: str
     columns: tuple[Column, ...] | Callable[[pd.DataFrame], tuple[Column, ...]]
-    rows: Callable[[Tables, pd.DataFrame], Sequence[Row]] = records
+    rows: Callable[[Tables, pd.DataFrame], Sequence[Row]] | None = None
     section: Callable[[Row], str] | None = None
     section_heading: str = "Dataset"
     over: Callable[[Tables, pd.DataFrame], str] | None = None
     compact: bool = False
-    screen: int | None = None
 
-    def table(self, name: str, tables: Tables) -> list[Table]:
-        """Return the table to read, if it has rows."""
+    def table(self, name: str, tables: Tables) -> Table | None:
+        """Return the table to read; None where it has no rows."""
         frame = tables.get(name, pd.DataFrame())
         if frame.empty:
-            return []
+            return None
         columns = self.columns(frame) if callable(self.columns) else self.columns
         # Two datasets may have the same name.
         sections: dict[tuple[str, str], list[list[Cell]]] = {}
-        for row in self.rows(tables, frame):
-            section = ("", "") if self.section is None else (row["dataset"], self.section(row))
+        for row in self.rows(tables, frame) if self.rows else frame.to_dict("records"):
+            section = (row["dataset"], self.section(row)) if self.section else ("", "")
             sections.setdefault(section, []).append([cell(row) for _, cell in columns])
         if not sections:
-            return []
-        over = "" if self.over is None else self.over(tables, frame)
-        return [
-            Table(
-                name,
-                self.title.format(over=over),
-                self.caption.format(over=over),
-                tuple(heading for heading, _ in columns),
-                [(title, rows) for (_, title), rows in sections.items()],
-                "" if self.section is None else self.section_heading,
-                self.compact,
-            )
-        ]
+            return None
+        over = self.over(tables, frame) if self.over else ""
+        return Table(
+            name,
+            self.title.format(over=over),
+            self.caption.format(over=over),
+            tuple(heading for heading, _ in columns),
+            [(title, rows) for (_, title), rows in sections.items()],
+            self.section_heading if self.section else "",
+            self.compact,
+        )
 
 
 def dataset_of(row: Row) -> str:
-    """Return the dataset of a row, for tables with a section for each."""
     return dataset_name(row["dataset"])
 
 
@@ -186,8 +172,8 @@ def spread_of(column: str) -> Callable[[Tables, pd.DataFrame], str]:
     def over(tables: Tables, frame: pd.DataFrame) -> str:
         if not frame[column].notna().any():
             return "one base model"
-        whose = spread_over(tables, in_order(frame["dataset"]))
-        return f"mean ± standard deviation over {whose}"
+        units = spread_over(tables, in_order(frame["dataset"]))
+        return f"mean ± standard deviation over {units}"
 
     return over
 
@@ -209,12 +195,10 @@ def same_bases(tables: Tables) -> set[str]:
 
 
 def measured(metric: str, digits: int) -> Callable[[Row], Cell]:
-    """Return a column's mean and standard deviation as a cell."""
     return lambda row: Measured(float(row[f"{metric}_mean"]), float(row[f"{metric}_std"]), digits)
 
 
 def metric_heading(metric: Metric) -> Heading:
-    """Return the heading of a metric."""
     return Heading(metric.heading, "↑" if metric.rate else "↓", short=metric.short)
 
 
@@ -237,7 +221,6 @@ def numbers(values: Any) -> list[Any]:
 
 
 def fixed(value: float, digits: int) -> str:
-    """Return a number with so many decimal places."""
     return UNDEFINED if math.isnan(value) else f"{value:z.{digits}f}"
 
 
@@ -247,7 +230,6 @@ def with_interval(value: str, low: str, high: str) -> str:
 
 
 def metric_interval(metric: str, value: float, low: float, high: float) -> str:
-    """Return a value of a metric with its interval."""
     return with_interval(*(fixed(each, METRICS[metric].digits) for each in (value, low, high)))
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 from changeproof.evaluation.counting import changes_nothing
 from changeproof.evaluation.limit import PERCENTS
 from changeproof.model import Floats
-from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults
+from changeproof.runs.results import ALL_FAMILIES, StoredResults
+from changeproof.tables.cases import Case, cases, mean_and_std
 from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread_of
 
 WHERE = ["dataset", "family", "share"]
@@ -24,9 +25,9 @@ def limit_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
 
 def _seeds(results: StoredResults) -> pd.DataFrame:
-    """For whom it was found at each share, and its mean distance where it was at every share.
+    """For how many it was found at each share, and its mean distance.
 
-    So the distances at all shares are those of the same people.
+    The mean is over those for whom it was found at every share, so that shares can be compared.
     """
     rows = []
     for dataset, seed in results.limits:
@@ -35,8 +36,8 @@ def _seeds(results: StoredResults) -> pd.DataFrame:
             everywhere = np.isfinite(found).all(axis=0)
             for percent, each in zip(PERCENTS, found, strict=True):
                 mean = each[everywhere].mean() if everywhere.any() else np.nan
-                counts = (len(each), np.isfinite(each).sum())
-                rows.append((dataset, seed, family, percent, *counts, mean))
+                reached = np.isfinite(each).sum()
+                rows.append((dataset, seed, family, percent, len(each), reached, mean))
     return pd.DataFrame(
         rows, columns=["dataset", "base_seed", "family", "share", "people", "found", "distance"]
     )
@@ -45,8 +46,8 @@ def _seeds(results: StoredResults) -> pd.DataFrame:
 def _distances(results: StoredResults, dataset: str, seed: int) -> Floats:
     """Return how far it is [1 + families, shares, people], first over the families that count.
 
-    Those that change nothing about any base model do not. NaN if that is neither the limit over
-    all families nor the one over those that change something about this base model.
+    NaN there where neither the limit over all families nor the one over those that change
+    something about this base model is about the families that count.
     """
     limit, task = results.limit(dataset, seed), results.task(dataset)
     distances, families = limit.distances(task), results.limit_families
@@ -60,7 +61,7 @@ def _distances(results: StoredResults, dataset: str, seed: int) -> Floats:
 
 
 def _limit(seeds: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over base models; people are counted together."""
+    """Mean and standard deviation over base models, and the sum of their people."""
     grouped = seeds.groupby(WHERE, sort=False)
     return grouped.agg(
         base_models=("base_seed", "count"),
@@ -73,34 +74,29 @@ def _limit(seeds: pd.DataFrame) -> pd.DataFrame:
 
 def _price(results: StoredResults) -> pd.DataFrame:
     """Mean and standard deviation over base models of the distance over that of the limit."""
-    rows = [_compared(results, key) for key in results.answered if key[:2] in results.limits]
+    rows = [_compared(results, case) for case in cases(results) if case.key[:2] in results.limits]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "people", *COMPARED])
-    grouped = frame.groupby(["dataset", "method"], sort=False)
-    table = grouped[list(COMPARED)].agg(["mean", "std"])
-    table.columns = ["_".join(column) for column in table.columns]
-    table.insert(0, "people", grouped["people"].sum())
+    table = mean_and_std(frame, ["dataset", "method"], COMPARED)
+    table.insert(0, "people", frame.groupby(["dataset", "method"])["people"].sum())
     return table.reset_index()
 
 
-def _compared(results: StoredResults, key: Answered) -> dict[str, object]:
+def _compared(results: StoredResults, case: Case) -> dict[str, object]:
     """Compare a method with the limit on the people for whom both have an answer.
 
-    The limit at the method's empirical robustness lies on the lines between those at 95, 99 and
-    100 %; below 95 % it is the one at 95 %.
+    The limit at the method's empirical robustness is interpolated linearly between those at 95,
+    99 and 100 %; below 95 % it is the one at 95 %.
     """
-    task, answers = results.task(key.dataset), results.counterfactuals(*key)
-    limit = results.limit(key.dataset, key.base_seed)
-    distances = _distances(results, key.dataset, key.base_seed)[0]
+    answers, base = case.answers, case.key[:2]
+    limit, distances = results.limit(*base), _distances(results, *base)[0]
     places = pd.Index(limit.row_ids).get_indexer(pd.Index(answers.row_ids))
     both = answers.base_valid & (places >= 0)
     both[both] = np.isfinite(distances[:, places[both]]).all(axis=0)
-    found: dict[str, object] = {**key._asdict(), "people": both.sum()}
+    found: dict[str, object] = {**case.key._asdict(), "people": both.sum()}
     if not both.any():
         return found
-    family_of = results.variants(key.dataset, key.base_seed)["family"]
-    judged = family_of.isin(results.averaged).to_numpy()
-    robustness = 100.0 * results.survived(*key)[both][:, judged].mean()
-    distance = task.distances(answers.factuals[both], answers.rows[both]).mean()
+    robustness = 100.0 * case.survived[both][:, case.models()].mean()
+    distance = case.task.distances(answers.factuals[both], answers.rows[both]).mean()
     at_shares = distances[:, places[both]].mean(axis=1)
     least = np.interp(robustness, PERCENTS[::-1], at_shares[::-1])
     return found | dict(zip(COMPARED, (robustness, distance, least, distance / least), strict=True))
@@ -124,6 +120,5 @@ FORMS = {
         ),
         section=dataset_of,
         over=spread_of("price_std"),
-        screen=4,
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -15,8 +15,7 @@ from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
 from changeproof.tables import advice, letters, life, limit, people, scores
 from changeproof.tables.display import Table, Tables
-from changeproof.tables.reading import read_table
-from changeproof.tables.spreadsheets import csv_bytes
+from changeproof.tables.spreadsheets import csv_bytes, read_table
 
 # A builder returns tables by name, and none where a run has nothing to say of them.
 BUILDERS = (
@@ -34,6 +33,18 @@ BUILDERS = (
 )
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
+# The main ones, in the order in which screens show them.
+ON_SCREEN = (
+    "full_results",
+    "people_intervals",
+    "family_results",
+    "life_summary",
+    "price",
+    "advice",
+    "change_magnitude",
+    "dataset_summary",
+    "generation_seconds",
+)
 
 
 def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
@@ -48,23 +59,18 @@ def build_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     return {name: table for build in BUILDERS for name, table in build(results).items()}
 
 
-def readable_tables(tables: Tables) -> list[Table]:
+def readable_tables(tables: Tables, names: Iterable[str] = FORMS) -> list[Table]:
     """Return the tables that people read, of those that there are."""
-    return [table for name, form in FORMS.items() for table in form.table(name, tables)]
+    return [table for name in names if (table := FORMS[name].table(name, tables))]
 
 
 def screen_tables(tables: Tables) -> list[Table]:
     """Return the main tables for screens, the results first."""
-    places = {name: form.screen for name, form in FORMS.items() if form.screen is not None}
-    return [
-        table
-        for name in sorted(places, key=lambda name: places[name])
-        for table in FORMS[name].table(name, tables)
-    ]
+    return readable_tables(tables, ON_SCREEN)
 
 
 def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
-    """Write every table as CSV into the run directory, and return them."""
+    """Build every table, and write them as CSV into the run directory."""
     tables = build_tables(results)
     publish(results.folder / TABLES, _as_files(tables), origin_of(results.folder))
     return tables

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from changeproof.evaluation.uncertainty import Summary, summarise
 from changeproof.methods.method import BUDGET
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables import names
+from changeproof.tables.cases import cases, mean_and_std, stacked
 from changeproof.tables.display import (
     METHOD,
     SAME_BASES,
@@ -44,6 +45,14 @@ SUMMARY = [
     "factuals_total", "factuals_min", "factuals_max",
     "balanced_accuracy_min", "balanced_accuracy_mean", "balanced_accuracy_max",
 ]  # fmt: skip
+VARIANTS = [
+    "dataset", "base_seed", "family", "level", "replicate",
+    "hard_disagreement", "probability_mae", "balanced_accuracy",
+]  # fmt: skip
+TUNING = [
+    "dataset", "method", "settings", "validation_rows", "valid_rows", "base_validity",
+    "distance", "rows_behind", "distance_behind", "chosen",
+]  # fmt: skip
 DASH = "\N{EN DASH}"
 WIDEST_HEADING = 12
 NO_CHANGE, ALL_HOLD = "no change", 100.0
@@ -57,8 +66,8 @@ def score_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     return {
         "dataset_summary": _dataset_summary(results),
         "change_magnitude": _change_magnitude(variants),
-        "full_results": _mean_and_std(intervals[overall], WHERE[:2]),
-        "family_results": _mean_and_std(intervals[~overall], WHERE),
+        "full_results": _wide(intervals[overall], WHERE[:2]),
+        "family_results": _wide(intervals[~overall], WHERE),
         "intervals": intervals,
         "seed_results": seeds,
         FAMILIES: _families(results),
@@ -77,42 +86,44 @@ def record_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     }
 
 
-def _stacked(parts: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    """Return some tables one under the other: no rows where there are none."""
-    there = [part[columns] for part in parts]
-    return pd.concat(there, ignore_index=True) if there else pd.DataFrame(columns=columns)
+def same_base_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
+    """Return the datasets whose base models, of several seeds, are all the same, if any.
+
+    There, spreads over base models are spreads over draws of people and of changed models.
+    """
+    datasets = [dataset for dataset in results.shown.datasets if results.one_base(dataset)]
+    rows = [(name, sum(key[0] == name for key in results.banks)) for name in datasets]
+    return {SAME_BASES: pd.DataFrame(rows, columns=["dataset", "base_models"])} if rows else {}
 
 
 def _seed_results(results: StoredResults) -> pd.DataFrame:
     rows = []
-    families = (ALL_FAMILIES, *results.shown.families)
-    for key in results.answered:
-        requests = Requests(results.task(key.dataset), results.counterfactuals(*key))
-        survived = results.survived(*key)
-        family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
-        for family in families:
-            averaged = results.averaged if family == ALL_FAMILIES else (family,)
-            chosen = np.isin(family_of, averaged)
-            metrics = requests.under(survived[:, chosen], family_of[chosen].tolist())
-            rows.append({**key._asdict(), "family": family, **metrics.as_dict()})
+    for case in cases(results):
+        requests = Requests(case.task, case.answers)
+        for family in (ALL_FAMILIES, *results.shown.families):
+            chosen = case.models(family)
+            metrics = requests.under(case.survived[:, chosen], case.family_of[chosen].tolist())
+            rows.append({**case.key._asdict(), "family": family, **metrics.as_dict()})
     return pd.DataFrame(rows, columns=["dataset", "method", "base_seed", "family", *METRICS])
 
 
 def _intervals(seeds: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for key, group in seeds.groupby(WHERE, sort=False):
-        for metric in METRICS:
-            rows.append((*key, metric, *summarise(group[metric])))
+    rows = [
+        (*key, metric, *summarise(group[metric]))
+        for key, group in seeds.groupby(WHERE, sort=False)
+        for metric in METRICS
+    ]
     return pd.DataFrame(rows, columns=[*WHERE, "metric", *Summary._fields])
 
 
-def _mean_and_std(intervals: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def _wide(intervals: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return a row per key with the mean and standard deviation of every metric."""
     order = [(which, metric) for metric in METRICS for which in ("mean", "std")]
     rows = intervals[keys].drop_duplicates()
     # Methods by name; datasets and families in the order in which they first occur.
     rows = rows.assign(place=pd.factorize(rows["dataset"])[0])
     rows = rows.sort_values(["place", "method"], kind="stable")[keys]
-    # What is undefined everywhere is not in the pivot table.
+    # A metric that is undefined everywhere is not in the pivot table.
     wide = intervals.pivot_table(["mean", "std"], keys, "metric").reindex(
         index=pd.MultiIndex.from_frame(rows), columns=pd.MultiIndex.from_tuples(order)
     )
@@ -121,38 +132,33 @@ def _mean_and_std(intervals: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _variants(results: StoredResults) -> pd.DataFrame:
-    columns = [
-        "dataset", "base_seed", "family", "level", "replicate",
-        "hard_disagreement", "probability_mae", "balanced_accuracy",
-    ]  # fmt: skip
     banks = (
         results.variants(dataset, seed).assign(dataset=dataset, base_seed=seed)
         for dataset, seed in results.banks
     )
-    return _stacked(banks, columns)
+    return stacked(banks, VARIANTS)
 
 
 def _families(results: StoredResults) -> pd.DataFrame:
     """Return which families count in numbers over all families, and what sets others apart."""
     why = apart(results.families, results.unchanged)
-    counts = ("yes" if name in results.averaged else "no" for name in why)
-    return pd.DataFrame({"family": list(why), "counted": list(counts), "apart": list(why.values())})
+    counts = ["yes" if name in results.averaged else "no" for name in why]
+    return pd.DataFrame({"family": list(why), "counted": counts, "apart": list(why.values())})
 
 
 def unchanged_in(tables: Tables) -> frozenset[str]:
     """Return the families that change nothing, as the tables of a run say."""
-    table = tables.get(FAMILIES)
-    if table is None:
-        return frozenset()
-    return frozenset(table.loc[table["apart"] == Apart.NOTHING.value, "family"])
+    return _families_with(tables, "apart", Apart.NOTHING.value)
 
 
 def counted_in(tables: Tables) -> frozenset[str]:
     """Return the families that count in numbers over all families, as the tables of a run say."""
+    return _families_with(tables, "counted", "yes")
+
+
+def _families_with(tables: Tables, column: str, value: str) -> frozenset[str]:
     table = tables.get(FAMILIES)
-    return (
-        frozenset() if table is None else frozenset(table.loc[table["counted"] == "yes", "family"])
-    )
+    return frozenset() if table is None else frozenset(table["family"][table[column] == value])
 
 
 def _change_magnitude(variants: pd.DataFrame) -> pd.DataFrame:
@@ -170,11 +176,10 @@ def _dataset_summary(results: StoredResults) -> pd.DataFrame:
     asked = {key[:2]: len(results.counterfactuals(*key)) for key in results.answered}
     for dataset in dict.fromkeys(dataset for dataset, _ in asked):
         task = results.task(dataset)
-        seeds = [seed for name, seed in asked if name == dataset]
-        counts = [asked[dataset, seed] for seed in seeds]
-        accuracy = [results.balanced_accuracy(dataset, seed) for seed in seeds]
+        counts = {seed: number for (name, seed), number in asked.items() if name == dataset}
+        accuracy = [results.balanced_accuracy(dataset, seed) for seed in counts]
         sizes = [len(task.frame), len(task.features), *(len(task.row_ids(part)) for part in PARTS)]
-        people = [sum(counts), min(counts), max(counts)]
+        people = [sum(counts.values()), min(counts.values()), max(counts.values())]
         rows.append((dataset, *sizes, *people, min(accuracy), np.mean(accuracy), max(accuracy)))
     return pd.DataFrame(rows, columns=SUMMARY)
 
@@ -189,7 +194,7 @@ def _generation_seconds(results: StoredResults) -> pd.DataFrame:
         pd.DataFrame({"method": method, "outcome": found.outcomes, "seconds": found.seconds})
         for method, found in each
     )
-    requests = _stacked(parts, ["method", "outcome", "seconds"]).astype({"seconds": float})
+    requests = stacked(parts, ["method", "outcome", "seconds"]).astype({"seconds": float})
     seconds = requests.groupby("method")["seconds"]
     exhausted = requests["outcome"] == BUDGET
     return pd.DataFrame(
@@ -203,26 +208,16 @@ def _generation_seconds(results: StoredResults) -> pd.DataFrame:
     ).reset_index()
 
 
-def same_base_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
-    """Return where the seed changes nothing about base models; no table where it does everywhere.
-
-    What is said over base models is over draws of people and of changed models there.
-    """
-    datasets = [dataset for dataset in results.shown.datasets if results.one_base(dataset)]
-    rows = [(name, sum(key[0] == name for key in results.banks)) for name in datasets]
-    return {SAME_BASES: pd.DataFrame(rows, columns=["dataset", "base_models"])} if rows else {}
-
-
 def _diagnostics(results: StoredResults) -> pd.DataFrame:
     """Mean, least and largest value of every numeric diagnostic, per base model."""
-    columns = ["dataset", "method", "base_seed", "name", "mean", "min", "max"]
     rows = []
     for key in results.answered:
         for name, values in results.counterfactuals(*key).diagnostics.items():
             numbers = pd.to_numeric(pd.Series(values), errors="coerce").dropna().astype(float)
             if len(numbers):
-                who = (key.dataset, key.method, key.base_seed, name)
-                rows.append((*who, numbers.mean(), numbers.min(), numbers.max()))
+                found = {"mean": numbers.mean(), "min": numbers.min(), "max": numbers.max()}
+                rows.append({**key._asdict(), "name": name, **found})
+    columns = ["dataset", "method", "base_seed", "name", "mean", "min", "max"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -231,26 +226,18 @@ def _certified(results: StoredResults) -> pd.DataFrame:
 
     A promise about the parameters that the certificate covers; never mixed with robustness.
     """
-    rows = []
-    for key in results.answered:
-        certified = results.counterfactuals(*key).certified
-        if certified is not None:
-            rows.append((*key, 100.0 * certified.mean()))
+    each = ((key, results.counterfactuals(*key).certified) for key in results.answered)
+    rows = [(*key, 100.0 * certified.mean()) for key, certified in each if certified is not None]
     shares = pd.DataFrame(rows, columns=["dataset", "base_seed", "method", "certified_share"])
-    grouped = shares.groupby(["dataset", "method"], sort=False)["certified_share"]
-    return grouped.agg(certified_share_mean="mean", certified_share_std="std").reset_index()
+    return mean_and_std(shares, WHERE[:2], ["certified_share"]).reset_index()
 
 
 def _tuning(results: StoredResults) -> pd.DataFrame:
-    columns = [
-        "dataset", "method", "settings", "validation_rows", "valid_rows", "base_validity",
-        "distance", "rows_behind", "distance_behind", "chosen",
-    ]  # fmt: skip
     tunings = (
         results.tuning(dataset, method).assign(dataset=dataset, method=method)
         for dataset, method in results.tunings
     )
-    return _stacked(tunings, columns)
+    return stacked(tunings, TUNING)
 
 
 def _milliseconds(name: str, sd: str = "") -> Callable[[Row], Cell]:
@@ -293,12 +280,11 @@ def _family_columns(frame: pd.DataFrame) -> tuple[Column, ...]:
 
 def _family_column(family: str) -> Column:
     """Return a family's column, its heading in the paper's short lines or wrapped."""
-    lines = textwrap.wrap(family.replace("-", " "), WIDEST_HEADING)
-    if heading := names.family_label(family).heading:
-        lines = heading.split()
+    lines = names.family_label(family).heading.split()
+    lines = lines or textwrap.wrap(family.replace("-", " "), WIDEST_HEADING)
     full, short = names.family_name(family), names.short_family(family)
-    column = Heading(full, short=short, lines=tuple(lines))
-    return column, lambda row: row.get(("family", family), "")
+    heading = Heading(full, short=short, lines=tuple(lines))
+    return heading, lambda row: row.get(("family", family), "")
 
 
 FORMS = {
@@ -315,7 +301,6 @@ FORMS = {
             (Heading("Factuals"), _factuals),
             (Heading("Balanced accuracy", left=True), _accuracy),
         ),
-        screen=7,
     ),
     "change_magnitude": Form(
         "How big the changes were",
@@ -326,7 +311,6 @@ FORMS = {
             (Heading("Disagreement (%)"), measured("hard_disagreement_percent", 2)),
             (Heading("Probability MAE"), measured("probability_mae", 3)),
         ),
-        screen=6,
     ),
     "full_results": Form(
         "Results (rates in %, {over})",
@@ -342,7 +326,6 @@ FORMS = {
         ),
         section=dataset_of,
         over=spread_of("coverage_std"),
-        screen=0,
     ),
     "family_results": Form(
         "Empirical robustness by family of change (%)",
@@ -352,7 +335,6 @@ FORMS = {
         section=dataset_of,
         over=spread_of("empirical_robustness_std"),
         compact=True,
-        screen=2,
     ),
     "generation_seconds": Form(
         "Time per request, answered in full batches",
@@ -365,7 +347,6 @@ FORMS = {
             (Heading("90th percentile (ms)", short="90 % (ms)"), _milliseconds("p90")),
             (Heading("Budget used up"), lambda row: int(row["timeouts"])),
         ),
-        screen=8,
     ),
     "certified": Form(
         "Certified by the method itself (%)",

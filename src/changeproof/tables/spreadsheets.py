@@ -1,4 +1,4 @@
-"""Tables as CSV files that people open in spreadsheets.
+"""Tables as CSV files that people open in spreadsheets, and that are read back as they were.
 
 A text that begins like a formula, =HYPERLINK(...) or @SUM(1+1), would be one there. Such texts get
 an apostrophe in front, which spreadsheets take for "this is text", and lose it when they are read.
@@ -7,6 +7,7 @@ an apostrophe in front, which spreadsheets take for "this is text", and lose it 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,13 +15,38 @@ import pandas as pd
 
 # How a formula begins; an apostrophe as well, so that every text can be read back.
 BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "'")
+# Names of groups are text, whatever they look like: "1", "None", or nothing.
+NAMES = ("group", "highest", "lowest")
+# What people are called may look like a number and be none: 007.
+IDS = ("id",)
+# Values of different features, numbers and categories, under one heading.
+MIXED = ("before", "after")
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
     """Return a table as a CSV file in which no text is a formula."""
     guarded = _mapped(table, guarded_text)
-    text = guarded.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return text.encode()
+    return guarded.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+
+
+def read_table(content: bytes) -> pd.DataFrame:
+    """Return the table of a file that a run has written.
+
+    Only what is empty is missing, as it is written so; a category may be called "None" or "NA".
+    """
+    table = read_csv(content, keep_default_na=False, na_values=[""])
+    there = [name for name in (*NAMES, *IDS) if name in table.columns]
+    texts = read_csv(content, usecols=there, dtype=str, keep_default_na=False) if there else table
+    for name in there:
+        if name in NAMES or not (table[name].astype(str) == texts[name]).all():
+            table[name] = texts[name]
+    for name in MIXED:
+        if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
+            numbers = pd.to_numeric(table[name], errors="coerce").tolist()
+            both = zip(table[name], numbers, strict=True)
+            values = [text if math.isnan(number) else shortest(number) for text, number in both]
+            table[name] = pd.Series(values, index=table.index, dtype=object)
+    return table
 
 
 def read_csv(content: bytes, **options: Any) -> pd.DataFrame:
@@ -31,6 +57,11 @@ def read_csv(content: bytes, **options: Any) -> pd.DataFrame:
 def guarded_text(text: str) -> str:
     """Return a text that a spreadsheet does not take for a formula."""
     return f"'{text}" if text.startswith(BEGINNINGS) else text
+
+
+def shortest(value: float) -> int | float:
+    """Return a number that is written as short as it can be: 3 and not 3.0."""
+    return int(value) if float(value).is_integer() else value
 
 
 def _bare_text(text: str) -> str:

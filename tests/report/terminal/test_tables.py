@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from changeproof.report.terminal.tables import print_table, print_tables
+from changeproof.report.terminal.grid import print_table
+from changeproof.report.terminal.tables import print_tables
 
 COMMITTED = Path(__file__).resolve().parents[3] / "results" / "paper"
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-import pandas as pd
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -22,18 +21,12 @@ from changeproof.paper.comparison import (
     Rule,
     Verdict,
 )
-from changeproof.report.terminal.grid import escape, say, titled_grid
-from changeproof.report.terminal.tables import print_table
+from changeproof.report.terminal.grid import escape, print_table, say, terminal, titled_grid
 from changeproof.runs.compare import Line as RunLine
 from changeproof.runs.compare import RunComparison
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import UNDEFINED, Measured, fixed, metric_interval
-from changeproof.tables.names import (
-    dataset_name,
-    family_name,
-    method_name,
-    short_family,
-)
+from changeproof.tables.names import dataset_name, family_name, method_name, short_family
 
 TITLES = {
     "full_results": "Results (rates in %, mean ± sd over base networks)",
@@ -74,7 +67,7 @@ def print_comparison(
 
     Between them: picks of tuning that could easily have been others, and warnings.
     """
-    console = console if console is not None else Console(emoji=False)
+    console = console or terminal()
     for table, lines in groupby(comparison.compared, key=lambda line: line.table):
         shown: dict[str, list[Line]] = {}
         for line in lines:
@@ -85,7 +78,7 @@ def print_comparison(
             _print_paper_lines(console, f"{TITLES[table]}{where}", part)
     counts = {table: comparison.counts(table) for table in TITLES}
     rows = [{"table": table, **{v.value: counts[table][v] for v in Verdict}} for table in TITLES]
-    print_table("Numbers of the paper beside this run", pd.DataFrame(rows), console)
+    print_table("Numbers of the paper beside this run", rows, console)
     if comparison.fragile:
         say(console, "Tuning picks that hang on one validation row, or on none:")
         for sentence in comparison.fragile:
@@ -171,7 +164,7 @@ def print_run_comparison(
 
     With `everything`, all that was compared under each family as well.
     """
-    console = console if console is not None else Console(emoji=False)
+    console = console or terminal()
     say(console, f"Before: {comparison.before}. After: {comparison.after}.")
     say(console, f"Families of change in both: {', '.join(comparison.families)}.")
     for dataset, lines in groupby(comparison.lines, key=lambda line: line.dataset):

@@ -1,6 +1,9 @@
-"""Grids and lines in the terminal, without anything that takes long to import."""
+"""Lines and grids in the terminal, without anything that takes long to import."""
 
 from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -8,6 +11,14 @@ from rich.markup import escape as without_markup
 from rich.table import Table as Grid
 
 from changeproof.errors import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def terminal() -> Console:
+    # Names with colons, "debt:x:ratio", are not to become emoji.
+    return Console(emoji=False)
 
 
 def escape(text: str) -> str:
@@ -31,3 +42,26 @@ def titled_grid(title: str) -> Grid:
         pad_edge=False,
         show_edge=False,
     )
+
+
+def print_table(
+    title: str, table: pd.DataFrame | list[dict[str, Any]], console: Console | None = None
+) -> None:
+    """Print a table as it is, numbers to the right; what is NaN stays empty."""
+    if isinstance(table, list):
+        headings, rows = list(table[0]), [tuple(row.values()) for row in table]
+    else:
+        headings, rows = list(table.columns), list(table.itertuples(index=False, name=None))
+    grid = titled_grid(title)
+    for place, heading in enumerate(headings):
+        numeric = rows and all(isinstance(row[place], int | float) for row in rows)
+        grid.add_column(escape(str(heading)), justify="right" if numeric else "left")
+    for row in rows:
+        grid.add_row(*(escape(_cell(value)) for value in row))
+    (console or terminal()).print(grid, "")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)

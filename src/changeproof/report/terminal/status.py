@@ -7,19 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from changeproof import changes, methods
 from changeproof.datasets.find import dataset_records
 from changeproof.plugins import Registry
-from changeproof.report.terminal.grid import escape, say, titled_grid
+from changeproof.report.terminal.grid import print_table, say, terminal
 from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.store import Inventory
 from changeproof.runs.timings import largest_memory, sessions, timings_table
 
 MOST_MISSING = 10
 DESCRIBED = ("rows", "features", "favourable", "licence")
-# What plans can name: the heading of the names, and what is told of each.
+# What plans can name: the heading of the names, and what else is known of each.
 NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     "datasets": (
         "dataset",
@@ -42,17 +40,15 @@ NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
 
 def print_inventory(folder: Path, inventory: Inventory) -> None:
     """Print what is done, damaged and missing."""
-    console = Console(emoji=False)
+    console = terminal()
     states = {"done": inventory.done, "missing": inventory.missing, "damaged": inventory.damaged}
     counts = {state: Counter(p.kind for p in pieces) for state, pieces in states.items()}
-    grid = titled_grid(str(folder))
-    grid.add_column("piece")
-    for state in states:
-        grid.add_column(state, justify="right")
-    for kind in Kind:
-        if any(kind in count for count in counts.values()):
-            grid.add_row(escape(kind.value), *(str(count[kind]) for count in counts.values()))
-    console.print(grid, "")
+    kinds = [kind for kind in Kind if any(kind in count for count in counts.values())]
+    rows = [
+        {"piece": kind.value} | {state: count[kind] for state, count in counts.items()}
+        for kind in kinds
+    ]
+    print_table(str(folder), rows, console)
     for path in inventory.damaged.values():
         say(console, f"damaged: {path}")
     for piece in inventory.missing[:MOST_MISSING]:
@@ -65,18 +61,13 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
 
 def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
     """Print where the time of a run went, longest first."""
-    import pandas as pd
-
-    from changeproof.report.terminal.tables import print_table
-
-    console = Console(emoji=False)
+    console = terminal()
     table = timings_table(folder, pieces).sort_values("seconds", ascending=False)
-    names = {"processor_seconds": "processor", "share": "share (%)"}
     seconds = ["seconds", "processor_seconds", "share"]
     shown = table.assign(**{name: table[name].map("{:.1f}".format) for name in seconds})
-    title = f"Time of {folder}, summed over workers"
-    print_table(title, shown.rename(columns=names), console)
-    total = pd.DataFrame(
+    shown = shown.rename(columns={"processor_seconds": "processor", "share": "share (%)"})
+    print_table(f"Time of {folder}, summed over workers", shown, console)
+    total = [
         {
             "session": session.started,
             "jobs": session.jobs,
@@ -87,30 +78,25 @@ def print_timings(folder: Path, pieces: Sequence[Piece]) -> None:
             "wall (s)": f"{session.seconds:.1f}",
         }
         for session in sessions(folder)
-    )
-    if len(total):
+    ]
+    if total:
         print_table("Wall time", total, console)
     say(console, f"Peak memory of a process: {largest_memory(folder):.0f} MiB")
 
 
 def print_names(kind: str, sources: bool = False) -> None:
     """Print what plans can name: datasets, families or methods; also where these are from."""
-    import pandas as pd
-
-    from changeproof.report.terminal.tables import print_table
-
-    column, told = NAMED[kind]
+    heading, described = NAMED[kind]
     usable: Mapping[str, Any] = dataset_records()
     broken: dict[str, str] = {}
     if kind != "datasets":
         registry: Registry[Any] = changes.REGISTRY if kind == "families" else methods.REGISTRY
         broken = registry.broken()
         usable = {name: registry.get(name) for name in registry.names if name not in broken}
-    rows = [{column: name, **told(found)} for name, found in usable.items()]
-    print_table(kind, pd.DataFrame(rows))
+    print_table(kind, [{heading: name, **described(found)} for name, found in usable.items()])
     if sources:
         origin = "origin" if kind == "datasets" else "source"
-        known = [{column: name, "from": getattr(usable[name], origin)} for name in usable]
-        print_table(f"where the {kind} are from", pd.DataFrame(known))
+        known = [{heading: name, "from": getattr(usable[name], origin)} for name in usable]
+        print_table(f"where the {kind} are from", known)
     for name, reason in broken.items():
-        say(Console(emoji=False), f"broken: {name}: {reason}")
+        say(terminal(), f"broken: {name}: {reason}")
