@@ -24,9 +24,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Will this counterfactual still hold after the model changes? changeproof has every "
-    "method explain the same model once. It then tests those explanations on the same changed "
-    "models: the paper's eight families of change, 25 models each, and more by name.",
+    help="Will this counterfactual still hold after the model changes? Every method explains the "
+    "same model once. Those explanations are then tested on the same changed models: the paper's "
+    "eight families of change, 25 models each, and more families by name.",
 )
 diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper's appendix.")
 

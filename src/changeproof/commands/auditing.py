@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from changeproof.commands.console import failures_reported, quiet_output, say
+from changeproof.commands.console import failures_reported, print_document, quiet_output, say
 from changeproof.commands.options import (
     DATA,
     JOBS,
@@ -48,24 +46,21 @@ def audit(
 ) -> None:
     """Test counterfactual explanations on your own data and model.
 
-    Trains your model. Each method explains to the people whom it rejects what they
+    Your model is trained, and each method tells the people whom it rejects what they
     could change. Then the model is changed in many ways, and every explanation is
     tested on every changed model. Methods and families of change that do not fit
     your model are left out, with the reason.
 
-    With --counterfactuals, explanations of another tool are tested beside them, on
-    the people in its table.
-
-    With --successor, letters that were sent are tested on the model that came next:
-    which of them break, whose are they, and was the real change among the simulated
-    ones? With --renew, a method finds what else those people would have to change.
+    --counterfactuals also tests explanations from another tool, on the people in its
+    table. --successor tests letters that were sent on the model that came next: which
+    of them break, and was the real change among the simulated ones? --renew finds
+    what else those people would have to change.
 
     People are only told what they can do: one category of each feature, whole steps,
     inside the range of the data, and no change that you forbid with --immutable,
     --only-increase, --only-decrease, --range and --most-changes.
 
-    The run directory gets tables, a report and a copy of the data. --json also
-    prints the whole audit as one JSON document, and nothing else. Run the same
+    The run directory gets tables, a report and a copy of the data. Run the same
     command again to continue after an interruption. Other options or other data
     need another directory.
 
@@ -73,23 +68,14 @@ def audit(
     --model sklearn:HistGradientBoostingClassifier --out audit
 
     changeproof audit --data loans.csv --target approved --favourable yes
-    --methods "kdtree,robx-balanced(quantile=0.7)" --out audit-robx
-
-    changeproof audit --data loans.csv --target approved --favourable yes
     --immutable sex,purpose --only-increase age --range income=0:90000
     --most-changes 3 --out audit-feasible
-
-    changeproof audit --data loans.csv --target approved --favourable yes
-    --time applied --families later-data,updates --out audit-over-time
 
     changeproof audit --data loans.csv --target approved --favourable yes
     --counterfactuals letters.csv --model pickle:today.pkl --successor pickle:next.pkl
     --renew kdtree --unpickle-and-run-its-code --out audit-successor
 
-    changeproof audit --data loans.csv --target approved --favourable yes
-    --drop sex --by sex,age:10 --out audit-groups
-
-    changeproof audit --data loans.toml --out audit-described
+    changeproof audit --data loans.toml --by sex,age:10 --out audit-groups
     """
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.front_door import audit as run_audit
@@ -115,7 +101,7 @@ def audit(
             **described,
         )
     if as_json:
-        typer.echo(results.to_json())
+        print_document(results.to_json())
         return
     say_what_was_left_out(results)
     tables = results.tables()
@@ -147,24 +133,20 @@ def explain(
 ) -> None:
     """Show what one person is told, and whether it will hold.
 
-    Prints the advice in the units of your data, what must not change, and under how
-    many changed models the advice still holds, with a 95 % interval.
+    Prints the advice in the units of your data, what must not change, and in how
+    many changed models the advice still holds, with a 95 % interval: of one method
+    family by family, of several methods side by side. Recommended is the shortest
+    advice that today's model accepts, that the person can follow, and that is known
+    to hold in at least 95 % of the changed models. If the interval leaves that open,
+    the choice is undecided.
 
-    Of one method, you see that for each family of change. Of several, you see the
-    advice of each, and one is recommended: the shortest that today's model accepts,
-    that the person can follow, and that is known to hold in at least 95 % of the changed
-    models. If the interval does not tell, the choice is undecided.
-
-    changeproof explain --data loans.csv --target approved --favourable yes
-    --model mlp --row 17
-
-    With --from, what a finished audit told the person is read from it, at once. Without,
-    models are trained; another method or person on the same data takes seconds then.
-
-    changeproof explain --data loans.csv --target approved --favourable yes
-    --model mlp --method robx-balanced --row 17
+    --from reads what a finished audit told the person, at once. Without it, models
+    are trained first; the next person or method on the same data takes seconds.
 
     changeproof explain --from audit --row 17
+
+    changeproof explain --data loans.csv --target approved --favourable yes
+    --method robx-balanced --row 17
     """
     from changeproof.explanation import (
         comparison_lines,
@@ -195,7 +177,7 @@ def explain(
                 "recommended": choice._asdict(),
             }
         )
-        typer.echo(json.dumps(document, indent=2, default=str))
+        print_document(json.dumps(document, indent=2, default=str))
         return
     task = results.task(dataset)
     lines = explanation_lines(answers[0], task) if one else comparison_lines(answers, choice, task)

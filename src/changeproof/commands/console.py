@@ -65,6 +65,11 @@ def say(text: str, *, err: bool = False, lines: bool = False) -> None:
     typer.echo(visible(as_options(text), lines=lines), err=err)
 
 
+def print_document(text: str) -> None:
+    """Print a document for programs, as it is."""
+    typer.echo(text)
+
+
 @contextmanager
 def quiet_output(wanted: bool) -> Iterator[None]:
     """Have whatever is printed go to standard error, if output is to hold one document only.

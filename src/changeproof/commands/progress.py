@@ -106,13 +106,13 @@ class ConsoleObserver(Observer):
                 seen, since = doing, now
             if now - self._last_line > (STILL if doing == printed else SILENCE):
                 waited = f" ({now - since:.0f} s){self._time_left()}" if doing == printed else ""
-                self._print(f"{doing} …{waited}")
+                self._write_line(f"{doing} …{waited}")
                 printed = doing
 
     def planned(self, inventory: Inventory) -> None:
         left = [*inventory.damaged, *inventory.missing]
         if inventory.done:
-            self._print(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
+            self._write_line(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
         self._planned = bool(left)
         self._pace.planned(left)
         self._describe("starting" if left else REPORTING)
@@ -120,17 +120,19 @@ class ConsoleObserver(Observer):
             self._bar.reset(self._task, total=1.0)
 
     def told(self, text: str) -> None:
-        self._print(text)
+        self._write_line(text)
 
     def damaged(self, path: Path) -> None:
-        self._print(f"damaged, computed again: {path}")
+        self._write_line(f"damaged, computed again: {path}")
 
     def compiling(self) -> None:
         self._describe("compiling (first time only)")
 
     def workers(self, count: int) -> None:
         if self._workers is not None:
-            self._print(f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before")
+            self._write_line(
+                f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before"
+            )
         self._workers = self._pace.workers = count
 
     def started(self, pieces: list[Piece]) -> None:
@@ -140,7 +142,7 @@ class ConsoleObserver(Observer):
         if not self.console.is_terminal:
             kinds = ", ".join(FORMS[kind].label for kind in Kind if self._left[kind])
             hands = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
-            self._print(f"{kinds}: {len(pieces)} pieces{hands}")
+            self._write_line(f"{kinds}: {len(pieces)} pieces{hands}")
 
     def begun(self, pieces: list[Piece]) -> None:
         self._pace.begun(pieces)
@@ -151,10 +153,10 @@ class ConsoleObserver(Observer):
         self._describe()
         self._bar.update(self._task, completed=self._pace.share)
         if item.failure is not None:
-            self._print(f"failed: {item.piece.label}: {item.error}")
+            self._write_line(f"failed: {item.piece.label}: {item.error}")
         quiet = time.monotonic() - self._last_line
         if not self.console.is_terminal and quiet > SECONDS_BETWEEN_LINES:
-            self._print(self._time_left().removeprefix(", "))
+            self._write_line(self._time_left().removeprefix(", "))
 
     def _time_left(self) -> str:
         """Return how much is done and how long the rest takes, where that is known."""
@@ -173,6 +175,6 @@ class ConsoleObserver(Observer):
         self._doing = text or (f"{left[0]}{hands}" if left else REPORTING)
         self._bar.update(self._task, description=self._doing)
 
-    def _print(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         self._last_line = time.monotonic()
         self.console.print(visible(as_options(text)), markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from changeproof.commands.console import say
+from changeproof.commands.console import print_document, say
 from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory, ask
 from changeproof.commands.parsing import matches
 from changeproof.errors import unknown
@@ -30,10 +30,10 @@ def report(
     """Write the web page of a run.
 
     The page is one file, report/index.html in the run directory, and opens offline.
-    It shows which method holds best under which change, what that costs, and what
-    each person would be told. 'changeproof run' writes it when it is done. Use this
-    command while a run is unfinished (the page lists what is missing), or after an
-    update of changeproof.
+    It shows which method's advice holds best under which change, what that costs,
+    and what each person would be told. 'changeproof run' writes it when it is done.
+    Use this command while a run is unfinished (the page lists what is missing), or
+    after an update of changeproof.
 
     --json prints the whole run for programs. --xlsx writes it as a workbook.
 
@@ -53,7 +53,7 @@ def report(
         if xlsx is not None:
             results.to_xlsx(xlsx)
     if as_json:
-        typer.echo(results.to_json())
+        print_document(results.to_json())
     else:
         say(f"Report: {path}")
         if xlsx is not None:
@@ -98,7 +98,7 @@ def compare(
 ) -> None:
     """Compare a finished run with the published numbers.
 
-    The tables are compared row by row, the numbers in the paper's text one by one.
+    Its tables are compared row by row, the numbers in the paper's text one by one.
     Allowed differences are 2 points or two published standard deviations for rates,
     5 % or two standard deviations for distances (the larger counts), 0.002 for
     balanced accuracy, 0.25 points for disagreement, 0.003 for probability MAE and
@@ -107,11 +107,10 @@ def compare(
     depend on a single validation row or on a tie: another machine may choose
     differently there.
 
-    A run with fewer datasets, methods or families is compared where it can be.
-    A run without the paper's five base seeds and 250 people is refused.
-    All numbers are also written to tables/paper_comparison.csv in the run
-    directory. The exit code is 1 if a difference is too large and has no known
-    reason.
+    A run with fewer datasets, methods or families is compared where it can be; one
+    without the paper's five base seeds and 250 people is refused. All numbers are
+    also written to tables/paper_comparison.csv in the run directory. The exit code
+    is 1 if a difference is too large and has no known reason.
 
     changeproof compare runs/paper --all
     """
@@ -128,16 +127,16 @@ def compare(
 
 def compare_runs(
     before: Annotated[Path, typer.Argument(help="A run directory.", metavar="BEFORE")],
-    after: Annotated[Path, typer.Argument(help="Another one.", metavar="AFTER")],
+    after: Annotated[Path, typer.Argument(help="A later one.", metavar="AFTER")],
     match: Annotated[
         list[str] | None,
         ask(
-            "Compare a method with one of another name or with other settings. Repeat for several.",
+            "Compare a method with one of another name or other settings. Repeat for several.",
             "OLD=NEW",
         ),
     ] = None,
     everything: Annotated[
-        bool, ask("Print every family, not only what is clear under one.", flags="--all")
+        bool, ask("Print every family, not only clear differences.", flags="--all")
     ] = False,
     csv: Annotated[
         Path | None, ask("Also write all differences to this file, such as comparison.csv.", "FILE")
@@ -147,13 +146,13 @@ def compare_runs(
     """Compare two runs: what became better, and what worse?
 
     Only what is in both is compared: datasets, methods and families of the same
-    name, and changes of the same level and replicate. Where both runs asked the
-    same people, differences are between the same people, which makes them more
-    certain. What is in one run only is listed.
+    name, and changes of the same level and replicate. What is in one run only is
+    listed. Where both runs asked the same people, they are compared person by
+    person, which makes differences more certain.
 
     A difference is called better or worse if its 95 % interval excludes 0.
-    Settings, models and versions of changeproof may differ: nothing of what made
-    the runs is imported.
+    Settings, models and versions of changeproof may differ: no code that the runs
+    used is imported.
 
     changeproof compare-runs audits/spring audits/autumn --csv comparison.csv
 
@@ -170,7 +169,7 @@ def compare_runs(
     if as_json:
         import json
 
-        typer.echo(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
+        print_document(json.dumps(comparison.as_dict(), indent=2, allow_nan=False))
         return
     from changeproof.report.terminal.comparisons import print_run_comparison
 
@@ -196,14 +195,14 @@ def gate(
     people is on the right side of the limit, and fails if the whole interval is on
     the wrong side. Otherwise it is not decided: more people would be needed.
 
-    A rule says what it is about, a metric and a limit: method = "rnce",
+    A rule says what it is about, and names a metric and a limit: method = "rnce",
     family = "bootstrap", metric = "end_to_end_robustness", at_least = 95. All that
     rules can say is in docs/gate.md.
 
     The exit code is 0 if no rule fails, 1 if one does (with --strict also if one is
-    not decided), and 2 if the rules or the run cannot be read. Tables that were not
-    made from the plan and the pieces of the run are made again from the pieces. No
-    model and nobody's code is loaded.
+    not decided), and 2 if the rules or the run cannot be read. Tables that do not
+    belong to the plan and the pieces of the run are built again from the pieces. No
+    model is loaded, and no code that the run used.
 
     changeproof gate audit rules.toml --junit gate.xml
     """
@@ -225,7 +224,7 @@ def gate(
 def list_names(
     what: Annotated[
         Literal["datasets", "families", "methods"],
-        typer.Argument(help="datasets, families or methods."),
+        typer.Argument(help="What to list.", metavar="datasets|families|methods"),
     ],
     verbose: Annotated[
         bool, ask("Also say where each of them is from.", flags="--verbose -v")
@@ -248,7 +247,11 @@ def list_names(
 
 def check(
     reference: Annotated[
-        str, typer.Argument(help="A name, or an import path such as my_package.module:MyMethod.")
+        str,
+        typer.Argument(
+            help="A name, or an import path such as my_package.module:MyMethod.",
+            metavar="REFERENCE",
+        ),
     ],
     family: Annotated[
         bool, ask("Check a family of change, not a method.", flags="--family")

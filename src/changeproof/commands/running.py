@@ -34,7 +34,7 @@ def run(
         ask(
             "quick: two small datasets, one base model each. paper: the whole paper. "
             "recourse: three datasets that say what people can change. "
-            "beyond: changes that the paper does not have, on its datasets. "
+            "beyond: the paper's datasets, and changes that it does not have. "
             "time: two datasets with times, and how long advice lasts.",
             "NAME",
             default="quick",
@@ -56,14 +56,14 @@ def run(
 ) -> None:
     """Run a plan, or continue one that was interrupted.
 
-    Start from a preset or a plan file; every other option replaces one of its
-    values. An existing run directory continues with its own plan. What is
-    finished is not computed again. Code that only its plan names is not imported
+    Start from a preset or a plan file; each further option replaces one of its
+    values. An existing run directory continues with its own plan, and what is
+    finished is not computed again. Code that only that plan names is not imported
     unless you pass --import-its-code.
 
-    Lists are separated by commas, or the option is repeated. Methods and families
-    can have settings in brackets; put those in quotes for the shell. Settings that
-    you give are not tuned.
+    Separate names by commas, or repeat the option. Methods and families can have
+    settings in brackets; put those in quotes for the shell. Settings that you give
+    are not tuned.
 
     changeproof run --preset paper --methods kdtree,wachter --out runs/baselines
 

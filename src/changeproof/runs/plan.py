@@ -220,8 +220,8 @@ class Plan(BaseModel):
         bool,
         Option(
             "Also look for the limit: the shortest change that the changed models accept, found "
-            "by a search that knows them. It says what every method costs beyond it. Models that "
-            "are not ours are trained again for it.",
+            "by a search that knows them. It shows how much further every method goes. Models "
+            "other than our networks are trained again for it.",
             flags="--limit/--no-limit",
         ),
     ] = False
@@ -238,20 +238,20 @@ class Plan(BaseModel):
     by: Annotated[
         tuple[str, ...],
         Option(
-            "Who is let down? Columns to group people by, with the width of bands where they are "
-            "numbers: sex,age:10. Also columns that the model does not see.",
+            "Columns to group people by, to see who is let down; of numbers, with the width of "
+            "bands: sex,age:10. The model need not see them.",
             "COLUMN[:WIDTH],…",
         ),
     ] = ()
     smallest_group: Annotated[
-        int, Option("The fewest people of a group that is shown.", "N", str(SMALLEST_GROUP))
+        int, Option("The fewest people in a group that is shown.", "N", str(SMALLEST_GROUP))
     ] = Field(default=SMALLEST_GROUP, ge=1)
     counterfactuals: dict[str, str] = Field(default_factory=dict)
     threshold: Annotated[
         str | None,
         Option(
-            "From where on a score is favourable: 0.6, 620 (higher scores are better) or "
-            '"<=0.2" (lower ones are).',
+            'The score from which on a decision is favourable: 0.6, 620, or "<=0.2" where lower '
+            "scores are better.",
             "SCORE",
             "0.5",
             "Your model",
@@ -262,8 +262,8 @@ class Plan(BaseModel):
     renew: Annotated[
         str | None,
         Option(
-            "Renew letters that a successor breaks: a method looks for the further change from "
-            "where the letter would have brought the person.",
+            "The method that renews letters that a successor breaks: what else to change, for "
+            "somebody who has done what the letter says.",
             "METHOD",
             panel="What came next",
             commands=("audit",),
