@@ -62,7 +62,7 @@ types: $(INSTALLED_DEV)
 # In one process, while the other core installs what tests need and checks types. It reads the
 # sources themselves: installing takes the package away for a moment.
 kernels: $(INSTALLED)  ## compiled once, before every test worker would
-	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.workers.warm_up import *; every = frozenset(builtin_method_names()); [compile_kernels(part) for told in (False, True) for part in Kernels(every, told, told).parts]'
+	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.workers.warm_up import *; [compile_kernels(part) for both in (False, True) for part in kernels_for(builtin_method_names(), feasible=both, limit=both)]'
 
 docs: $(INSTALLED_DEV)  ## the documentation site, in site/index.html; `make test` builds it too
 	$(BIN)/python tools/build_docs.py --out site

@@ -119,8 +119,7 @@ def in_dask(naps: Simulated, workers: int) -> float:
 
     from changeproof.runs.execute import Observer
     from changeproof.workers.cluster import LOCAL_SETTINGS, Cluster
-    from changeproof.workers.warm_up import Kernels
-    from changeproof.workers.workplace import Needs
+    from changeproof.workers.jobs import Needs
 
     with (
         config.set({**LOCAL_SETTINGS, **QUIET}),
@@ -133,7 +132,8 @@ def in_dask(naps: Simulated, workers: int) -> float:
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        engine = Cluster(client).start(Needs(Kernels(frozenset())), Observer())
+        engine = Cluster(client)
+        engine.start(Needs(), Observer())
         began = time.perf_counter()
         done = list(engine.run(naps.jobs, naps.payloads.get))
         seconds = time.perf_counter() - began

@@ -85,7 +85,7 @@ def simulated(recorded: pd.DataFrame, preset: str, base_seeds: int) -> Simulated
     """
     seeds = tuple(range(FIRST_SEED, FIRST_SEED + base_seeds))
     run = resolve(Plan.preset(preset, base_seeds=seeds))
-    made = Jobs(run, nap, pickled=True, remote=True)
+    made = Jobs(run, pickled=True, remote=True)
     known = {
         key: rows.sort_values("base_seed")[["processor_seconds", "bytes"]].to_numpy()
         for key, rows in recorded.groupby(["dataset", "piece"])
@@ -99,7 +99,7 @@ def simulated(recorded: pd.DataFrame, preset: str, base_seeds: int) -> Simulated
             times = known[dataset, name]
             took, size = times[(seed - FIRST_SEED) % len(times)]
             seconds, sizes[piece.fingerprint] = seconds + took, int(size)
-        return replace(job, order=Nap(seconds, sizes))
+        return replace(job, work=nap, order=Nap(seconds, sizes))
 
     return Simulated([asleep(job) for job in made.of(pieces_of(run))], made.payloads)
 

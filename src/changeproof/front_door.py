@@ -31,7 +31,7 @@ from changeproof.runs.execute import Observer
 from changeproof.runs.manifest import table_file, task_file
 from changeproof.runs.plan import FACTUALS, Plan
 from changeproof.runs.resolve import TRAINED_HERE, Given, given_successors, learner_of, resolve
-from changeproof.workers.workplace import workplace_of
+from changeproof.workers.processes import engine_for
 from changeproof.workflow import Results, run_resolved
 
 BASE_SEEDS = (2026,)
@@ -184,11 +184,11 @@ def evaluate(
     run = resolve(plan, given=Given({known.name: known}, learner, found, changed))
     if successors and learner.traits.only_seed is None:
         (observer or Observer()).told(TRAINED_HERE.format(learner.name))
-    workplace = workplace_of(jobs, client)
+    engine = engine_for(jobs, client)
     folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)
     check_free(folder)
     wanted = out is not None if publish is None else publish
-    results = run_resolved(run, folder, workplace, observer, publish=wanted, same_plan=same_plan)
+    results = run_resolved(run, folder, engine, observer, publish=wanted, same_plan=same_plan)
     if out is None:
         weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
     return results

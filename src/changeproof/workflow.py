@@ -27,7 +27,8 @@ from changeproof.runs.published import publish as publish_files
 from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
 from changeproof.tables.registry import build_tables, read_tables, write_tables
-from changeproof.workers.workplace import Workplace, workplace_of
+from changeproof.workers.jobs import Engine
+from changeproof.workers.processes import engine_for
 
 
 class Results(StoredResults):
@@ -194,14 +195,14 @@ def run(
         Whether to write tables and report. If not, outdated ones are removed.
     """
     folder = Path(out)
-    workplace = workplace_of(jobs, client)
-    return run_resolved(resolve(plan, folder), folder, workplace, observer, publish=publish)
+    engine = engine_for(jobs, client)
+    return run_resolved(resolve(plan, folder), folder, engine, observer, publish=publish)
 
 
 def run_resolved(
     resolved: ResolvedRun,
     folder: Path,
-    workplace: Workplace,
+    engine: Engine,
     observer: Observer | None = None,
     *,
     publish: bool = True,
@@ -219,7 +220,7 @@ def run_resolved(
     run_pieces(
         resolved,
         folder,
-        workplace=workplace,
+        engine=engine,
         observer=observer,
         same_plan=same_plan,
         before_work=lambda: outdate(folder / TABLES),

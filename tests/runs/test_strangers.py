@@ -122,6 +122,11 @@ NAMED: dict[str, dict[str, object]] = {
     "successors": {"successors": {"next": "python:sly:fit"}},
     "renew": {"renew": "sly:Sly", "successors": {"next": "python:sly:fit#0123"}},
 }
+# The fields that name no code, and no file but those of the run directory.
+NO_CODE = {
+    "datasets", "base_seeds", "factuals", "rows", "grid", "feasible", "limit", "over_time", "by",
+    "smallest_group", "counterfactuals", "threshold", "left_out",
+}  # fmt: skip
 
 
 def strangers(home: Path, values: dict[str, object]) -> Path:
@@ -137,7 +142,7 @@ def strangers(home: Path, values: dict[str, object]) -> Path:
 
 
 def test_every_field_of_a_plan_says_what_it_would_import() -> None:
-    assert set(plans.FROM_ELSEWHERE) == set(Plan.model_fields)
+    assert set(plans.FROM_ELSEWHERE) == set(NAMED) == set(Plan.model_fields) - NO_CODE
     found = {
         field: plans.from_elsewhere(Plan.checked(values, record=True))[field]
         for field, values in NAMED.items()
@@ -163,7 +168,7 @@ def test_a_field_whose_rule_is_forgotten_imports_nothing_either(
 ) -> None:
     strangers(untouched, NAMED[field])
     monkeypatch.chdir(untouched)
-    rules = dict.fromkeys(plans.FROM_ELSEWHERE, lambda value: [])
+    rules = dict.fromkeys(plans.FROM_ELSEWHERE, lambda reference: False)
     monkeypatch.setattr(plans, "FROM_ELSEWHERE", rules)
     for command in (["run", "--jobs", "1", "--out", "stranger"], ["status", "stranger"]):
         ended = CliRunner().invoke(app, command)

@@ -88,15 +88,14 @@ def test_large_things_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append(mark)
         return given.get(mark)
 
-    engine = Processes(2)
-    ended = list(engine.run([job(name, "x", "y") for name in "abcdef"], supply))
-    assert len(ended) == 6
-    assert all(len(result.outputs[each.name]) == 21 for each, result in ended)
+    ended = []
+    for each, result in Processes(2).run([job(name, "x", "y") for name in "abcdef"], supply):
+        ended.append(each.name)
+        assert len(result.outputs[each.name]) == 21
+        assert [path.name for path in tmp_path.glob("changeproof-*/*")] == ["x"]
+    assert sorted(ended) == list("abcdef")
     assert asked.count("x") == 1
-    (folder,) = tmp_path.glob("changeproof-*")
-    assert [path.name for path in folder.iterdir()] == ["x"]
-    engine.close()
-    assert not folder.exists()
+    assert not list(tmp_path.glob("changeproof-*"))
 
 
 ORPHANS = """

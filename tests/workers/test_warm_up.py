@@ -20,11 +20,11 @@ def noted(cache, signature, target):
 KernelCache.load_overload = noted
 from changeproof import Plan, run
 from changeproof.methods import builtin_method_names
-from changeproof.workers.warm_up import Kernels, compile_kernels
+from changeproof.workers.warm_up import compile_kernels, kernels_for
 
 methods = builtin_method_names()
 
-for part in Kernels(frozenset(methods), limit=True).parts:
+for part in kernels_for(methods, limit=True):
     compile_kernels(part)
 print(len(wanted))
 plan = dict(datasets=["diabetes"], families=["bootstrap"], factuals=2)

@@ -52,8 +52,9 @@ class _TimeLeft(ProgressColumn):
     def render(self, task: Task) -> Text:
         left = "-:--:--"
         if task.total is not None:  # there is a plan
-            left = str(timedelta(seconds=round(self.pace.left)))
-            left += " (longer than expected)" if self.pace.is_late else ""
+            forecast = self.pace.forecast()
+            left = str(timedelta(seconds=round(forecast.left)))
+            left += " (longer than expected)" if forecast.is_late else ""
         return Text(left, style="progress.remaining")
 
 
@@ -151,7 +152,7 @@ class ConsoleObserver(Observer):
         self._pace.finished(item.piece, item.effort.seconds)
         self._left[item.piece.kind] -= 1
         self._describe()
-        self._bar.update(self._task, completed=self._pace.share)
+        self._bar.update(self._task, completed=self._pace.forecast().share)
         if item.failure is not None:
             self._write_line(f"failed: {item.piece.label}: {item.error}")
         quiet = time.monotonic() - self._last_line
@@ -162,11 +163,12 @@ class ConsoleObserver(Observer):
         """Return how much is done and how long the rest takes, where that is known."""
         if not self._planned or self._doing == REPORTING:
             return ""
-        pieces = [piece for piece in self._pace.late if piece.subject][:2]
+        forecast = self._pace.forecast()
+        pieces = [piece for piece in forecast.late if piece.subject][:2]
         named = ", ".join(f"{FORMS[piece.kind].label} of {piece.subject}" for piece in pieces)
         which = f": {named}" if named else ""
-        late = f" (longer than expected{which})" if self._pace.is_late else ""
-        return f", {self._pace.share:.0%} done, about {self._pace.left:.0f} s left{late}"
+        late = f" (longer than expected{which})" if forecast.is_late else ""
+        return f", {forecast.share:.0%} done, about {forecast.left:.0f} s left{late}"
 
     def _describe(self, text: str = "") -> None:
         """Show a text, or else the kind of pieces that is to be done first."""

@@ -44,13 +44,10 @@ from changeproof.runs.timings import (
 )
 from changeproof.runs.work import OWN_FIT, Ingredients, compute, pieces_of
 from changeproof.workers.interpreter import one_thread, processor_name
-from changeproof.workers.jobs import Engine, InProcess, Job, Result, Work
-from changeproof.workers.payloads import Payload, Reference, packed
-from changeproof.workers.warm_up import Kernels
-from changeproof.workers.workplace import Needs, Workplace
+from changeproof.workers.jobs import Engine, InProcess, Job, Needs, Result
+from changeproof.workers.payloads import Payload, packed
+from changeproof.workers.warm_up import kernels_for
 
-FAILED = "failed in this run"
-NOTHING = Effort(0.0, 0.0, 0.0)
 # Starting worker processes and ending them takes as long as two of them save on so many seconds.
 WORTH_WORKERS = 6.0
 
@@ -126,22 +123,20 @@ class PieceFailedError(RuntimeError):
     @property
     def summary(self) -> list[str]:
         """One line per method, family or kind: what failed how often, and its first error."""
-        lines = []
-        alike: dict[tuple[Kind, str], list[Outcome]] = {}
+        alike: dict[str, list[Outcome]] = {}
         for item in self.failures:
-            alike.setdefault((item.piece.kind, item.piece.subject), []).append(item)
-        for (kind, subject), items in alike.items():
+            kind, subject = item.piece.kind, item.piece.subject
             what = f"{kind} of {subject}" if subject else FORMS[kind].singular
-            times = f" ({len(items)} times)" if len(items) > 1 else ""
-            lines.append(f"{what} failed{times}: {items[0].error}")
-        return lines
+            alike.setdefault(what, []).append(item)
+        times = {what: f" ({len(n)} times)" if len(n) > 1 else "" for what, n in alike.items()}
+        return [f"{what} failed{times[what]}: {items[0].error}" for what, items in alike.items()]
 
 
 def run_pieces(
     run: ResolvedRun,
     folder: Path,
     *,
-    workplace: Workplace,
+    engine: Engine,
     observer: Observer | None = None,
     same_plan: bool = False,
     before_work: Callable[[], None] = lambda: None,
@@ -171,10 +166,10 @@ def run_pieces(
                 store.remove_damaged(path)
                 observer.damaged(path)
             before_work()
-            session, failures, skipped = _compute_all(left, run, folder, workplace, observer)
+            session, failures, skipped = _compute_all(left, run, folder, engine, observer)
         began = time.perf_counter()
         undone = (piece for piece in manifest.pieces if store.path(piece) is None)
-        after_work(manifest.without(undone, FAILED))
+        after_work(manifest.without(undone, "failed in this run"))
         if left:
             log_session(folder, replace(session, report_seconds=time.perf_counter() - began))
             if failures:
@@ -236,9 +231,7 @@ def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:
                 f"{folder} holds a run on other data: {name!r}, or what may change about it, is "
                 "not what it was when that run began; name another directory"
             )
-    if plan is None:
-        return
-    for key in Plan.model_fields:
+    for key in Plan.model_fields if plan is not None else ():
         here, there = getattr(plan, key), getattr(known.plan, key)
         if here != there:
             raise InputError(
@@ -248,24 +241,29 @@ def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:
 
 
 def _compute_all(
-    pieces: list[Piece], run: ResolvedRun, folder: Path, workplace: Workplace, observer: Observer
+    pieces: list[Piece], run: ResolvedRun, folder: Path, engine: Engine, observer: Observer
 ) -> tuple[Session, list[Outcome], int]:
     """Compute pieces and keep them; return what failed, and how many were skipped for that."""
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     store, workers, starting = Store(folder), 1, 0.0
     computed, failures = 0, []
-    for stage in _stages(pieces, run, workplace):
+    stages = [pieces]
+    if not run.learner.stores_models and not engine.running:
+        # Of models of unknown cost, first the base models.
+        bases = [piece for piece in pieces if piece.kind is Kind.BASE]
+        stages = [bases, [piece for piece in pieces if piece.kind is not Kind.BASE]]
+    for stage in filter(None, stages):
         left = [piece for piece in pieces if store.path(piece) is None]
-        engine: Engine = InProcess()
-        if workplace.running or (workplace.workers > 1 and worth_workers(run, left, stage, folder)):
+        here: Engine = InProcess()
+        if engine.running or (engine.workers > 1 and worth_workers(run, left, stage, folder)):
             observer.compiling()
-            before = time.perf_counter()
-            engine = workplace.start(_needs(run, left), observer)
+            before, here = time.perf_counter(), engine
+            engine.start(_needs(run, left), observer)
             starting += time.perf_counter() - before
-            workers = workplace.workers
-        with closing(engine):
+            workers = engine.workers
+        with closing(here):
             observer.started(stage)
-            for item in compute_pieces(stage, run, store, engine, observer.begun):
+            for item in _compute(stage, run, store, here, observer):
                 if item.content is not None:
                     store.save(item.piece, item.content)
                     log_piece(folder, item.piece, item.effort)
@@ -281,15 +279,6 @@ def _compute_all(
         work_seconds=time.perf_counter() - began - starting,
     )
     return session, failures, len(pieces) - computed - len(failures)
-
-
-def _stages(pieces: list[Piece], run: ResolvedRun, workplace: Workplace) -> list[list[Piece]]:
-    """Return all at once or, for models of unknown cost, first the base models."""
-    if run.learner.stores_models or workplace.running:
-        return [pieces]
-    bases = [piece for piece in pieces if piece.kind is Kind.BASE]
-    rest = [piece for piece in pieces if piece.kind is not Kind.BASE]
-    return [stage for stage in (bases, rest) if stage]
 
 
 def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folder: Path) -> bool:
@@ -310,8 +299,8 @@ def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folde
 
 def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
     """Return what workers have to have for these pieces."""
-    kernels = Kernels(
-        frozenset(piece.method for piece in pieces),
+    kernels = kernels_for(
+        {piece.method for piece in pieces},
         feasible=any(piece.feasible for piece in pieces),
         limit=any(piece.kind is Kind.LIMIT for piece in pieces),
     )
@@ -319,20 +308,15 @@ def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
     return Needs(kernels, tuple(each for each in objects if each is not None))
 
 
-def compute_pieces(
-    pieces: Sequence[Piece],
-    run: ResolvedRun,
-    store: Store,
-    engine: Engine,
-    begun: Callable[[list[Piece]], None] = lambda pieces: None,
+def _compute(
+    pieces: Sequence[Piece], run: ResolvedRun, store: Store, engine: Engine, observer: Observer
 ) -> Iterator[Outcome]:
     """Compute pieces; yield each as it is done.
 
-    What is yielded has to be in the store before the next one is asked for. `begun` is told of
-    the pieces of a job when work on it begins, by engines that know.
+    What is yielded has to be in the store before the next one is asked for.
     """
-    engine.on_start = lambda job: begun([piece for piece, _ in job.order])
-    jobs = Jobs(run, compute_job, pickled=engine.pickles, remote=engine.remote)
+    engine.on_start = lambda job: observer.begun([piece for piece, _ in job.order])
+    jobs = Jobs(run, pickled=engine.pickles, remote=engine.remote)
     by_key = {part.fingerprint: part for piece in pieces for part in (piece, *piece.needed)}
 
     def supply(key: str) -> bytes | None:
@@ -341,10 +325,21 @@ def compute_pieces(
         return store.load(by_key[key]) if store.path(by_key[key]) is not None else None
 
     for job, result in engine.run(jobs.of(pieces), supply):
-        yield from _outcomes(job, result)
+        if result.report is None:
+            for place, (piece, _) in enumerate(job.order):
+                # The others need the first one, or were not reached.
+                error = "" if place else result.error
+                yield Outcome(piece, None, Effort(0.0, 0.0, 0.0), error or None, error)
+        for outcome in result.report or ():
+            content = result.outputs.get(outcome.piece.fingerprint)
+            if content is not None and checksum(content) != outcome.checksum:
+                why = "its bytes arrived with another checksum than they left the worker with"
+                yield Outcome(outcome.piece, None, outcome.effort, why, why)
+            else:
+                yield outcome._replace(content=content)
 
 
-# Pieces that share work, each with what it is made with: objects, or references to payloads.
+# Pieces that share work, each with what it is made with: objects, or payloads without content.
 Order = tuple[tuple[Piece, Ingredients], ...]
 
 
@@ -359,12 +354,10 @@ class Jobs:
         Whether those may be on other machines.
     """
 
-    def __init__(
-        self, run: ResolvedRun, work: Work, *, pickled: bool = False, remote: bool = False
-    ) -> None:
-        self.run, self.work, self.pickled, self.remote = run, work, pickled, remote
+    def __init__(self, run: ResolvedRun, *, pickled: bool = False, remote: bool = False) -> None:
+        self.run, self.pickled, self.remote = run, pickled, remote
         self.payloads: dict[str, bytes] = {}
-        self._references: dict[int, Reference] = {}
+        self._references: dict[int, Payload] = {}
 
     def of(self, pieces: Iterable[Piece]) -> list[Job]:
         """Return one job for all pieces that share work."""
@@ -377,10 +370,12 @@ class Jobs:
         order: Order = tuple((piece, self._ingredients(piece)) for piece in pieces)
         outputs = tuple(piece.fingerprint for piece in pieces)
         inputs = [part.fingerprint for piece in pieces for part in piece.needed]
-        inputs += [each.key for _, using in order for each in _references(using) if each.key]
+        for _, (*single, families) in order:
+            payloads = [each for each in (*single, *families) if isinstance(each, Payload)]
+            inputs += [payload.key for payload in payloads if payload.key]
         return Job(
             name,
-            self.work,
+            compute_job,
             order,
             tuple(key for key in dict.fromkeys(inputs) if key not in outputs),
             outputs,
@@ -406,35 +401,23 @@ class Jobs:
         if not self.pickled or thing is None:
             return thing
         if id(thing) not in self._references:
-            payload: Payload = packed(thing.name, thing, remote=self.remote)
+            payload = packed(thing.name, thing, remote=self.remote)
             self._references[id(thing)] = payload.reference
-            self.payloads[payload.reference.key] = payload.content
+            self.payloads[payload.key] = payload.content
         return self._references[id(thing)]
-
-
-def _references(using: Any) -> list[Reference]:
-    """Return the references among ingredients."""
-    if isinstance(using, Reference):
-        return [using]
-    return [each for part in using for each in _references(part)] if _is_several(using) else []
-
-
-def _is_several(thing: Any) -> bool:
-    return isinstance(thing, tuple) and not isinstance(thing, Reference)
 
 
 def _loaded(using: Ingredients, contents: Mapping[str, bytes]) -> Ingredients | InputError:
     """Return ingredients as objects, or why they cannot be had here."""
 
     def load(thing: Any) -> Any:
-        if isinstance(thing, Reference):
-            return thing.load(contents)
-        if _is_several(thing):  # of several things those that could be sent
-            return tuple(load(each) for each in thing if not getattr(each, "reason", ""))
-        return thing
+        return thing.load(contents) if isinstance(thing, Payload) else thing
 
+    *single, families = using
     try:
-        return Ingredients(*map(load, using))
+        # Of several families those that could be sent.
+        sent = [each for each in families if not (isinstance(each, Payload) and each.reason)]
+        return Ingredients._make([*map(load, single), tuple(map(load, sent))])
     except InputError as error:
         return error
 
@@ -480,20 +463,3 @@ def _outcome(piece: Piece, using: Ingredients | InputError, inputs: Mapping[str,
         why = (traceback.format_exc(), one_line(error), isinstance(error, InputError))
         return Outcome(piece, None, effort(), *why, isinstance(error, OSError | MemoryError))
     return Outcome(piece, content, effort(search_seconds), checksum=checksum(content))
-
-
-def _outcomes(job: Job, result: Result) -> Iterator[Outcome]:
-    """Yield what became of the pieces of a job."""
-    if result.report is None:
-        for place, (piece, _) in enumerate(job.order):
-            # The others need the first one, or were not reached.
-            error = "" if place else result.error
-            yield Outcome(piece, None, NOTHING, error or None, error)
-        return
-    for outcome in result.report:
-        content = result.outputs.get(outcome.piece.fingerprint)
-        if content is not None and checksum(content) != outcome.checksum:
-            why = "its bytes arrived with another checksum than they left the worker with"
-            yield Outcome(outcome.piece, None, outcome.effort, why, why)
-        else:
-            yield outcome._replace(content=content)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -33,11 +34,9 @@ LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
 
-# How references to models begin that bring code or are files.
-MODELS_ELSEWHERE = ("python:", "pickle:", "onnx:", "scores:")
-
-# How references to models begin that are files.
+# How references to models begin that are files, and those that bring code.
 MODEL_FILES = ("onnx", "pickle", "scores")
+MODELS_ELSEWHERE = ("python:", *(f"{kind}:" for kind in MODEL_FILES))
 # The keys that say what to run.
 NAMING = ("datasets", "methods", "families", "counterfactuals", "successors", "model")
 
@@ -45,26 +44,10 @@ Preset = Literal["quick", "paper", "recourse", "beyond", "time"]
 Seed = Annotated[int, Field(ge=0, lt=LARGEST_SEED)]
 
 
-def _named(what: str, given: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Check names and bring them into the order of what is allowed."""
-    for name in given:
-        if name not in allowed:
-            raise unknown(what, name, allowed)
-    _refuse_twice(what, given)
-    return tuple(name for name in allowed if name in given)
-
-
-def _referred(
-    registry: Registry[Any], given: Sequence[str], info: ValidationInfo
-) -> tuple[str, ...]:
-    """Check references: what a plan asks for has to be there, what a record tells does not."""
-    return registry.check(given, resolve=info.context is not RECORD)
-
-
-def _refuse_twice(what: str, given: Sequence[object]) -> None:
-    for value in given:
-        if list(given).count(value) > 1:
-            raise InputError(f"{what} {value!r} is given more than once")
+def _refuse_twice(what: str, given: Iterable[object]) -> None:
+    value, count = next(iter(Counter(given).most_common(1)), (None, 0))
+    if count > 1:
+        raise InputError(f"{what} {value!r} is given more than once")
 
 
 class Option(NamedTuple):
@@ -275,18 +258,25 @@ class Plan(BaseModel):
     @classmethod
     def _known_datasets(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         own = tuple(name for name in given if name.endswith(FILE_ENDINGS))
+        for name in given:
+            if name not in (*own, *dataset_names()):
+                raise unknown("dataset", name, dataset_names())
         _refuse_twice("dataset", given)
-        return _named("dataset", [n for n in given if n not in own], dataset_names()) + own
+        return (*(name for name in dataset_names() if name in given), *own)
 
-    @field_validator("methods")
+    @field_validator("methods", "families")
     @classmethod
-    def _known_methods(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return _referred(methods.REGISTRY, given, info)
+    def _known(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        registry: Registry[Any] = (methods if info.field_name == "methods" else changes).REGISTRY
+        # What a plan asks for has to be there; of a record of what was run it need not.
+        return registry.check(given, resolve=info.context is not RECORD)
 
-    @field_validator("families")
+    @field_validator("renew")
     @classmethod
-    def _known_families(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return _referred(changes.REGISTRY, given, info)
+    def _known_renewer(cls, given: str | None, info: ValidationInfo) -> str | None:
+        if given is None:
+            return None
+        return methods.REGISTRY.check([given], resolve=info.context is not RECORD)[0]
 
     @field_validator("base_seeds")
     @classmethod
@@ -299,9 +289,7 @@ class Plan(BaseModel):
     def _each_row_once(cls, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
         if given is not None and not given:
             raise InputError("expected at least 1 row id, or no rows to have a sample of them")
-        twice = [row for row, count in Counter(given).items() if count > 1]
-        if twice:
-            raise InputError(f"row {twice[0]} is given more than once")
+        _refuse_twice("row", given or ())
         return given
 
     @field_validator("by")
@@ -331,21 +319,12 @@ class Plan(BaseModel):
 
         return str(Threshold.of(given))
 
-    @field_validator("renew")
-    @classmethod
-    def _known_renewer(cls, given: str | None, info: ValidationInfo) -> str | None:
-        return None if given is None else _referred(methods.REGISTRY, (given,), info)[0]
-
     @model_validator(mode="after")
-    def _something_changes(self) -> Self:
+    def _asks_something(self) -> Self:
         if not self.families and not self.successors:
             raise InputError("families: expected at least 1 family, or successors")
         if self.renew is not None and not self.successors:
             raise InputError("renew: letters are renewed under a successor, and there is none")
-        return self
-
-    @model_validator(mode="after")
-    def _somebody_answers(self) -> Self:
         if not self.methods and not self.counterfactuals:
             raise InputError("methods: expected at least 1 method, or counterfactuals")
         return self
@@ -374,7 +353,10 @@ class Plan(BaseModel):
         plain = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
         for key in ("methods", "families"):
             if isinstance(plain.get(key), tuple):
-                plain[key] = tuple(_named_in(where, key, item) for item in plain[key])
+                try:
+                    plain[key] = tuple(map(as_text, plain[key]))
+                except InputError as error:
+                    raise InputError(f"{where}: {key}: {error}") from None
         if isinstance(plain.get("threshold"), int | float):
             plain["threshold"] = str(plain["threshold"])
         if isinstance(grid := plain.get("grid"), dict):
@@ -400,8 +382,11 @@ class Plan(BaseModel):
         values = read_toml(path, "plan file")
         plan = cls.checked(values, where=f"plan file {path}")
         check_names_something(f"plan file {path}", values, changes)
-        own = {key: find(getattr(plan, key), path.parent) for key, find in FILES.items()}
-        found = {key: value for key, value in own.items() if key in values}
+        found = {
+            key: _each(partial(find, path.parent), getattr(plan, key))
+            for key, find in FILES.items()
+            if key in values
+        }
         return cls.checked({**values, **found, **changes}, where=f"plan file {path}")
 
 
@@ -413,41 +398,6 @@ def check_names_something(where: str, *values: Mapping[str, Any]) -> None:
             "For the whole paper there is a preset"
         )
 
-
-def _file(name: str, folder: Path) -> str:
-    return str(folder / name)
-
-
-def _dataset(name: str, folder: Path) -> str:
-    return _file(name, folder) if name.endswith(FILE_ENDINGS) else name
-
-
-def _model(reference: str, folder: Path) -> str:
-    """Return a model whose file, if it is one, is in a folder; a record of one stays as it is."""
-    kind, sign, file = reference.partition(":")
-    known = kind not in MODEL_FILES or MARK in reference
-    return reference if known else kind + sign + _file(file, folder)
-
-
-def _each(find: Callable[[str, Path], str]) -> Callable[[Any, Path], Any]:
-    """Return what finds the files of several references, or of none."""
-
-    def found(given: Any, folder: Path) -> Any:
-        if isinstance(given, Mapping):
-            return {name: find(each, folder) for name, each in given.items()}
-        return None if given is None else tuple(find(each, folder) for each in given)
-
-    return found
-
-
-# The keys of a plan file that name files, and how these are found from its folder on.
-FILES: dict[str, Callable[[Any, Path], Any]] = {
-    "datasets": _each(_dataset),
-    "counterfactuals": _each(_file),
-    "model": _model,
-    "replacements": _each(_model),
-    "successors": _each(_model),
-}
 
 PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "quick": lambda: {
@@ -478,52 +428,67 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def _named_in(where: str, key: str, item: Any) -> Any:
-    try:
-        return as_text(item)
-    except InputError as error:
-        raise InputError(f"{where}: {key}: {error}") from None
+def _dataset_in(folder: Path, name: str) -> str:
+    return str(folder / name) if name.endswith(FILE_ENDINGS) else name
 
 
-def _imported(registry: Registry[Any]) -> Callable[[Iterable[str]], list[str]]:
-    """Return a function that picks the names that are neither built in nor known by now."""
-
-    def found(names: Iterable[str]) -> list[str]:
-        given = [(name, parsed(name)[0]) for name in names]
-        return [name for name, path in given if ":" in path and path not in registry.names]
-
-    return found
+def _file_in(folder: Path, name: str) -> str:
+    return str(folder / name)
 
 
-def _models(references: Iterable[str]) -> list[str]:
-    return [text for text in references if text.startswith(MODELS_ELSEWHERE)]
+def _model_in(folder: Path, reference: str) -> str:
+    """Return a model whose file, if it is one, is in a folder; a record of one stays as it is."""
+    kind, sign, file = reference.partition(":")
+    named = kind in MODEL_FILES and MARK not in reference
+    return kind + sign + str(folder / file) if named else reference
 
 
-def _successors(records: Mapping[str, str]) -> list[str]:
-    """Return the successors that would be looked for: none, where they were recorded."""
-    return (
-        [] if any(changes.MARK in text for text in records.values()) else _models(records.values())
-    )
+# The fields of a plan file that name files, and how these are found from its folder on.
+FILES: dict[str, Callable[[Path, str], str]] = {
+    "datasets": _dataset_in,
+    "counterfactuals": _file_in,
+    "model": _model_in,
+    "replacements": _model_in,
+    "successors": _model_in,
+}
 
 
-_methods, _families = _imported(methods.REGISTRY), _imported(changes.REGISTRY)
-# The fields of a plan that name no code, and no file but those of the run directory.
-NO_CODE = (
-    "datasets", "base_seeds", "factuals", "rows", "grid", "feasible", "limit", "over_time", "by",
-    "smallest_group", "counterfactuals", "threshold", "left_out",
-)  # fmt: skip
-# For every field, which of its references would be imported or opened.
-FROM_ELSEWHERE: dict[str, Callable[[Any], list[str]]] = {
-    **dict.fromkeys(NO_CODE, lambda value: []),
-    "methods": _methods,
-    "families": _families,
-    "model": lambda reference: _models([reference]),
-    "replacements": lambda references: _models(references or ()),
-    "successors": _successors,
-    "renew": lambda reference: _methods([] if reference is None else [reference]),
+def _each(find: Callable[[str], str], given: Any) -> Any:
+    """Return a field of a plan with every reference in it replaced."""
+    if isinstance(given, Mapping):
+        return {name: find(each) for name, each in given.items()}
+    if given is None or isinstance(given, str):
+        return given and find(given)
+    return tuple(map(find, given))
+
+
+def _imports(registry: Registry[Any], name: str) -> bool:
+    path = parsed(name)[0]
+    return ":" in path and path not in registry.names
+
+
+def _opens(reference: str) -> bool:
+    return reference.startswith(MODELS_ELSEWHERE)
+
+
+# The fields of a plan that can name code or models, and which references would be imported or
+# opened. Of a successor that was recorded only the record is read.
+FROM_ELSEWHERE: dict[str, Callable[[str], bool]] = {
+    "methods": partial(_imports, methods.REGISTRY),
+    "families": partial(_imports, changes.REGISTRY),
+    "renew": partial(_imports, methods.REGISTRY),
+    "model": _opens,
+    "replacements": _opens,
+    "successors": lambda reference: _opens(reference) and MARK not in reference,
 }
 
 
 def from_elsewhere(plan: Plan) -> dict[str, list[str]]:
     """Return what running a plan would import or open, by the field that names it."""
-    return {field: FROM_ELSEWHERE[field](getattr(plan, field)) for field in type(plan).model_fields}
+    found: dict[str, list[str]] = {}
+    for field, is_elsewhere in FROM_ELSEWHERE.items():
+        given: Any = getattr(plan, field)
+        several = given.values() if isinstance(given, Mapping) else given
+        references = [given] if isinstance(given, str) else several or ()
+        found[field] = [reference for reference in references if is_elsewhere(reference)]
+    return found

@@ -37,6 +37,8 @@ from changeproof.workers.cluster_workers import (
 from changeproof.workers.jobs import (
     Engine,
     Job,
+    Listener,
+    Needs,
     Result,
     Supply,
     Work,
@@ -44,7 +46,6 @@ from changeproof.workers.jobs import (
     most_urgent_first,
     producers,
 )
-from changeproof.workers.workplace import Listener, Needs, Workplace
 
 LOCAL = "local"
 ADDRESS = re.compile(r"[a-z]+://[^\s/]+:[0-9]+")
@@ -129,7 +130,7 @@ def connected(
         raise InputError(
             f"--jobs says how many workers there are here; {cluster} has its own. Leave out one"
         )
-    with _reached(address_of(cluster), certificates) as client:
+    with _reached(address_of(cluster), certificates or Certificates()) as client:
         yield client
 
 
@@ -159,15 +160,14 @@ def patience() -> float:
     return float(parse_timedelta(dask.config.get(*PATIENCE)))
 
 
-def _reached(address: str, certificates: Certificates | None) -> Client:
-    given = {}
-    if certificates is not None and any(certificates):
-        missing = [path for path in certificates if path is not None and not path.is_file()]
-        if missing:
-            raise InputError(f"cannot read the TLS file {missing[0]}")
-        names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-        files = {name: str(path) for name, path in zip(names, certificates, strict=True) if path}
-        given["security"] = Security(require_encryption=True, **files)
+def _reached(address: str, certificates: Certificates) -> Client:
+    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+    files = {name: path for name, path in zip(names, certificates, strict=True) if path is not None}
+    for path in files.values():
+        if not path.is_file():
+            raise InputError(f"cannot read the TLS file {path}")
+    paths = {name: str(path) for name, path in files.items()}
+    given = {"security": Security(require_encryption=True, **paths)} if paths else {}
     try:
         return Client(address, set_as_default=False, **given)
     except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
@@ -175,6 +175,15 @@ def _reached(address: str, certificates: Certificates | None) -> Client:
             f"no Dask scheduler answers at {address} ({one_line(error)}); start one with "
             "'dask scheduler', or mend the address (tls:// with certificates)"
         ) from None
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """Say of a scheduler that does not answer that it is gone."""
+    try:
+        yield
+    except (OSError, TimeoutError) as error:
+        raise GoneError from error
 
 
 class TryAgainError(RuntimeError):
@@ -188,16 +197,14 @@ class TryAgainError(RuntimeError):
         return TryAgainError, (self.result,)
 
 
-class Cluster(Workplace, Engine):
-    """The workers of a Dask cluster: a workplace and, once it is started, an engine.
+class Cluster(Engine):
+    """The workers of a Dask cluster, by a client that is connected to it.
 
-    Parameters
-    ----------
-    client
-        A client that is connected to it.
+    `workers` are those that have been found to be as this process is.
     """
 
     running = remote = True
+    workers = 0
 
     def __init__(self, client: Client) -> None:
         if not isinstance(client, Client) or client.asynchronous:
@@ -205,45 +212,66 @@ class Cluster(Workplace, Engine):
                 "client has to be a distributed.Client that is not asynchronous; got "
                 f"{described(client)}"
             )
-        self.client = client
+        self.client = self._given = client
         self.address = str(client.scheduler.address)
-        self._given = client
-        self._count = 0
-        self._seen = time.monotonic()
+        self._seen = time.monotonic()  # when there were workers
+        self._known: set[str] = set()
 
-    @property
-    def workers(self) -> int:
-        """How many workers there are that have been found to be as this process is."""
-        return len(self._workers(ready=True))
-
-    def start(self, needs: Needs, listener: Listener) -> Engine:
-        """Look at the workers, prepare them, and return them."""
+    def start(self, needs: Needs, listener: Listener) -> None:
+        """Look at the workers, and prepare them."""
         self._needs, self._listener = needs, listener
         self._packages = packages_of(needs.objects)
         self._environment = environment_of(self._packages)
-        self._known: set[str] = set()
         listener.told(f"cluster at {self.address}; watch it at {self.client.dashboard_link}")
         try:
             self._prepare()
         except GoneError:
             self._come_back()
-        return self
+
+    def close(self) -> None:
+        """Leave the workers as they were."""
+        if self.client.status == "running":
+            self.client.unregister_worker_plugin("changeproof")
+        if self.client is not self._given:
+            self.client.close()
+
+    def _prepare(self) -> None:
+        """Wait for workers, refuse those that differ from the client, compile what is needed."""
+        deadline, told = time.monotonic() + patience(), False
+        while not any(found := self._workers()):
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"the scheduler at {self.address} has no workers; start some: "
+                    f"dask worker {self.address} --nthreads 1"
+                )
+            if not told:
+                wait = f"waiting for workers of {self.address}, at most {patience():.0f} s"
+                self._listener.told(wait)
+                told = True
+            time.sleep(PAUSE)
+        for worker in sorted(found[1]):
+            if differs := self._differs(worker):
+                raise ClusterError(f"worker {worker} {differs}")
+        plugin = Preparation(self._environment, self._packages, self._needs.kernels)
+        with _asking():
+            self.client.register_plugin(plugin, name=plugin.name)
+        self._look()
 
     def _look(self) -> int:
         """Say how many workers there are, if that has changed; give up when all are gone."""
-        count = self.workers
-        for worker in sorted(self._workers(ready=False) - self._known):
+        ready, others = self._workers()
+        for worker in sorted(others - self._known):
             self._known.add(worker)
             if differs := self._differs(worker):
                 self._listener.told(f"no work for {worker}: it {differs}")
-        if count != self._count:
-            self._count = count
-            self._listener.workers(count)
-        if count:
+        if len(ready) != self.workers:
+            self.workers = len(ready)
+            self._listener.workers(self.workers)
+        if ready:
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > patience():
             raise ClusterError(f"all workers of {self.address} are gone; {FINISHED_IS_KEPT}")
-        return count
+        return self.workers
 
     def _come_back(self) -> None:
         """Wait for a scheduler that is gone, and for its workers."""
@@ -260,61 +288,38 @@ class Cluster(Workplace, Engine):
                 time.sleep(PAUSE)
         raise ClusterError(f"the cluster at {self.address} is gone; {FINISHED_IS_KEPT}")
 
-    def close(self) -> None:
-        """Leave the workers as they were."""
-        if self.client.status == "running":
-            self.client.unregister_worker_plugin("changeproof")
-        if self.client is not self._given:
-            self.client.close()
-
     def _reconnect(self) -> None:
         """Have a client that is connected; Dask closes one that has waited too long."""
         if self.client.status == "running":
             return
         if self.client.status not in ("closing", "closed"):
             raise GoneError
-        try:
+        with _asking():
             self.client = Client(
                 self.address,
                 security=self._given.security,
                 timeout=max(1.0, patience() / 10),
                 set_as_default=False,
             )
-        except (OSError, TimeoutError) as error:
-            raise GoneError from error
 
-    def _prepare(self) -> None:
-        """Wait for workers, refuse those that differ from the client, compile what is needed."""
-        self._wait_for_workers()
-        for worker in sorted(self._workers(ready=False)):
-            if differs := self._differs(worker):
-                raise ClusterError(f"worker {worker} {differs}")
-        plugin = Preparation(self._environment, self._packages, self._needs.kernels.parts)
-        try:
-            self.client.register_plugin(plugin, name=plugin.name)
-        except (OSError, TimeoutError) as error:
-            raise GoneError from error
-        self._look()
-
-    def _workers(self, *, ready: bool) -> set[str]:
-        """Return the addresses of workers that are ready for work, or of all others."""
+    def _workers(self) -> tuple[set[str], set[str]]:
+        """Return the addresses of workers that are ready for work, and of all others."""
         try:
             # Not `scheduler_info`, which may hand out what it was last told without workers.
             known = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
         except (OSError, TimeoutError, RuntimeError, AttributeError) as error:
             raise GoneError from error
         ours = self._environment.resource
-        return {worker for worker, facts in known.items() if (ours in facts["resources"]) == ready}
+        ready = {worker for worker, facts in known.items() if ours in facts["resources"]}
+        return ready, set(known) - ready
 
     def _differs(self, worker: str) -> str:
         """Say why a worker cannot be used; "" if it can."""
-        try:
+        with _asking():
             threads = self.client.nthreads([worker]).get(worker, 1)
             answers = self.client.run(
                 environment_of, self._packages, workers=[worker], on_error="return"
             )
-        except (OSError, TimeoutError) as error:
-            raise GoneError from error
         if threads != 1:
             return (
                 f"has {threads} threads; results need workers of one thread: "
@@ -329,20 +334,6 @@ class Cluster(Workplace, Engine):
         if isinstance(found, BaseException):
             return f"cannot be asked what it has: {one_line(found)}"
         return difference(found, self._environment) if found is not None else ""
-
-    def _wait_for_workers(self) -> None:
-        deadline, told = time.monotonic() + patience(), False
-        while not (self._workers(ready=True) or self._workers(ready=False)):
-            if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"the scheduler at {self.address} has no workers; start some: "
-                    f"dask worker {self.address} --nthreads 1"
-                )
-            if not told:
-                wait = f"waiting for workers of {self.address}, at most {patience():.0f} s"
-                self._listener.told(wait)
-                told = True
-            time.sleep(PAUSE)
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
         """Hand over all jobs, and what is left of them again if the cluster has lost it."""
@@ -369,14 +360,20 @@ class Cluster(Workplace, Engine):
         """Hand over jobs; yield what is done, and what fails by itself."""
         client = self.client
         futures: dict[Future, Job] = {}
+        failed: dict[str, tuple[Job, BaseException]] = {}
         try:
             with dask.config.set(LARGE_IS_FINE):
-                self._submit(client, jobs, supply, futures)
-            failed: dict[str, tuple[Job, BaseException]] = {}
-            for future, answer in self._ended(client, futures):
+                self._submit(jobs, supply, futures)
+            for future, answer in self._ended(list(futures)):
                 job = futures.pop(future)
                 if future.status == "finished":
-                    yield job, self._trusted(job, answer)
+                    key, result = answer
+                    if key != self._environment.key:
+                        raise ClusterError(
+                            f"{job.name} was computed by a worker with other versions than the "
+                            "client's; it was not kept"
+                        )
+                    yield job, result
                 elif future.status == "error":
                     failed[job.name] = (job, answer[1])
                 elif client.status != "running":
@@ -390,9 +387,7 @@ class Cluster(Workplace, Engine):
             if client.status == "running":
                 client.cancel(list(futures), force=True)
 
-    def _submit(
-        self, client: Client, jobs: list[Job], supply: Supply, futures: dict[Future, Job]
-    ) -> None:
+    def _submit(self, jobs: list[Job], supply: Supply, futures: dict[Future, Job]) -> None:
         """Hand over the whole graph; bytes that are there already once each.
 
         They are jobs, too, and not scattered: what only a worker holds is lost with it.
@@ -406,7 +401,7 @@ class Cluster(Workplace, Engine):
                 if key in made_by or key in given:
                     continue
                 if (content := supply(key)) is not None:
-                    given[key] = client.submit(
+                    given[key] = self.client.submit(
                         _given,
                         content,
                         key=f"given-{key}-{session}",
@@ -414,7 +409,7 @@ class Cluster(Workplace, Engine):
                         resources=ready,
                     )
             earlier = dict.fromkeys(made_by[key].name for key in job.inputs if key in made_by)
-            by_name[job.name] = client.submit(
+            by_name[job.name] = self.client.submit(
                 _do,
                 job.work,
                 job.order,
@@ -429,11 +424,10 @@ class Cluster(Workplace, Engine):
             )
             futures[by_name[job.name]] = job
 
-    def _ended(self, client: Client, futures: Mapping[Future, Job]) -> Iterator[tuple[Future, Any]]:
+    def _ended(self, futures: list[Future]) -> Iterator[tuple[Future, Any]]:
         """Yield futures as they end, with what came of each, keeping an eye on the workers."""
-        waiting = as_completed(
-            list(futures), loop=client.loop, with_results=True, raise_errors=False
-        )
+        client = self.client
+        waiting = as_completed(futures, loop=client.loop, with_results=True, raise_errors=False)
         looked, idle = time.monotonic(), 0
         while not waiting.is_empty():
             for ended in waiting.next_batch(block=False):
@@ -441,27 +435,14 @@ class Cluster(Workplace, Engine):
                 yield ended
             if time.monotonic() - looked > LOOK:
                 # A worker that comes when no other was left is not told of what waits for it.
-                idle = idle + 1 if self._look() and not self._busy(client) else 0
+                with _asking():
+                    at_rest = self._look() and not any(client.processing().values())
+                idle = idle + 1 if at_rest else 0
                 if idle > IDLE:
                     raise StuckError
                 looked = time.monotonic()
             if not waiting.has_ready():
                 time.sleep(PAUSE)
-
-    def _busy(self, client: Client) -> bool:
-        try:
-            return any(client.processing().values())
-        except (OSError, TimeoutError) as error:
-            raise GoneError from error
-
-    def _trusted(self, job: Job, answer: tuple[str, Result]) -> Result:
-        key, result = answer
-        if key != self._environment.key:
-            raise ClusterError(
-                f"{job.name} was computed by a worker with other versions than the client's; "
-                "it was not kept"
-            )
-        return result
 
 
 def _lost(error: BaseException) -> Result:

@@ -14,7 +14,7 @@ import socket
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,7 +53,6 @@ class Environment(NamedTuple):
 
 
 def environment_of(packages: tuple[str, ...]) -> Environment:
-    """Return the environment of this process, with the versions of some packages."""
     versions = {"python": platform.python_version(), PACKAGE: __version__}
     versions |= {name: package_version(name) for name in (*ALWAYS, *packages)}
     return Environment(socket.gethostname(), str(HOME), _code(), versions)
@@ -88,7 +87,6 @@ def packages_of(things: Iterable[Any]) -> tuple[str, ...]:
 
 @cache
 def _code() -> str:
-    """Hash every file of code that belongs to the package."""
     digest = hashlib.sha256()
     for path in sorted(HOME.rglob("*.py")):
         digest.update(path.relative_to(HOME).as_posix().encode() + b"\0" + path.read_bytes())
@@ -99,32 +97,22 @@ class Preparation(WorkerPlugin):  # type: ignore[misc]
     """Checks that a worker is as the client is, and compiles what it needs.
 
     Also on workers that join later. Only then a worker gets the resource that all jobs ask for, so
-    that no other worker gets any.
-
-    Parameters
-    ----------
-    client
-        The client's environment.
-    packages
-        The packages whose versions count.
-    kernels
-        What to compile: arguments of `compile_kernels`.
+    that no other worker gets any. `kernels` are arguments of `compile_kernels`.
     """
 
     name = "changeproof"
 
     def __init__(
-        self, client: Environment, packages: tuple[str, ...], kernels: list[tuple[str, bool]]
+        self, client: Environment, packages: tuple[str, ...], kernels: Sequence[tuple[str, bool]]
     ) -> None:
         self.client, self.packages, self.kernels = client, packages, kernels
 
     async def setup(self, worker: Any) -> None:
-        """Prepare a worker, who goes on listening meanwhile."""
+        """Prepare a worker, which goes on listening meanwhile."""
         await asyncio.get_running_loop().run_in_executor(None, self.prepare)
         await worker.set_resources(**{self.client.resource: 1})
 
     def prepare(self) -> None:
-        """Prepare this process."""
         here = environment_of(self.packages)
         if differs := difference(here, self.client):
             raise InputError(f"this worker {differs}")

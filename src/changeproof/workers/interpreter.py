@@ -48,7 +48,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def processor_name() -> str:
-    """Return what the processor calls itself, or else its architecture."""
+    """Return what the processor is called, or else its architecture."""
     described = Path("/proc/cpuinfo")
     if described.exists():
         for line in described.read_text(encoding="utf-8", errors="replace").splitlines():

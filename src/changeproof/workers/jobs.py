@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 
 class Result(NamedTuple):
@@ -36,6 +36,8 @@ class Result(NamedTuple):
 
 # Takes a job's order and the inputs that are there, by key.
 Work = Callable[[Any, Mapping[str, bytes]], Result]
+# Returns the bytes of a key; None if there are none because the job that makes them has failed.
+Supply = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,18 @@ class Job:
     kind: str = "job"
 
 
-# Returns the bytes of a key; None if there are none because the job that makes them has failed.
-Supply = Callable[[str], bytes | None]
+class Needs(NamedTuple):
+    """What workers have to have: compiled kernels (see `warm_up`), the packages of objects."""
+
+    kernels: Sequence[tuple[str, bool]] = ()
+    objects: tuple[Any, ...] = ()
+
+
+class Listener(Protocol):
+    """Follows what happens to workers."""
+
+    def told(self, text: str) -> None: ...
+    def workers(self, count: int) -> None: ...
 
 
 class Engine(ABC):
@@ -63,8 +75,14 @@ class Engine(ABC):
 
     pickles: ClassVar[bool] = True  # whether jobs leave this process
     remote: ClassVar[bool] = False  # whether they may leave this machine
+    running: ClassVar[bool] = False  # whether its workers run already, so that using them is free
+    workers: int = 1
     # Called with a job when it starts, by engines that know.
     on_start: Callable[[Job], None] = staticmethod(lambda job: None)
+
+    def start(self, needs: Needs, listener: Listener) -> None:
+        """Get the workers ready for work."""
+        listener.workers(self.workers)
 
     @abstractmethod
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
@@ -73,9 +91,8 @@ class Engine(ABC):
         `supply` is asked for outputs of a job after it was yielded, and for all other inputs.
         """
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of all that was started."""
+    def close(self) -> None:  # noqa: B027 (most have nothing to do)
+        """Leave the workers as they were."""
 
 
 class InProcess(Engine):
@@ -84,15 +101,11 @@ class InProcess(Engine):
     pickles = False
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
-        """Run jobs in an order in which each finds its inputs."""
         for job in most_urgent_first(jobs):
             found = {key: supply(key) for key in job.inputs}
             self.on_start(job)
             there = {key: content for key, content in found.items() if content is not None}
             yield job, job.work(job.order, there)
-
-    def close(self) -> None:
-        """Do nothing: nothing was started."""
 
 
 def producers(jobs: Iterable[Job]) -> dict[str, Job]:

@@ -13,7 +13,6 @@ import pickle
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -22,56 +21,40 @@ import cloudpickle
 from changeproof.errors import InputError
 from changeproof.fingerprints.sources import PACKAGE, is_installed, spec_on_disk
 
-
-class Reference(NamedTuple):
-    """Stands for an object: its name, the hash of its bytes, or why there are none."""
-
-    name: str
-    key: str
-    reason: str = ""
-
-    def load(self, contents: Mapping[str, bytes]) -> Any:
-        """Return the object from bytes by key; the same object each time in a process."""
-        if self.reason:
-            raise InputError(f"{self.name!r} {self.reason}")
-        return _load(_Unread(self, contents))
+# Objects that this process has read, by key, and how many are kept.
+_LOADED: dict[str, Any] = {}
+MOST_LOADED = 64
 
 
 class Payload(NamedTuple):
-    """An object as bytes, and what stands for it."""
+    """An object as bytes, with their hash as a key, or the reason why it cannot be sent."""
 
-    reference: Reference
+    name: str
+    key: str = ""
     content: bytes = b""
+    reason: str = ""
 
-    def load(self) -> Any:
-        """Return the object; the same object each time in a process."""
-        return self.reference.load({self.reference.key: self.content})
+    @property
+    def reference(self) -> Payload:
+        """What stands for it where its bytes travel by key."""
+        return self._replace(content=b"")
 
-
-class _Unread:
-    """Bytes that are read only where they have not been read yet; equal where their keys are."""
-
-    def __init__(self, reference: Reference, contents: Mapping[str, bytes]) -> None:
-        self.reference, self.contents = reference, contents
-
-    def __hash__(self) -> int:
-        return hash(self.reference)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Unread) and self.reference == other.reference
-
-
-@lru_cache(maxsize=64)
-def _load(unread: _Unread) -> Any:
-    # The cache keeps what is read, not its bytes.
-    contents, unread.contents = unread.contents, {}
-    try:
-        return pickle.loads(contents[unread.reference.key])
-    except Exception as error:
-        raise InputError(
-            f"{unread.reference.name!r} cannot be rebuilt in a worker process: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    def load(self, contents: Mapping[str, bytes] | None = None) -> Any:
+        """Return the object, of a reference from bytes by key; always the same in a process."""
+        if self.reason:
+            raise InputError(f"{self.name!r} {self.reason}")
+        if self.key not in _LOADED:
+            if len(_LOADED) >= MOST_LOADED:
+                del _LOADED[next(iter(_LOADED))]
+            content = self.content if contents is None else contents[self.key]
+            try:
+                _LOADED[self.key] = pickle.loads(content)
+            except Exception as error:
+                raise InputError(
+                    f"{self.name!r} cannot be rebuilt in a worker process: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+        return _LOADED[self.key]
 
 
 def packed(name: str, thing: Any, *, remote: bool = False) -> Payload:
@@ -84,8 +67,8 @@ def packed(name: str, thing: Any, *, remote: bool = False) -> Payload:
     except Exception as error:
         cause = f"{type(error).__name__}: {error}".splitlines()[0]
         reason = f"cannot be sent to worker processes ({cause}); run it with one job"
-        return Payload(Reference(name, "", reason))
-    return Payload(Reference(name, hashlib.sha256(content).hexdigest()), content)
+        return Payload(name, reason=reason)
+    return Payload(name, hashlib.sha256(content).hexdigest(), content)
 
 
 @contextmanager

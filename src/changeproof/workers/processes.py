@@ -10,17 +10,30 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+import joblib
 from joblib.externals.loky import get_reusable_executor, process_executor
 
+from changeproof.errors import InputError
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
-from changeproof.workers.jobs import Engine, Job, Result, Supply, dependencies, most_urgent_first
+from changeproof.workers.jobs import (
+    Engine,
+    InProcess,
+    Job,
+    Listener,
+    Needs,
+    Result,
+    Supply,
+    dependencies,
+    most_urgent_first,
+)
+from changeproof.workers.warm_up import compile_kernels
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
@@ -34,56 +47,83 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", 
 DIED = "its worker process died {} times (perhaps out of memory: fewer jobs need less)"
 
 
+def engine_for(jobs: int | None = None, client: Any = None) -> Engine:
+    """Return the cluster of a Dask client, or else so many workers on this machine."""
+    if client is None:
+        workers = joblib.cpu_count() if jobs is None else jobs
+        if workers < 1:
+            raise InputError(f"jobs must be at least 1; got {jobs}")
+        return InProcess() if workers == 1 else Processes(workers)
+    if jobs is not None:
+        raise InputError("give either jobs, for workers on this machine, or client; not both")
+    from changeproof.workers.cluster import Cluster
+
+    return Cluster(client)
+
+
 class Processes(Engine):
-    """Worker processes on this machine."""
+    """Worker processes on this machine; they stay for whoever is next."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._files = _SharedFiles()
+
+    def start(self, needs: Needs, listener: Listener) -> None:
+        for _ in map_in_processes(compile_kernels, needs.kernels, workers=self.workers):
+            pass
+        super().start(needs, listener)
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
         """Run jobs as soon as there are a worker and their inputs."""
-        queue = _Queue(jobs)
         flying: dict[Future[Result], Job] = {}
-        try:
-            yield from self._ended(queue, flying, supply)
-        finally:
-            for future in flying:
-                future.cancel()
+        with TemporaryDirectory(prefix="changeproof-") as folder:
+            try:
+                yield from self._ended(jobs, supply, Path(folder), flying)
+            finally:
+                for future in flying:
+                    future.cancel()
 
     def _ended(
-        self, queue: _Queue, flying: dict[Future[Result], Job], supply: Supply
+        self,
+        jobs: Sequence[Job],
+        supply: Supply,
+        folder: Path,
+        flying: dict[Future[Result], Job],
     ) -> Iterator[tuple[Job, Result]]:
-        deaths: dict[str, int] = {}
-        started: set[str] = set()
-        while queue.waiting or queue.suspects or flying:
+        waiting, waits_for = most_urgent_first(jobs), dependencies(jobs)
+        unfinished, started = {job.name for job in jobs}, set[str]()
+        suspects, deaths = deque[Job](), Counter[str]()  # what may have killed a worker runs alone
+
+        def next_job() -> Job | None:
+            if suspects:
+                return suspects.popleft()
+            for place, job in enumerate(waiting):
+                if waits_for[job.name].isdisjoint(unfinished):
+                    return waiting.pop(place)
+            return None
+
+        while unfinished:
             # One more than there are workers, so that none has to wait for this process.
-            room = 1 if queue.suspects else self.workers + 1
-            while len(flying) < room and (job := queue.next()) is not None:
-                inputs = self._files.shared(job.inputs, supply)
+            room = 1 if suspects else self.workers + 1
+            while len(flying) < room and (job := next_job()) is not None:
+                inputs = _shared(job.inputs, supply, folder)
                 flying[_submitted(self.workers, _run, job, inputs)] = job
             for job in list(flying.values())[: self.workers]:  # the others wait for a worker
                 if job.name not in started:
                     started.add(job.name)
                     self.on_start(job)
             alone = len(flying) == 1
-            ended, _ = wait(flying, return_when=FIRST_COMPLETED)
-            for future in ended:
+            for future in wait(flying, return_when=FIRST_COMPLETED).done:
                 job = flying.pop(future)
-                if not isinstance(future.exception(), BrokenExecutor):
-                    queue.ended(job)
-                    yield job, future.result()  # raises what is not a job's fault
-                    continue
-                deaths[job.name] = deaths.get(job.name, 0) + alone
-                if deaths[job.name] < TRIES:
-                    queue.suspects.append(job)
-                    continue
-                queue.ended(job)
-                yield job, Result({}, None, error=DIED.format(TRIES))
-
-    def close(self) -> None:
-        """Remove the workers' files; the workers stay for whoever is next."""
-        self._files.clear()
+                if isinstance(future.exception(), BrokenExecutor):
+                    deaths[job.name] += alone
+                    if deaths[job.name] < TRIES:
+                        suspects.append(job)
+                        continue
+                    result = Result({}, None, error=DIED.format(TRIES))
+                else:
+                    result = future.result()  # raises what is not a job's fault
+                unfinished.discard(job.name)
+                yield job, result
 
 
 def map_in_processes(
@@ -95,61 +135,19 @@ def map_in_processes(
         yield answer.result()
 
 
-class _Queue:
-    """Jobs that wait for nothing any more, the most urgent first.
-
-    One that may have killed a worker comes first, and alone.
-    """
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self.waiting = most_urgent_first(jobs)
-        self.suspects: deque[Job] = deque()
-        self._waits_for = dependencies(jobs)
-
-    def next(self) -> Job | None:
-        """Take the next job."""
-        if self.suspects:
-            return self.suspects.popleft()
-        for place, job in enumerate(self.waiting):
-            if not self._waits_for[job.name]:
-                return self.waiting.pop(place)
-        return None
-
-    def ended(self, job: Job) -> None:
-        """Release those that waited for a job."""
-        for names in self._waits_for.values():
-            names.discard(job.name)
-
-
-class _SharedFiles:
-    """Large inputs as files that every worker can read."""
-
-    def __init__(self) -> None:
-        self._folder: TemporaryDirectory[str] | None = None
-
-    def shared(self, keys: Iterable[str], supply: Supply) -> dict[str, bytes | Path]:
-        """Return what there is by key: the bytes of small inputs, the files of large ones."""
-        found: dict[str, bytes | Path] = {}
-        for key in keys:
-            path = Path(self._folder.name) / key if self._folder is not None else None
-            if path is not None and path.exists():
+def _shared(keys: Iterable[str], supply: Supply, folder: Path) -> dict[str, bytes | Path]:
+    """Return what there is by key: the bytes of small inputs, the files of large ones."""
+    found: dict[str, bytes | Path] = {}
+    for key in keys:
+        path = folder / key
+        if path.exists():
+            found[key] = path
+        elif (content := supply(key)) is not None:
+            found[key] = content
+            if len(content) >= LARGE:
+                path.write_bytes(content)
                 found[key] = path
-            elif (content := supply(key)) is not None:
-                found[key] = content if len(content) < LARGE else self._written(key, content)
-        return found
-
-    def _written(self, key: str, content: bytes) -> Path:
-        if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="changeproof-")
-        path = Path(self._folder.name) / key
-        path.write_bytes(content)
-        return path
-
-    def clear(self) -> None:
-        """Remove the files."""
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+    return found
 
 
 class _Inputs(dict[str, Any]):
