@@ -30,7 +30,7 @@ from changeproof.runs.resolve import resolve
 
 @pytest.fixture(autouse=True)
 def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("_registered", "_found"):
+    for name in ("_registered", "_imported"):
         monkeypatch.setattr(REGISTRY, name, {})
     yield
 

@@ -40,7 +40,7 @@ FACTOR = 0.9
 @pytest.fixture(autouse=True)
 def clean_registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for registry in (methods.REGISTRY, changes.REGISTRY):
-        for name in ("_registered", "_found"):
+        for name in ("_registered", "_imported"):
             monkeypatch.setattr(registry, name, {})
     yield
 
