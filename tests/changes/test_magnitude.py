@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from changeproof import Network, NetworkLearner, NetworkStack, Task, change_magnitudes
-from changeproof.changes import magnitude
+from changeproof.changes import bank
 
 
 def test_magnitudes_are_the_slow_obvious_ones(small_task: Task, small_network: Network) -> None:
@@ -36,7 +36,7 @@ def test_few_models_at_once_give_the_same(
     learner = NetworkLearner()
     stack = NetworkStack.of([learner.perturbed(small_network, 0.1, seed) for seed in range(5)])
     whole = change_magnitudes(small_task, small_network, stack)
-    monkeypatch.setattr(magnitude, "PREDICTIONS_AT_ONCE", 2 * len(small_task.split.test))
+    monkeypatch.setattr(bank, "PREDICTIONS_AT_ONCE", 2 * len(small_task.split.test))
     pd.testing.assert_frame_equal(
         change_magnitudes(small_task, small_network, stack), whole, check_exact=True
     )

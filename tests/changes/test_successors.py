@@ -6,9 +6,8 @@ import pytest
 
 import shipped
 from changeproof import InputError, Task, read_counterfactuals
-from changeproof.changes.bank import build_bank
+from changeproof.changes.bank import build_bank, change_magnitudes
 from changeproof.changes.family import BaseModel
-from changeproof.changes.magnitude import change_magnitudes
 from changeproof.changes.successors import Successors, read_successors, split_threshold
 from changeproof.methods import get_method
 from changeproof.models.find import shipped_learner
@@ -73,7 +72,7 @@ def test_a_threshold_behind_a_reference_has_to_be_one() -> None:
 
 
 def test_what_cannot_be_a_successor_is_refused(frame: pd.DataFrame, task: Task) -> None:
-    with pytest.raises(InputError, match="unknown successor 'mlp'; expected pickle:FILE"):
+    with pytest.raises(InputError, match="unknown successor 'mlp'; expected one of: python:mod"):
         read_successors({"next": "mlp"}, task, {})
     with pytest.raises(InputError, match="pass --unpickle-and-run-its-code"):
         read_successors({"next": "pickle:next.pkl"}, task, {})

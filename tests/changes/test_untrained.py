@@ -31,10 +31,9 @@ from changeproof import (
     own_task,
 )
 from changeproof.changes.bank import checked_variants
-from changeproof.changes.magnitude_pruning import pruned
 from changeproof.changes.measurement_error import measured
-from changeproof.changes.weight_rounding import rounded
-from changeproof.models.altered import isotonic, platt
+from changeproof.changes.outputs import isotonic, platt
+from changeproof.changes.weights import pruned, rounded
 from changeproof.models.estimator import EstimatorLearner
 from loans import loans
 

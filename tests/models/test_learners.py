@@ -203,7 +203,7 @@ def test_live_models_get_a_reference_by_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("forest", "unknown model 'forest'; expected mlp, mlp:64,32, sklearn:"),
+        ("forest", "unknown model 'forest'; expected one of: mlp, mlp:64,32, sklearn:"),
         ("mlp:wide", "expected widths such as mlp:64,32"),
         ("sklearn:Forest", "has no classifier 'Forest'; expected one of: .*RandomForest"),
         ("sklearn:LogisticRegression(D=1)", "unexpected keyword argument 'D'"),

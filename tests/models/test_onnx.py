@@ -43,7 +43,7 @@ def test_a_pipeline_with_an_input_per_column_judges_as_before(
     judged = kept.model(task, None)
     expected = model.predict_proba(task.readable(rows)[shipped.FEATURES])[:, 1]
     np.testing.assert_allclose(judged.probabilities(rows), expected, atol=1e-5)
-    assert not kept.gives_scores(task)
+    assert not kept.fitted(task).gives_scores
     # Without its names, too, the favourable outcome is the one that the data call so.
     refused = own_task(frame, **shipped.DATA | {"favourable": "no"})
     other = kept.model(refused, None).probabilities(refused.rows("test"))
@@ -70,7 +70,7 @@ def test_one_output_is_a_score(frame: pd.DataFrame, numbers: Task) -> None:
     rows, told = numbers.rows("test"), numbers.readable(numbers.rows("test"))
     judged = kept.model(numbers, Threshold(240.0))
     expected = told["income"] / 10 - 20 * told["debts"]
-    assert kept.gives_scores(numbers)
+    assert kept.fitted(numbers).gives_scores
     np.testing.assert_array_equal(judged.favourable(rows), expected >= 240.0)
     learner = shipped_learner(kept, numbers, threshold="240")
     assert "cannot be fitted again" in learner.traits.no_training

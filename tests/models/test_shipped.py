@@ -84,7 +84,7 @@ def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) ->
     refused = frame["approved"].map({"yes": "no", "no": "yes"})
     machine = LinearSVC(dual=False).fit(numbers, frame["approved"])
     mirrored = LinearSVC(dual=False).fit(numbers, refused)
-    assert as_shipped(machine).gives_scores(task)
+    assert as_shipped(machine).fitted(task).gives_scores
     model, other = (as_shipped(each).model(task, Threshold(0.0)) for each in (machine, mirrored))
     rows = task.rows("test")
     frame = task.readable(rows)[["income", "debts"]]
@@ -188,8 +188,5 @@ def test_another_state_is_another_model(frame: pd.DataFrame, task: Task) -> None
         as_shipped(shipped.current(frame)).digest,
     }
     assert len(marks) == 2
-    learners: list[Learner] = [
-        ShippedLearner(as_shipped(each), task, as_shipped(each).refits(task))
-        for each in (first, second)
-    ]
+    learners: list[Learner] = [ShippedLearner(as_shipped(each), task) for each in (first, second)]
     assert learners[0].fingerprint != learners[1].fingerprint

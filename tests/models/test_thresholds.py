@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Task
-from changeproof.changes.recalibration import Recalibration
+from changeproof.changes.outputs import Recalibration
 from changeproof.models.altered import remeasured
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import with_alternatives

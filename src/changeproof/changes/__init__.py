@@ -9,53 +9,53 @@ from changeproof.plugins import Registry
 if TYPE_CHECKING:
     from changeproof.changes.family import Family
 
-# The name of what really came next; in records, what precedes the hash of such a model.
-SUCCESSOR, MARK = "successor", "#"
-# The paper's families, in its order; they are in `published.py`.
-_PUBLISHED = (
-    "new-initialization",
-    "bootstrap",
-    "data-deletion",
-    "data-addition",
-    "label-update",
-    "training-configuration",
-    "architecture",
-    "parameter-perturbation",
+# The name of the family of models that really came next; in records, what precedes a model's hash.
+SUCCESSOR, HASH_SIGN = "successor", "#"
+# Families, each with the module that has its class. First the paper's, in its order.
+_PUBLISHED = dict.fromkeys(
+    (
+        "new-initialization",
+        "bootstrap",
+        "data-deletion",
+        "data-addition",
+        "label-update",
+        "training-configuration",
+        "architecture",
+        "parameter-perturbation",
+    ),
+    "published",
 )
-# Single changes that the paper does not have, each in a file of its own name. The first five train
-# nothing.
-_BEYOND = (
-    "decision-threshold",
-    "recalibration",
-    "weight-rounding",
-    "magnitude-pruning",
-    "measurement-error",
-    "distillation",
-    "fine-tuning",
-    "influential-deletion",
-    "group-reweighting",
-    "feature-change",
-    "covariate-shift",
-    "followed-advice",
-)
+# Single changes that the paper does not have. The first five train nothing.
+_BEYOND = {
+    "decision-threshold": "outputs",
+    "recalibration": "outputs",
+    "weight-rounding": "weights",
+    "magnitude-pruning": "weights",
+    "measurement-error": "measurement_error",
+    "distillation": "distillation",
+    "fine-tuning": "fine_tuning",
+    "influential-deletion": "influential_deletion",
+    "group-reweighting": "group_reweighting",
+    "feature-change": "feature_change",
+    "covariate-shift": "covariate_shift",
+    "followed-advice": "followed_advice",
+}
 # Updates that follow each other.
-_SEQUENCES = ("later-data", "updates")
-
-
-def _place(name: str) -> str:
-    """Return the module and the class of a family, which is imported when it is first used."""
-    module = "published" if name in _PUBLISHED else name.replace("-", "_")
-    return f"{__name__}.{module}:{name.title().replace('-', '')}"
+_SEQUENCES = {"later-data": "later_data", "updates": "updates"}
 
 
 def _accept(found: Any, reference: str) -> type[Family]:
-    from changeproof.changes.extension import KIND
+    from changeproof.changes.family import KIND
 
     return KIND.accept(found, reference)
 
 
-_BUILTIN = {name: _place(name) for name in (*_PUBLISHED, *_BEYOND, *_SEQUENCES)}
-REGISTRY: Registry[Family] = Registry("family", "changeproof.families", _BUILTIN, _accept)
+# A class is imported when it is first used.
+_CLASSES = {
+    name: f"{__name__}.{module}:{name.title().replace('-', '')}"
+    for name, module in (_PUBLISHED | _BEYOND | _SEQUENCES).items()
+}
+REGISTRY: Registry[Family] = Registry("family", "changeproof.families", _CLASSES, _accept)
 
 
 def builtin_family_names() -> tuple[str, ...]:
@@ -65,17 +65,12 @@ def builtin_family_names() -> tuple[str, ...]:
 
 def published_family_names() -> tuple[str, ...]:
     """Return the names of the paper's families, in its order."""
-    return _PUBLISHED
+    return tuple(_PUBLISHED)
 
 
 def beyond_family_names() -> tuple[str, ...]:
     """Return the names of the single changes that the paper does not have."""
-    return _BEYOND
-
-
-def sequence_family_names() -> tuple[str, ...]:
-    """Return the names of the families whose changes follow each other."""
-    return _SEQUENCES
+    return tuple(_BEYOND)
 
 
 def family_names() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.changes.family import BaseModel, Family, Rounds, Variant
+from changeproof.changes.family import BaseModel, Family, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described, one_line
 from changeproof.model import Model, Stack
@@ -23,6 +23,8 @@ from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, row_problem
 
 ONLY_LEVEL = "all"
+# Of models times rows: how many predictions are held at once.
+PREDICTIONS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +52,13 @@ def build_bank(
         The kind of model that the base model is; our network by default.
     """
     learner = learner if learner is not None else NetworkLearner()
-    variants: list[tuple[str, Variant]] = []
+    described_by: list[tuple[str, str, int]] = []
     models: list[Model] = []
     for family in families:
-        for some, found in _rounds(family, task, base, learner):
-            variants += [(family.name, variant) for variant in some]
+        for variants, found in _rounds(family, task, base, learner):
+            described_by += [(family.name, each.level, each.replicate) for each in variants]
             models += found
-    table = pd.DataFrame(
-        {
-            "family": [family for family, _ in variants],
-            "level": [variant.level for _, variant in variants],
-            "replicate": [variant.replicate for _, variant in variants],
-        }
-    )
+    table = pd.DataFrame(described_by, columns=["family", "level", "replicate"])
     return Bank(stacked(models), table)
 
 
@@ -78,15 +74,10 @@ def _rounds(
         models = models_of(variants, task, learner)
         yield variants, models
         with _describing(family):
-            given = _following(rounds, models)
-
-
-def _following(rounds: Rounds, models: list[Model]) -> Sequence[Variant] | None:
-    """Send models to the family and return its next round; None after the last."""
-    try:
-        return rounds.send(models)
-    except StopIteration:
-        return None
+            try:
+                given = rounds.send(models)
+            except StopIteration:
+                given = None
 
 
 @contextmanager
@@ -128,10 +119,7 @@ def checked_variants(
 
 
 def _checked(family: Family, given: Any, task: Task, learner: Learner) -> list[Variant]:
-    """Return variants that are checked.
-
-    Recipes without a level become replicates of a single one.
-    """
+    """Return variants that are checked; recipes without a level are replicates of a single one."""
     if not isinstance(given, Iterable):
         raise InputError(
             f"family {family.name!r} returned {described(given)}; expected a list of variants"
@@ -184,9 +172,8 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
     for field in fields(change):
         if field.name not in kind.traits.follows and getattr(change, field.name) != field.default:
             return f"sets {field.name!r} of the recipe, which {kind.name} does not follow"
-    trained_on = variant.task or task
-    rows = len(trained_on.split.train) + len(trained_on.split.update)
-    if problem := row_problem(change, rows):
+    split = (variant.task or task).split
+    if problem := row_problem(change, len(split.train) + len(split.update)):
         return problem
     weights, labels = change.row_weights, change.labels
     if not kind.traits.weighs_rows and weights is not None and (weights != np.rint(weights)).any():
@@ -194,3 +181,33 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
     if not kind.traits.soft_labels and labels is not None and not np.isin(labels, (0, 1)).all():
         return f"has labels between 0 and 1, which {kind.name} cannot use"
     return None
+
+
+def change_magnitudes(task: Task, base: Model, stack: Stack) -> pd.DataFrame:
+    """Measure every model of a stack against its base model on the whole test set.
+
+    Returns
+    -------
+    One row per model: `hard_disagreement` (share of test rows whose class changes),
+    `probability_mae` (mean absolute difference of the probabilities), `balanced_accuracy`. All are
+    NaN for a model that does not know the test rows, as a table of scores.
+    """
+    from sklearn.metrics import balanced_accuracy_score  # 0.4 s that reading a run does without
+
+    rows, labels = task.rows("test"), task.labels_of("test")
+    judged, likely = base.favourable(rows), base.probabilities(rows)
+    at_once = max(1, PREDICTIONS_AT_ONCE // max(1, len(rows)))
+    parts = []
+    for first in range(0, max(1, len(stack)), at_once):
+        some = stack.part(first, min(first + at_once, len(stack)))
+        predictions = some.favourable(rows)
+        difference = np.abs(some.probabilities(rows) - likely).mean(axis=1)
+        known = ~np.isnan(difference)
+        accuracy = [balanced_accuracy_score(labels, predicted) for predicted in predictions]
+        part = {
+            "hard_disagreement": np.where(known, (predictions != judged).mean(axis=1), np.nan),
+            "probability_mae": difference,
+            "balanced_accuracy": np.where(known, accuracy, np.nan),
+        }
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)

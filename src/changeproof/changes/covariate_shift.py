@@ -62,15 +62,16 @@ class CovariateShift(ReplicatedFamily):
         self.shifts = tuple(shifts)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe retraining with weights along one direction after the other."""
-        seeds = [base.seed + SEEDS + SEEDS_OF_A_LEVEL * place for place in range(len(self.shifts))]
+        first = base.seed + SEEDS
         weights = {
-            shift: _weights(task.rows("train"), shift, np.random.default_rng(seed))
-            for shift, seed in zip(self.shifts, seeds, strict=True)
+            shift: _weights(
+                task.rows("train"), shift, np.random.default_rng(first + SEEDS_OF_A_LEVEL * place)
+            )
+            for place, shift in enumerate(self.shifts)
         }
         variants = []
-        for (shift, seed), r in self.shared_out(list(zip(self.shifts, seeds, strict=True))):
-            sampling = None if learner.traits.weighs_rows else seed + 1 + r
+        for shift, r, seed in self.with_seeds(self.shifts, first + 1, SEEDS_OF_A_LEVEL):
+            sampling = None if learner.traits.weighs_rows else seed
             recipe = weighted_recipe(task, next(weights[shift]), base.seed, sampling)
             variants.append(Variant(f"{shift:g} sd", r, recipe))
         return variants

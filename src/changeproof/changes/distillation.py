@@ -25,7 +25,7 @@ from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 # Some of the architecture family's: narrow and wide, one layer and two.
 STUDENTS = ((16,), (64,), (16, 16), (64, 64))
-SEEDS, SEEDS_OF_A_STUDENT = 310_000, 1_000
+SEEDS = 310_000
 
 
 class Distillation(ReplicatedFamily):
@@ -61,21 +61,20 @@ class Distillation(ReplicatedFamily):
         self.students = tuple(tuple(hidden) for hidden in students)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe students of the same kind, then of other layers, then of other kinds."""
         rows = np.concatenate([task.rows("train"), task.rows("update")])
         probabilities = base.model.probabilities(rows).astype(np.float32)
         decisions = base.model.favourable(rows).astype(np.int8)
         variants = []
-        students = list(enumerate(self._students(base, learner)))
-        for (place, student), r in self.shared_out(students):
-            kind, seed = student.learner or learner, SEEDS + SEEDS_OF_A_STUDENT * place + r
+        students = self._students(base, learner)
+        for student, r, seed in self.with_seeds(students, base.seed + SEEDS):
+            kind = student.learner or learner
             weights = np.ones(len(rows), np.float32)
             if r and "hidden" not in kind.traits.follows:
-                weights = bootstrap_weights(len(rows), base.seed + seed)
+                weights = bootstrap_weights(len(rows), seed)
             assert isinstance(student.change, TrainingRecipe)
             recipe = replace(
                 student.change,
-                initialisation_seed=base.seed + seed,
+                initialisation_seed=seed,
                 row_weights=weights,
                 labels=probabilities if kind.traits.soft_labels else decisions,
             )
@@ -83,10 +82,11 @@ class Distillation(ReplicatedFamily):
         return variants
 
     def _students(self, base: BaseModel, learner: Learner) -> list[Variant]:
-        recipe = TrainingRecipe(initialisation_seed=base.seed)
+        """Return students of the same kind, then of other layers, then of other kinds."""
+        recipe, replacements = TrainingRecipe(initialisation_seed=base.seed), learner.replacements()
         if "hidden" not in learner.traits.follows:
-            same = [Variant("the same kind", 0, recipe)]
+            students = [Variant("the same kind", 0, recipe)]
         else:
             layers = other_layers(base, self.students)
-            same = [Variant("the same layers", 0, recipe), *layers]
-        return same + alternatives(base, learner.replacements())
+            students = [Variant("the same layers", 0, recipe), *layers]
+        return students + alternatives(base, replacements)

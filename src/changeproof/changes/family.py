@@ -1,27 +1,30 @@
-"""The contract of a change family: it describes changed models and trains nothing."""
+"""The contract of a change family: it describes changed models and trains nothing.
+
+People's own families are classes, or functions with the decorator `family`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
-import numpy as np
 from pydantic import AfterValidator, Field, PositiveInt
 
+from changeproof.changes import REGISTRY
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described, one_line, unknown
-from changeproof.model import Floats, Model
+from changeproof.model import Model
 from changeproof.models.learner import EVERY_FIELD, Alternative, Learner, Traits
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
-from changeproof.plugins import Configurable
+from changeproof.plugins import Configurable, PluginKind
 
 # How many changed models a family has; the paper's number.
 REPLICATES = 25
 # What a family may need of a kind of model: the trait that offers it, and the words for it.
-_TRAITS = {
+_NEEDS = {
     "parameters": (
         "has_parameters",
         "a network's parameters, ours or a PyTorch module's, for which its radii are made",
@@ -30,9 +33,13 @@ _TRAITS = {
     "seeds": ("has_seeds", "a seed"),
     "soft-labels": ("soft_labels", "labels between 0 and 1"),
     "row-weights": ("weighs_rows", "row weights of any size"),
+    # Fields of the recipe that not every learner follows.
+    "start": ("", "training that goes on from a model, as networks and PyTorch modules have"),
+} | {
+    field: ("", f"training that follows {field!r} of a recipe")
+    for field in sorted(EVERY_FIELD - {"start"} - Traits().follows)
 }
-# A family may also need a field of the recipe that not every learner follows.
-NEEDS = (*_TRAITS, "start", *sorted(EVERY_FIELD - {"start"} - Traits().follows))
+NEEDS = tuple(_NEEDS)
 T = TypeVar("T")
 
 
@@ -168,6 +175,13 @@ class ReplicatedFamily(Family):
             (level, r) for place, level in enumerate(levels) for r in range(each + (place < more))
         ]
 
+    def with_seeds(
+        self, levels: Iterable[T], first: int, apart: int = 1_000
+    ) -> list[tuple[T, int, int]]:
+        """Return (level, replicate, seed): seeds follow each other, those of levels are `apart`."""
+        shared = self.shared_out(list(enumerate(levels)))
+        return [(level, r, first + apart * place + r) for (place, level), r in shared]
+
     def cycled(
         self, variants: Sequence[Variant], learner: Learner, further: int = 0
     ) -> list[Variant]:
@@ -187,27 +201,6 @@ class ReplicatedFamily(Family):
         return found[: self.replicates]
 
 
-class WeightFamily(Family):
-    """Change the weights of a model by a fixed rule. Subclasses implement `changed`."""
-
-    trains = False
-    needs = "weights"
-
-    @abstractmethod
-    def changed(self, weights: Sequence[Floats]) -> Iterator[tuple[str, list[Floats]]]:
-        """Yield levels, and what becomes of the weights [outputs, ...] of every layer."""
-
-    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Return the changed models; what changes nothing, or the same as another, is left out."""
-        weights = learner.weights(base.model)
-        seen, variants = [weights], []
-        for level, changed in self.changed(weights):
-            if not any(all(map(np.array_equal, changed, other)) for other in seen):
-                seen.append(changed)
-                variants.append(Variant(level, 0, learner.with_weights(base.model, changed)))
-        return variants
-
-
 def alternatives(base: BaseModel, others: Iterable[Alternative]) -> list[Variant]:
     """Return other kinds of models as variants, trained like the base model."""
     recipe = TrainingRecipe(initialisation_seed=base.seed)
@@ -217,12 +210,9 @@ def alternatives(base: BaseModel, others: Iterable[Alternative]) -> list[Variant
 def other_layers(base: BaseModel, shapes: Iterable[tuple[int, ...]]) -> list[Variant]:
     """Return networks of other hidden layers than the base network's as variants."""
     own = base.model.hidden if isinstance(base.model, Network) else ()
+    recipe = TrainingRecipe(initialisation_seed=base.seed)
     return [
-        Variant(
-            "-".join(map(str, hidden)),
-            0,
-            TrainingRecipe(initialisation_seed=base.seed, hidden=hidden),
-        )
+        Variant("-".join(map(str, hidden)), 0, replace(recipe, hidden=hidden))
         for hidden in shapes
         if hidden != own
     ]
@@ -252,13 +242,64 @@ def checked_needs(needs: Any) -> tuple[str, ...]:
 def _unmet(needs: Sequence[str], learner: Learner) -> str:
     """Return which need a kind of model does not meet, in words; "" if it meets all."""
     for name in needs:
-        trait, words = _TRAITS.get(name, ("", ""))
+        trait, words = _NEEDS[name]
         if getattr(learner.traits, trait) if trait else name in learner.traits.follows:
             continue
         if name == "seeds":
             return f"needs {words}: {learner.name} is the same whatever its seed"
-        if name == "start":
-            words = "training that goes on from a model, as networks and PyTorch modules have"
-        words = words or f"training that follows {name!r} of a recipe"
         return f"needs {words}; this is {learner.name}"
     return ""
+
+
+class FunctionFamily(Family):
+    """A family that is a function of the task, the base model and, optionally, the learner."""
+
+    function: ClassVar[Callable[..., Any]]
+    taken: ClassVar[int]
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> Any:
+        return type(self).function(*(task, base, learner)[: self.taken])
+
+
+def family(
+    name: str,
+    *,
+    summary: str | None = None,
+    needs: str | Sequence[str] = (),
+    trains: bool = True,
+) -> Callable[[Callable[..., Any]], type[Family]]:
+    """Turn a function into a family of that name, and register it.
+
+    The function is given the `Task`, the `BaseModel` (its seed and the model) and, if it takes a
+    third argument, the `Learner`. It returns `TrainingRecipe`s, or `Variant`s where there are
+    levels to tell apart. It trains nothing.
+
+    Parameters
+    ----------
+    name
+        Lower-case letters, digits and hyphens.
+    summary
+        One line for lists; the first line of the function's docstring by default.
+    needs
+        What the function uses of the learner, by name: "parameters", "weights", "seeds",
+        "soft-labels", "row-weights", or fields of a recipe that it sets, such as "hidden". The
+        family is left out where a model does not offer it.
+    trains
+        Whether changed models are trained. If the function returns finished models, say no: it
+        then fits models that cannot be trained again.
+
+    Examples
+    --------
+    >>> @cp.family("wider", needs="hidden")
+    ... def wider(task, base):
+    ...     widths = (64, 128)
+    ...     return [cp.TrainingRecipe(initialisation_seed=base.seed, hidden=(w,)) for w in widths]
+    """
+    contents = {"summary": summary, "needs": needs, "trains": trains}
+    return lambda function: REGISTRY.register(KIND.from_function(function, name, **contents), name)
+
+
+register_family = REGISTRY.register
+KIND = PluginKind(
+    Family, FunctionFamily, "task, base, learner", lambda family: checked_needs(family.needs)
+)

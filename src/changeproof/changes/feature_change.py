@@ -69,7 +69,6 @@ class FeatureChange(ReplicatedFamily):
         self.kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that a model would not see what is added."""
         if DROPPED in self.kinds or not learner.traits.original:
             return None
         return f"{learner.name} takes the features by name and would not see an added one"

@@ -24,7 +24,7 @@ from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 ROWS = {"old and new rows": True, "new rows": False}
 EPOCHS = (10, 100)
 RATES = (1.0, 0.1)
-SEEDS, SEEDS_OF_A_LEVEL = 320_000, 1_000
+SEEDS = 320_000
 
 
 class FineTuning(ReplicatedFamily):
@@ -59,20 +59,15 @@ class FineTuning(ReplicatedFamily):
         rates: Several[PositiveFloat] = RATES,
     ) -> None:
         super().__init__(replicates=replicates)
-        self.epochs = tuple(epochs)
-        self.rates = tuple(rates)
+        self.epochs, self.rates = tuple(epochs), tuple(rates)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe continued training: on which rows, at what rate, for how long."""
-        variants = []
-        levels = list(enumerate(self._levels(base, learner)))
-        for (place, (level, old, recipe)), r in self.shared_out(levels):
-            arrived = np.ones(len(task.split.update), np.float32)
-            if r:
-                seed = base.seed + SEEDS + SEEDS_OF_A_LEVEL * place + r
-                arrived = bootstrap_weights(len(arrived), seed)
-            known = np.full(len(task.split.train), old, np.float32)
-            weights = np.concatenate([known, arrived])
+        variants, n_new = [], len(task.split.update)
+        levels = self._levels(base, learner)
+        for (level, old, recipe), r, seed in self.with_seeds(levels, base.seed + SEEDS):
+            new_rows = bootstrap_weights(n_new, seed) if r else np.ones(n_new, np.float32)
+            old_rows = np.full(len(task.split.train), old, np.float32)
+            weights = np.concatenate([old_rows, new_rows])
             variants.append(Variant(level, r, replace(recipe, row_weights=weights)))
         return variants
 

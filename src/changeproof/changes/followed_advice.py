@@ -52,11 +52,9 @@ class FollowedAdvice(ReplicatedFamily):
         self.updates = updates
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe the models of the first round."""
         return list(next(self.rounds(task, base, learner)))
 
     def rounds(self, task: Task, base: BaseModel, learner: Learner) -> Rounds:
-        """Describe one round after the other, each with the models of the one before."""
         futures = [_Future.first(task)] * self.replicates
         models: list[Model] = [base.model] * self.replicates
         shares = [1.0] + [share for share, _ in self.shared_out(SHARES, besides=1)]

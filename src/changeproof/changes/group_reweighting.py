@@ -16,7 +16,7 @@ from changeproof.model import Floats, Integers
 from changeproof.models.learner import Learner
 from changeproof.models.recipes import weighted_recipe
 
-SEEDS, SEEDS_OF_A_GROUP = 340_000, 100
+SEEDS = 340_000
 
 
 class GroupReweighting(ReplicatedFamily):
@@ -46,20 +46,16 @@ class GroupReweighting(ReplicatedFamily):
         self.by = by
 
     def reason_against_task(self, task: Task) -> str | None:
-        """Say that there are no groups, or that they are equal already."""
         if self._groupings(task):
             return None
         what = f"{self.by} makes" if self.by else "the features make"
         return f"{what} no groups of {task.name} that differ in how often they are favourable"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe retraining with the weights of one grouping after the other."""
-        groupings = self._groupings(task)
         if reason := self.reason_against_task(task):
             raise InputError(reason)
-        variants = []
-        for (place, (name, weights)), r in self.shared_out(list(enumerate(groupings.items()))):
-            seed = base.seed + SEEDS + SEEDS_OF_A_GROUP * place + r
+        variants, groupings = [], self._groupings(task).items()
+        for (name, weights), r, seed in self.with_seeds(groupings, base.seed + SEEDS, apart=100):
             sampling = None if r == 0 and learner.traits.weighs_rows else seed
             recipe = weighted_recipe(task, weights, base.seed, sampling)
             variants.append(Variant(name, r, recipe))

@@ -26,7 +26,7 @@ from changeproof.models.recipes import DELETED_SHARES, weighted_recipe
 
 # Whose rows are deleted, and the label that these have.
 AMONG = {"all": None, "favourable": 1, "adverse": 0}
-SEEDS, SEEDS_OF_A_LEVEL = 330_000, 1_000
+SEEDS = 330_000
 # After this many draws a deletion may repeat an earlier one, as it must where rows are few.
 MOST_DRAWS = 100
 # A model that is sure of every row would have no leverage at all.
@@ -64,15 +64,13 @@ class InfluentialDeletion(ReplicatedFamily):
         self.shares = tuple(shares)
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe deletions among all, favourable and adverse rows."""
         rows, labels = task.rows("train"), task.labels_of("train")
         influence = influences(rows, labels, base.model.probabilities(rows))
         variants: list[Variant] = []
         seen: set[bytes] = set()
-        levels = list(enumerate(product(self.shares, AMONG.items())))
-        for (place, (share, (among, label))), r in self.shared_out(levels):
+        levels = product(self.shares, AMONG.items())
+        for (share, (among, label)), r, seed in self.with_seeds(levels, base.seed + SEEDS):
             eligible = np.flatnonzero((labels == label) | (label is None))
-            seed = base.seed + SEEDS + SEEDS_OF_A_LEVEL * place + r
             for gone in _deletions(influence[eligible], share, r == 0, seed):
                 weights = np.ones(len(rows), np.float32)
                 weights[eligible[gone]] = 0.0

@@ -56,11 +56,9 @@ class LaterData(Family):
 
     @property
     def expected_models(self) -> int:
-        """How many changed models there will be: all updates of every future."""
         return self.replicates * self.updates
 
     def reason_against_task(self, task: Task) -> str | None:
-        """Say that the rows have no times, or are not split by them."""
         if task.times is None:
             return f"{task.name} has no times; name the column that says when"
         times = task.times.to_numpy()
@@ -71,7 +69,6 @@ class LaterData(Family):
         return f"{task.name} is not split over time; ask for it with --over-time or over_time=True"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe the models of every future, update after update."""
         reason, times = self.reason_against_task(task), task.times
         if reason is not None or times is None:
             raise InputError(str(reason))

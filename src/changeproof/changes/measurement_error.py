@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from pydantic import PositiveInt
 
@@ -24,13 +22,6 @@ from changeproof.models.altered import remeasured
 from changeproof.models.learner import Learner
 from changeproof.randomness import stream
 
-SHARES = (0.01, 0.05, 0.10)
-
-
-def _summary(shares: Sequence[float]) -> str:
-    percents = either([100 * share for share in shares])
-    return f"numeric features measured wrongly, by up to {percents} % of a standard deviation"
-
 
 class MeasurementError(ReplicatedFamily):
     """Show the model numbers that are off, for everybody in the same way.
@@ -50,23 +41,23 @@ class MeasurementError(ReplicatedFamily):
 
     name = "measurement-error"
     label = Label("Measurement error", "measure", "Measure. error")
-    summary = _summary(SHARES)
     source = "changeproof, docs/beyond.md"
     trains = False
 
     def __init__(
-        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = SHARES
+        self, *, replicates: PositiveInt = REPLICATES, shares: Several[Share] = (0.01, 0.05, 0.10)
     ) -> None:
         super().__init__(replicates=replicates)
         self.shares = tuple(shares)
-        self.summary = _summary(self.shares)
+        found = either([100 * share for share in self.shares])
+        self.summary = (
+            f"numeric features measured wrongly, by up to {found} % of a standard deviation"
+        )
 
     def reason_against_task(self, task: Task) -> str | None:
-        """Say that nothing is measured."""
         return None if measured(task).any() else f"{task.name} has no numeric features"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Draw offsets and gains."""
         columns, variants = measured(task), []
         for share, r in self.shared_out(self.shares):
             generator = stream(task.name, base.seed, "measurement error", f"{share:g}", r)

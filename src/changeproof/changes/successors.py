@@ -13,14 +13,14 @@ from typing import Any
 import pandas as pd
 
 from changeproof.adapters.scores import ScoreTable
-from changeproof.changes import MARK, SUCCESSOR
+from changeproof.changes import HASH_SIGN, SUCCESSOR
 from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint
 from changeproof.methods.method import Method
 from changeproof.model import Access, Model
-from changeproof.models.find import SHIPPED_FORMS, as_shipped, find_shipped
+from changeproof.models.find import as_shipped, find_shipped
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedLearner, ShippedModel, check_decides
 from changeproof.models.thresholds import Threshold, at_threshold
@@ -39,7 +39,7 @@ class Successor:
     def record(self) -> str:
         """Its entry in plans: where it is from, its threshold and its hash."""
         at = "" if self.threshold is None else f"@{self.threshold}"
-        return f"{self.source.reference}{at}{MARK}{self.source.digest[:12]}"
+        return f"{self.source.reference}{at}{HASH_SIGN}{self.source.digest[:12]}"
 
     @property
     def only_letters(self) -> str:
@@ -49,15 +49,13 @@ class Successor:
         return f"{self.source.name} is a table of scores, which is known on the letters only"
 
     def model(self, task: Task) -> Model:
-        """Return it as a model."""
         return self.source.model(task, self.threshold)
 
     def learner(self, task: Task) -> Learner:
         """Return it as a learner, for methods that train models of their own."""
         if isinstance(self.source, ScoreTable):
             raise InputError(self.only_letters)
-        learner = ShippedLearner(self.source, task, self.source.refits(task))
-        return at_threshold(learner, self.threshold)
+        return at_threshold(ShippedLearner(self.source, task), self.threshold)
 
     def reason_against(self, method: Method, task: Task) -> str:
         """Return why a method cannot renew advice under it; "" if it can."""
@@ -66,10 +64,8 @@ class Successor:
         if method.needs > Access.PREDICTIONS:
             offered = f"a fitted model offers {Access.PREDICTIONS}"
             return f"{method.name} needs {method.needs} of a model; {offered}"
-        reason = self.source.refits(task).traits.no_training
-        return (
-            f"{method.name} trains models of its own; {reason}" if method.trains and reason else ""
-        )
+        reason = self.source.refits(task).traits.no_training if method.trains else ""
+        return f"{method.name} trains models of its own; {reason}" if reason else ""
 
 
 class Successors(Family):
@@ -97,7 +93,6 @@ class Successors(Family):
 
     @classmethod
     def of(cls, models: Mapping[str, Successor]) -> Successors:
-        """Return the family of loaded successors."""
         return cls(records={name: each.record for name, each in models.items()}, models=models)
 
     def __repr__(self) -> str:
@@ -105,7 +100,6 @@ class Successors(Family):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the code and of the successors."""
         digest = hashlib.sha256(repr(self.records).encode()).hexdigest()
         return f"{class_fingerprint(type(self))} {digest}"
 
@@ -124,7 +118,6 @@ class Successors(Family):
         return next(filter(None, reasons), "")
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Return the successors, each a level of its own."""
         return [Variant(name, 0, each.model(task)) for name, each in self.at_hand.items()]
 
 
@@ -141,7 +134,7 @@ def read_successors(
     ----------
     given
         By name: a reference ("python:module:name", "onnx:FILE", "scores:FILE", with @THRESHOLD
-        behind it where the threshold is another), a fitted estimator, a function of a DataFrame, a
+        appended for a different threshold), a fitted estimator, a function of a DataFrame, a
         DataFrame of scores, or one of these with a threshold.
     letters
         The tables of counterfactuals, as `read_counterfactuals` returns them, by name.
@@ -154,20 +147,32 @@ def read_successors(
     for name, thing in given.items():
         source, own = _with_threshold(thing)
         at = own if own is not None else threshold
+        found: ShippedModel | ScoreTable
         if isinstance(source, str) and source.startswith(SCORES):
-            source = ScoreTable.read(source.removeprefix(SCORES), name, id_column)
+            found = ScoreTable.read(source.removeprefix(SCORES), name, id_column)
         elif isinstance(source, pd.DataFrame):
-            source = ScoreTable.read(source, name, id_column)
-        if isinstance(source, ScoreTable):
-            source = source.of_letters(task, _the_letters(source, letters))
+            found = ScoreTable.read(source, name, id_column)
+        elif isinstance(source, str):
+            found = find_shipped(source, what="successor", other_forms=["scores:FILE"])
         else:
-            source = _shipped(source)
-        successor = Successor(source, None if at is None else Threshold.of(at))
-        model = successor.model(task)
-        if not isinstance(source, ScoreTable):
+            found = as_shipped(source)
+        if isinstance(found, ScoreTable):
+            found = found.of_letters(task, _the_letters(found, letters))
+        models[name] = Successor(found, None if at is None else Threshold.of(at))
+        model = models[name].model(task)
+        if isinstance(found, ShippedModel):
             check_decides(name, model, task)
-        models[name] = successor
     return Successors.of(models)
+
+
+def _the_letters(scores: ScoreTable, letters: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    if len(letters) != 1:
+        raise InputError(
+            f"{scores.reference} has scores of letters; expected one table of counterfactuals that "
+            f"they are about, and there {'is none' if not letters else f'are {len(letters)}'}"
+        )
+    (table,) = letters.values()
+    return table
 
 
 def split_threshold(reference: str) -> tuple[str, str | None]:
@@ -193,21 +198,3 @@ def _with_threshold(thing: Any) -> tuple[Any, str | None]:
         source, threshold = thing
         return source, None if threshold is None else str(Threshold.of(threshold))
     return split_threshold(thing) if isinstance(thing, str) else (thing, None)
-
-
-def _shipped(source: Any) -> ShippedModel:
-    if not isinstance(source, str):
-        return as_shipped(source)
-    if source.partition(":")[0] not in ("pickle", "python", "onnx"):
-        raise InputError(f"unknown successor {source!r}; expected {SHIPPED_FORMS}, or scores:FILE")
-    return find_shipped(source)
-
-
-def _the_letters(scores: ScoreTable, letters: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    if len(letters) != 1:
-        raise InputError(
-            f"{scores.reference} has scores of letters; expected one table of counterfactuals that "
-            f"they are about, and there {'is none' if not letters else f'are {len(letters)}'}"
-        )
-    (table,) = letters.values()
-    return table

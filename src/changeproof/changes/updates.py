@@ -100,18 +100,15 @@ class Updates(Family):
 
     @property
     def expected_models(self) -> int:
-        """How many changed models there will be: all updates of every future."""
         return self.replicates * self.length
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that none of the steps can happen to a kind of model."""
         anew = "new-initialization" in self._steps and learner.traits.has_seeds
         if anew or any(step in ROWS for step in self._steps) or self._choices(learner):
             return None
         return f"none of {', '.join(self._steps)} can happen to {learner.name}"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe the models of every future, update after update."""
         choices = self._choices(learner)
         return [
             Variant(f"update {number}", future, _recipe(state, learner), state.learner)

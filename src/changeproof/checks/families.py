@@ -10,9 +10,8 @@ from typing import ClassVar
 
 from sklearn.neighbors import KNeighborsClassifier
 
-from changeproof.changes.bank import checked_variants, models_of
+from changeproof.changes.bank import change_magnitudes, checked_variants, models_of
 from changeproof.changes.family import NEEDS, BaseModel, Variant
-from changeproof.changes.magnitude import change_magnitudes
 from changeproof.checks.bench import Bench, Check, demand
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import thing_fingerprint

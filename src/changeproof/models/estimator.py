@@ -28,13 +28,7 @@ from changeproof.models.learner import (
     RefittedLearner,
     Traits,
 )
-from changeproof.models.shipped import (
-    OriginalInputs,
-    ShippedModel,
-    ask,
-    favourable_classes,
-    inputs_of,
-)
+from changeproof.models.shipped import ShippedModel, favourable_classes, original_frame
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -75,34 +69,72 @@ WEIGHTS = {
 }
 
 
-@dataclass(repr=False, eq=False)
 class EstimatorModel(FittedModel):
-    """A fitted estimator, and how a changed copy of it becomes a model."""
+    """A fitted estimator, and how it judges rows: ``judge(estimator, rows)``."""
 
-    estimator: Any
-    rebuilt: Callable[[Any], FittedModel]
+    def __init__(
+        self, judge: Callable[..., Any], name: str, estimator: Any, gives_scores: bool = False
+    ) -> None:
+        super().__init__(partial(judge, estimator), name, gives_scores)
+        self.judge, self.estimator = judge, estimator
 
     def layer_weights(self) -> list[Floats]:
         """Return the weights; of a pipeline, those of the last step."""
-        final = final_step(self.estimator)[1]
-        attribute, transposed = _weights_of(final)
+        final, attribute, transposed = _weights_of(self.estimator)
         found = getattr(final, attribute)
         return [np.array(each.T) for each in found] if transposed else [np.array(found)]
 
-    def with_layer_weights(self, weights: Sequence[Floats]) -> FittedModel:
-        """Return a copy with other weights."""
+    def with_layer_weights(self, weights: Sequence[Floats]) -> EstimatorModel:
         changed = deepcopy(self.estimator)
-        final = final_step(changed)[1]
-        attribute, transposed = _weights_of(final)
+        final, attribute, transposed = _weights_of(changed)
         setattr(final, attribute, [each.T for each in weights] if transposed else weights[0])
-        return self.rebuilt(changed)
+        return EstimatorModel(self.judge, self._name, changed, self.gives_scores)
 
 
-def _weights_of(estimator: Any) -> tuple[str, bool]:
-    name = type(estimator).__name__
+def _weights_of(estimator: Any) -> tuple[Any, str, bool]:
+    final = final_step(estimator)[1]
+    name = type(final).__name__
     if name not in WEIGHTS:
         raise InputError(f"{name} has no weights to change")
-    return WEIGHTS[name]
+    return final, *WEIGHTS[name]
+
+
+@dataclass(frozen=True)
+class OriginalInputs:
+    """The original features in the order that a fitted model expects.
+
+    `named` says whether they go in as a DataFrame, or as numbers only.
+    """
+
+    columns: tuple[str, ...]
+    named: bool = True
+
+    @classmethod
+    def of(cls, name: str, estimator: Any, task: Task) -> Self:
+        """Return how a fitted estimator takes the features of a task."""
+        known = [feature.name for feature in task.features]
+        columns = getattr(estimator, "feature_names_in_", None)
+        if columns is not None:
+            columns = tuple(map(str, columns))
+            if missing := [column for column in columns if column not in known]:
+                raise InputError(
+                    f"model {name} takes the columns {', '.join(columns)}; {task.name!r} has no "
+                    f"{', '.join(missing)} among its features: {', '.join(known)}"
+                )
+            return cls(columns)
+        count = getattr(estimator, "n_features_in_", None)
+        text = any(feature.categories for feature in task.features)
+        if count is not None and (count != len(known) or text):
+            raise InputError(
+                f"model {name} was fitted on {count} columns without names; {task.name!r} has the "
+                f"{len(known)} features {', '.join(known)}. Fit it on a DataFrame"
+            )
+        return cls(tuple(known), named=count is None)
+
+    def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
+        """Return standardised rows as the model takes them."""
+        frame = original_frame(task, rows)[list(self.columns)]
+        return frame if self.named else frame.to_numpy(dtype=np.float64)
 
 
 class EstimatorLearner(RefittedLearner):
@@ -141,17 +173,18 @@ class EstimatorLearner(RefittedLearner):
                     f"model {type(estimator).__name__} has no {need}; expected a scikit-learn "
                     "classifier that gives probabilities"
                 )
-        self.estimator = estimator
+        self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
         self.grid = None if grid is None else grid_of(grid)
-        self.inputs = inputs
-        self.name = name if name is not None else type(final_step(estimator)[1]).__name__
-        self.few_rows = few_rows
-        by_name = _takes_columns(estimator) if original is None else original
+        kind = type(final_step(estimator)[1]).__name__
+        self.name = kind if name is None else name
+        if original is None:
+            steps = estimator.steps if isinstance(estimator, Pipeline) else []
+            original = any(isinstance(step, ColumnTransformer) for _, step in steps)
         self.traits = Traits(
             has_seeds=seed_matters(estimator, few_rows=few_rows),
-            has_weights=type(final_step(estimator)[1]).__name__ in WEIGHTS,
+            has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
-            original=by_name or inputs is not None,
+            original=original or inputs is not None,
         )
 
     def __repr__(self) -> str:
@@ -179,18 +212,14 @@ class EstimatorLearner(RefittedLearner):
         classes = list(estimator.classes_)
         if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
-        return self._fitted(task, estimator)
+        return EstimatorModel(partial(self._judge, task), self.name, estimator)
 
-    def _fitted(self, task: Task, estimator: Any) -> EstimatorModel:
-        predict = partial(self._probabilities, estimator, task)
-        return EstimatorModel(predict, self.name, estimator, partial(self._fitted, task))
-
-    def _probabilities(self, estimator: Any, task: Task, rows: Floats) -> Any:
+    def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
         return estimator.predict_proba(self._inputs(rows, task))
 
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
         if self.inputs is not None:
-            return self.inputs.of(rows, task)
+            return self.inputs.taken(rows, task)
         return task.decoded(rows) if self.traits.original else rows
 
     def configurations(self) -> list[Alternative]:
@@ -208,13 +237,12 @@ class EstimatorLearner(RefittedLearner):
                     f"expected one of: {', '.join(sorted(known))}"
                 )
         alternatives = []
-        for point in ParameterGrid({key: list(values) for key, values in grid.items()}):
+        for point in ParameterGrid(grid):
             if all(known[key] == value for key, value in point.items()):
                 continue
-            changed = clone(self.estimator).set_params(**point)
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
             learner = EstimatorLearner(
-                changed,
+                clone(self.estimator).set_params(**point),
                 original=self.traits.original,
                 name=self.name,
                 inputs=self.inputs,
@@ -224,7 +252,6 @@ class EstimatorLearner(RefittedLearner):
         return alternatives
 
     def sized(self, rows: int) -> Self:
-        """Return the learner for at most this many training rows."""
         found = copy(super().sized(rows))
         found.few_rows = rows <= FEW_ROWS
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
@@ -242,53 +269,37 @@ class ShippedEstimator(ShippedModel):
                 f"model {name} is not fitted: it has no classes_. With a successor, models are "
                 "used as they are; fit it first"
             )
+        self.gives_probabilities = hasattr(estimator, "predict_proba")
         self.digest = str(joblib.hash(estimator))
 
-    def gives_scores(self, task: Task) -> bool:
-        """Return whether it has no probabilities, but scores."""
-        return not hasattr(self.estimator, "predict_proba")
-
-    def fitted(self, task: Task) -> FittedModel:
-        """Return the model on the rows of a task."""
-        takes = inputs_of(self.name, self.estimator, task)
+    def fitted(self, task: Task) -> EstimatorModel:
+        inputs = OriginalInputs.of(self.name, self.estimator, task)
         places = favourable_classes(self.name, list(self.estimator.classes_), task)
-        if not self.gives_scores(task):
+        if self.gives_probabilities:
 
-            def judge(rows: Floats) -> Any:
-                return self.estimator.predict_proba(takes.of(rows, task))[:, places].sum(axis=1)
+            def judge(estimator: Any, rows: Floats) -> Any:
+                return estimator.predict_proba(inputs.taken(rows, task))[:, places].sum(axis=1)
 
         elif hasattr(self.estimator, "decision_function") and len(self.estimator.classes_) == 2:
 
-            def judge(rows: Floats) -> Any:
-                scores = self.estimator.decision_function(takes.of(rows, task))
+            def judge(estimator: Any, rows: Floats) -> Any:
+                scores = estimator.decision_function(inputs.taken(rows, task))
                 return scores if places == [1] else -scores
 
         else:
             raise InputError(f"model {self.name} gives neither probabilities nor a score")
-        return EstimatorModel(
-            partial(ask, self.name, judge), self.name, self.estimator, partial(self._with, task)
-        )
-
-    def _with(self, task: Task, estimator: Any) -> FittedModel:
-        """Return the model of another estimator in place of this one."""
-        return ShippedEstimator(estimator, self.name, self.reference).fitted(task)
+        return EstimatorModel(judge, self.name, self.estimator, not self.gives_probabilities)
 
     def refits(self, task: Task) -> Learner:
-        """Return the learner that fits clones of it, if it gives probabilities."""
-        if self.gives_scores(task) or not hasattr(self.estimator, "fit"):
+        if not self.gives_probabilities or not hasattr(self.estimator, "fit"):
             return super().refits(task)
-        takes = inputs_of(self.name, self.estimator, task)
-        return EstimatorLearner(self.estimator, name=self.name, inputs=takes)
+        inputs = OriginalInputs.of(self.name, self.estimator, task)
+        return EstimatorLearner(self.estimator, name=self.name, inputs=inputs)
 
 
 def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     """Return a grid with lists, also where a plan that is read again has tuples."""
     return {key: list(values) for key, values in given.items()}
-
-
-def seeded(estimator: Any, seed: int) -> Any:
-    """Set every random state of an estimator, nested ones too."""
-    return estimator.set_params(**dict.fromkeys(random_states(estimator), seed))
 
 
 def weight_key(estimator: Any) -> str | None:
@@ -305,9 +316,9 @@ def final_step(estimator: Any) -> tuple[str, Any]:
     return f"{name}__", final
 
 
-def _takes_columns(estimator: Any) -> bool:
-    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
-    return any(isinstance(step, ColumnTransformer) for step in steps)
+def seeded(estimator: Any, seed: int) -> Any:
+    """Set every random state of an estimator, nested ones too."""
+    return estimator.set_params(**dict.fromkeys(random_states(estimator), seed))
 
 
 def random_states(estimator: Any) -> list[str]:
@@ -316,30 +327,21 @@ def random_states(estimator: Any) -> list[str]:
 
 
 def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
-    """Return whether another seed may give another model.
+    """Return whether another seed may give another model, on `FEW_ROWS` rows at most or on more.
 
     Many estimators have a `random_state` that they use with some settings only. What is not known
     here may use it. So do trees, where it breaks ties between features, and all that is made of
     them.
-
-    Parameters
-    ----------
-    few_rows
-        Whether it is trained on `FEW_ROWS` rows at most.
     """
-    parts = estimator.get_params(deep=True)
+    parts = {"": estimator, **estimator.get_params(deep=True)}
     for key in random_states(estimator):
         owner, _, name = key.rpartition("__")
-        part = parts.get(owner) if owner else estimator
-        if name != "random_state" or _uses_seed(part, few_rows):
+        part = parts.get(owner)
+        known = type(part).__module__.partition(".")[0] == "sklearn"
+        rule = _USES_SEED.get(type(part).__name__) if known else None
+        if name != "random_state" or rule is None or rule(part, few_rows):
             return True
     return False
-
-
-def _uses_seed(part: Any, few_rows: bool) -> bool:
-    known = type(part).__module__.partition(".")[0] == "sklearn"
-    rule = _RULES.get(type(part).__name__) if known else None
-    return rule is None or rule(part, few_rows)
 
 
 def _shuffles(part: Any, few_rows: bool) -> bool:
@@ -356,21 +358,17 @@ def _fits_probabilities(part: Any, few_rows: bool) -> bool:
     return part.probability is not False
 
 
-def _restarts(part: Any, few_rows: bool) -> bool:
-    return bool(part.n_restarts_optimizer)
-
-
 def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
     return part.subsample is not None and not (few_rows and part.subsample >= FEW_ROWS)
 
 
-_RULES: dict[str, Callable[[Any, bool], bool]] = {
+_USES_SEED: dict[str, Callable[[Any, bool], bool]] = {
     "LogisticRegression": _shuffles,
     "LogisticRegressionCV": _shuffles,
     "HistGradientBoostingClassifier": _boosts_at_random,
     "SVC": _fits_probabilities,
     "NuSVC": _fits_probabilities,
-    "GaussianProcessClassifier": _restarts,
+    "GaussianProcessClassifier": lambda part, few_rows: bool(part.n_restarts_optimizer),
     "QuantileTransformer": _leaves_rows_out,
     "KBinsDiscretizer": _leaves_rows_out,
 }

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, HasParameters, HasWeights, Model, Stack
 from changeproof.models.cache import train_cached
@@ -89,15 +89,12 @@ class ModelStack(tuple[Model, ...]):
     """Models of any kind, one after the other."""
 
     def part(self, start: int, stop: int) -> ModelStack:
-        """Return the models from one position up to another."""
         return ModelStack(self[start:stop])
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the probabilities of the favourable class [models, rows]."""
         return np.array([model.probabilities(rows) for model in self])
 
     def favourable(self, rows: Floats) -> Booleans:
-        """Return which models call which rows favourable [models, rows]."""
         return np.array([model.favourable(rows) for model in self], dtype=np.bool_)
 
 
@@ -108,7 +105,7 @@ def stacked(models: Sequence[Model]) -> Stack:
 
 
 class Alternative(NamedTuple):
-    """Another way to train, or another kind of model, with the name that tables show."""
+    """Another way to train, or another kind of model; tables show its level."""
 
     level: str
     learner: Learner
@@ -146,8 +143,8 @@ class Learner(ABC):
     @property
     def stores_models(self) -> bool:
         """Whether its models, and those that may replace them, can all be stored."""
-        others = (other.learner for other in self.replacements())
-        return self.traits.storable and all(learner.stores_models for learner in others)
+        others = self.replacements()
+        return self.traits.storable and all(other.learner.stores_models for other in others)
 
     @property
     def fingerprint(self) -> str:
@@ -182,13 +179,13 @@ class Learner(ABC):
 
     def weights(self, model: Model) -> list[Floats]:
         """Return the weights of a model, layer by layer, [outputs, ...], without the biases."""
-        return self._weighted(model).layer_weights()
+        return self._checked(model).layer_weights()
 
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return the model with other weights, in the order and shapes of `weights`."""
-        return self._weighted(model).with_layer_weights(weights)
+        return self._checked(model).with_layer_weights(weights)
 
-    def _weighted(self, model: Model) -> HasWeights:
+    def _checked(self, model: Model) -> HasWeights:
         if not isinstance(model, HasWeights):
             raise InputError(f"{self.name} has no weights to change")
         return model
@@ -197,8 +194,7 @@ class Learner(ABC):
 class Trainer(Protocol):
     """Anything that trains models: a learner, or a method's private one."""
 
-    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack:
-        """Train one model per recipe."""
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack: ...
 
 
 class TrainingRequest(NamedTuple):
@@ -233,11 +229,11 @@ class CountedRows(NamedTuple):
 
     @classmethod
     def of(cls, recipe: TrainingRecipe, task: Task) -> Self:
-        """Return the rows of a recipe."""
         rows = np.concatenate([task.rows("train"), task.rows("update")])
         labels = own_labels(task) if recipe.labels is None else np.asarray(recipe.labels)
-        weights = usual_weights(len(task.split.train), len(task.split.update))
-        weights = weights if recipe.row_weights is None else recipe.row_weights
+        weights = recipe.row_weights
+        if weights is None:
+            weights = usual_weights(len(task.split.train), len(task.split.update))
         counts = np.asarray(weights, dtype=np.float64)
         counted = counts > 0
         return cls(rows[counted], counts[counted], labels[counted].astype(np.int64))
@@ -250,7 +246,6 @@ class RefittedLearner(Learner):
         return f"{type(self).__name__}({self.name})"
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
-        """Train one model per recipe, or take it from the model cache."""
         return ModelStack(train_cached(self, recipes, task, self._train_one))
 
     def _train_one(self, recipe: TrainingRecipe, task: Task) -> Model:
@@ -270,10 +265,11 @@ class RefittedLearner(Learner):
 
 @dataclass(repr=False, eq=False)
 class FittedModel:
-    """A model given by a function that returns probabilities or scores."""
+    """A model given by a function of rows that returns probabilities or, if it may, scores."""
 
     _predict: Any
     _name: str
+    gives_scores: bool = False
     offers: ClassVar[Access] = Access.PREDICTIONS
 
     def __repr__(self) -> str:
@@ -281,10 +277,17 @@ class FittedModel:
 
     def scores(self, rows: Floats) -> Floats:
         """Return what the function gives, one finite number per row."""
-        if not len(rows):
+        n_rows = len(rows)
+        if not n_rows:
             return np.empty(0)
-        # [rows], [rows, 1] or [rows, 2]
-        values, n_rows = np.asarray(self._predict(rows), dtype=np.float64), len(rows)
+        try:
+            values = np.asarray(self._predict(rows), dtype=np.float64)
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:
+            raise InputError(
+                f"model {self._name} could not judge {n_rows} rows: {one_line(error)}"
+            ) from error
         if values.shape == (n_rows, 2):
             values = values[:, 1]
         if values.shape not in ((n_rows,), (n_rows, 1)):
@@ -292,13 +295,11 @@ class FittedModel:
                 f"model {self._name}: expected probabilities of shape ({n_rows},) or "
                 f"({n_rows}, 2); got {values.shape}"
             )
-        values = values.reshape(n_rows)
         if not np.isfinite(values).all():
             raise InputError(f"model {self._name}: expected finite numbers; got NaN or infinity")
-        return values
+        return values.reshape(n_rows)
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the probability of the favourable class, one per row."""
         values = self.scores(rows)
         if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
             raise InputError(
@@ -308,7 +309,6 @@ class FittedModel:
         return values
 
     def favourable(self, rows: Floats) -> Booleans:
-        """Return whether the favourable class is predicted: probability >= 0.5."""
         return self.probabilities(rows) >= 0.5
 
 
@@ -330,9 +330,9 @@ class FunctionLearner(RefittedLearner):
     def __init__(self, fit: Callable[..., Any], name: str | None = None) -> None:
         if not callable(fit):
             raise InputError(f"a training function must be callable; got {fit!r}")
-        self.fit = fit
-        _check_signature(fit)
-        self.name = name if name is not None else getattr(fit, "__name__", type(fit).__name__)
+        own_name = getattr(fit, "__name__", type(fit).__name__)
+        _check_signature(fit, own_name)
+        self.fit, self.name = fit, own_name if name is None else name
 
     def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
         predict = self.fit(data.rows, data.labels, data.weights, seed)
@@ -344,8 +344,8 @@ class FunctionLearner(RefittedLearner):
         return FittedModel(predict, self.name)
 
 
-def _check_signature(fit: Callable[..., Any]) -> None:
-    """Refuse a function that does not take what a training function gets, if it says so."""
+def _check_signature(fit: Callable[..., Any], name: str) -> None:
+    """Refuse a function that cannot be called like a training function, if it has a signature."""
     try:
         signature = inspect.signature(fit)
     except (TypeError, ValueError):
@@ -353,7 +353,6 @@ def _check_signature(fit: Callable[..., Any]) -> None:
     try:
         signature.bind(*PARAMETERS)
     except TypeError:
-        name = getattr(fit, "__name__", type(fit).__name__)
         raise InputError(
             f"model {name}{signature} cannot be called with ({', '.join(PARAMETERS)}); expected a "
             "function that trains, and returns one that predicts. A function that only predicts "

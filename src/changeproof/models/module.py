@@ -43,27 +43,22 @@ class ModuleModel:
         return logits.reshape(-1)
 
     def logits(self, rows: Floats) -> Floats:
-        """Return the logit of the favourable class, one per row."""
         with torch.no_grad():
             return np.asarray(self._logits(torch.from_numpy(np.ascontiguousarray(rows))))
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the probability of the favourable class, one per row."""
         return np.asarray(expit(self.logits(rows)))
 
     def favourable(self, rows: Floats) -> Booleans:
-        """Return whether the favourable class is predicted: probability >= 0.5."""
         return self.logits(rows) >= 0.0
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the logits [rows] and their derivatives by the features [rows, features]."""
         inputs = torch.from_numpy(np.ascontiguousarray(rows)).clone().requires_grad_()
         logits = self._logits(inputs)
         (gradients,) = torch.autograd.grad(logits.sum(), inputs)
         return logits.detach().numpy(), gradients.numpy()
 
     def perturbed(self, radius: float, seed: int) -> ModuleModel:
-        """Return a copy that is moved at random; the largest move equals the radius."""
         module: Any = deepcopy(self.module)
         generator = torch.Generator().manual_seed(seed)
         moves = [
@@ -81,7 +76,6 @@ class ModuleModel:
         return [each.detach().numpy().copy() for each in _weights(self.module)]
 
     def with_layer_weights(self, weights: Sequence[Floats]) -> ModuleModel:
-        """Return a copy of the module with other weights."""
         module = deepcopy(self.module)
         with torch.no_grad():
             for parameter, weight in zip(_weights(module), weights, strict=True):

@@ -47,12 +47,10 @@ class NetworkLearner(Learner):
         return replace(recipe, hidden=self.hidden) if recipe.hidden is None else recipe
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return the canonical form of a recipe."""
         found = self.adapted(normalised(recipe, task))
         # What begins with a network has that one's layers.
         return found if found.start is None else replace(found, hidden=None)
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> NetworkStack:
-        """Train one network per recipe."""
         adapted = [self.adapted(recipe) for recipe in recipes]
         return train(adapted, TrainingData.of(task)).stack

@@ -40,15 +40,10 @@ class Outputs(NamedTuple):
 
 
 class OnnxModel(ShippedModel):
-    """An ONNX model, run by onnxruntime.
+    """An ONNX model, the bytes of its file, run by onnxruntime.
 
     It takes one input of as many numbers as the task has features, in their order, or one input
     per feature with the feature's name. It gives probabilities of classes, or one score.
-
-    Parameters
-    ----------
-    content
-        The bytes of the file.
     """
 
     def __init__(self, content: bytes, name: str, reference: str) -> None:
@@ -64,22 +59,17 @@ class OnnxModel(ShippedModel):
         except Exception as error:
             raise InputError(f"{self.reference} is not an ONNX model: {one_line(error)}") from error
 
-    def gives_scores(self, task: Task) -> bool:
-        """Return whether it gives one score per row instead of probabilities of classes."""
-        return self._outputs(task, task.rows("train")[:1]).numbers.ndim == 1
-
     def fitted(self, task: Task) -> FittedModel:
-        """Return the model on the rows of a task."""
         outputs = self._outputs(task, task.rows("train"))
         if outputs.numbers.ndim == 1:
-            return FittedModel(partial(self._scores, task), self.name)
+            return FittedModel(partial(self._scores, task), self.name, gives_scores=True)
         places = favourable_classes(self.name, classes_of(self.name, outputs), task)
-        return FittedModel(partial(self._favourable, task, places), self.name)
+        return FittedModel(partial(self._shares, task, places), self.name)
 
     def _scores(self, task: Task, rows: Floats) -> Floats:
         return self._outputs(task, rows).numbers
 
-    def _favourable(self, task: Task, places: list[int], rows: Floats) -> Floats:
+    def _shares(self, task: Task, places: list[int], rows: Floats) -> Floats:
         return np.asarray(self._outputs(task, rows).numbers[:, places].sum(axis=1))
 
     def _outputs(self, task: Task, rows: Floats) -> Outputs:
@@ -97,7 +87,7 @@ class OnnxModel(ShippedModel):
         names = [feature.name for feature in task.features]
         frame = original_frame(task, rows)
         numeric = not any(feature.categories for feature in task.features)
-        (first, *others) = inputs
+        first, *others = inputs
         if not others and first.type in FLOATS and numeric and _width(first) in (len(names), None):
             return {first.name: frame.to_numpy(KINDS[first.type])}
         if all(put.name in names and _width(put) in (1, None) for put in inputs):
@@ -112,7 +102,7 @@ class OnnxModel(ShippedModel):
 
 @lru_cache(maxsize=8)
 def session_of(content: bytes) -> Any:
-    """Return a session that runs a model in one thread, the same for the same bytes."""
+    """Return a session that runs a model in one thread."""
     if find_spec("onnxruntime") is None:
         raise InputError("an onnx: model needs onnxruntime, which is not installed (extra: onnx)")
     import onnxruntime
@@ -124,7 +114,6 @@ def session_of(content: bytes) -> Any:
 
 
 def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
-    """Return scores or probabilities from the outputs of a model."""
     for value in given:
         if isinstance(value, list) and value and isinstance(value[0], dict):
             classes = list(value[0])

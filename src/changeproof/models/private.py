@@ -29,16 +29,9 @@ class PrivateLearner:
         The kind of model.
     reserved
         Returns the identities of what is refused: the recipes of the changed models, and those
-        that are finished already. It is asked when something is to be trained or moved.
+        that are finished already. It is called when something is to be trained or moved.
     level
         Which alternative to the base model's learner this is, as changed models name it.
-
-    Attributes
-    ----------
-    name
-        Its name in tables.
-    traits
-        What it and its models can do.
     """
 
     def __init__(
@@ -47,9 +40,7 @@ class PrivateLearner:
         reserved: Callable[[], frozenset[str]] = frozenset,
         level: str = "",
     ) -> None:
-        self._learner = learner
-        self._level = level
-        self._reserved = reserved
+        self._learner, self._reserved, self._level = learner, reserved, level
         self.name: str = learner.name
         self.traits: Traits = learner.traits
 
@@ -84,11 +75,9 @@ class PrivateLearner:
         return found
 
     def configurations(self) -> list[PrivateLearner]:
-        """Return other training configurations, if any are known."""
         return self._private(self._learner.configurations())
 
     def replacements(self) -> list[PrivateLearner]:
-        """Return models that may replace this one, if any are known."""
         return self._private(self._learner.replacements())
 
     def _private(self, others: Sequence[Alternative]) -> list[PrivateLearner]:

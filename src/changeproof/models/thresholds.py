@@ -1,6 +1,4 @@
-"""Thresholds other than a half, also of scores that are not probabilities; models and learners that
-decide by them.
-"""
+"""Thresholds other than a half, also of scores; models and learners that decide by them."""
 
 from __future__ import annotations
 
@@ -126,34 +124,29 @@ class ThresholdModel:
 
     @property
     def offers(self) -> Access:
-        """How far a method may look into it."""
         return self.model.offers
 
     def scores(self, rows: Floats) -> Floats:
         """Return the scores of the model itself, one per row."""
-        judge = self.model.scores if isinstance(self.model, FittedModel) else None
-        return (judge or self.model.probabilities)(rows)
+        if isinstance(self.model, FittedModel):
+            return self.model.scores(rows)
+        return self.model.probabilities(rows)
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the scores mapped to 0 to 1, with the threshold at a half."""
         return self.threshold.probabilities(self.scores(rows), self.scale)
 
     def favourable(self, rows: Floats) -> Booleans:
-        """Return whether the score is on the favourable side of the threshold, or at it."""
         return self.threshold.accepts(self.scores(rows))
 
     def perturbed(self, radius: float, seed: int) -> Self:
-        """Return the model moved at random, with the same threshold."""
         assert isinstance(self.model, HasParameters)
         return replace(self, model=self.model.perturbed(radius, seed))
 
     def layer_weights(self) -> list[Floats]:
-        """Return the weights of the model itself, layer by layer."""
         assert isinstance(self.model, HasWeights)
         return self.model.layer_weights()
 
     def with_layer_weights(self, weights: Sequence[Floats]) -> Self:
-        """Return the model with other weights, with the same threshold."""
         assert isinstance(self.model, HasWeights)
         return replace(self, model=self.model.with_layer_weights(weights))
 
@@ -162,7 +155,6 @@ class DifferentiableThresholdModel(ThresholdModel):
     """A model with gradients that decides at a threshold."""
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the logits [rows] and their derivatives by the features [rows, features]."""
         assert isinstance(self.model, DifferentiableModel)
         logits, gradients = self.model.logits_and_gradients(rows)
         return logits - self.threshold.logit, gradients
@@ -170,9 +162,10 @@ class DifferentiableThresholdModel(ThresholdModel):
 
 def with_threshold(model: Model, threshold: Threshold, known: Floats) -> ThresholdModel:
     """Return a model that decides at a threshold; `known` are rows that it was trained on."""
-    kind = DifferentiableThresholdModel if isinstance(model, DifferentiableModel) else None
-    asked = (kind or ThresholdModel)(model, threshold, None)
-    return replace(asked, scale=threshold.scale_of(asked.scores(known)))
+    differentiable = isinstance(model, DifferentiableModel)
+    kind = DifferentiableThresholdModel if differentiable else ThresholdModel
+    found = kind(model, threshold, None)
+    return replace(found, scale=threshold.scale_of(found.scores(known)))
 
 
 def check_threshold(name: str, threshold: Threshold, gives_scores: bool) -> None:
@@ -195,13 +188,6 @@ class ThresholdLearner(Learner):
 
     The last bias of our own networks is moved, so that they stay networks. Any other model keeps
     its scores, which are compared with the threshold.
-
-    Parameters
-    ----------
-    learner
-        Who trains.
-    threshold
-        From where on scores are favourable.
     """
 
     def __init__(self, learner: Learner, threshold: Threshold) -> None:
@@ -217,20 +203,18 @@ class ThresholdLearner(Learner):
         plain = [replace(recipe, start=self._plain(recipe.start)) for recipe in recipes]
         trained = self.learner.train(plain, task)
         return stacked(
-            [
-                self._deciding(trained[place], task) if not _is_taught(recipe) else trained[place]
-                for place, recipe in enumerate(recipes)
-            ]
+            [self._deciding(trained[i], recipe, task) for i, recipe in enumerate(recipes)]
         )
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
-        """Return the canonical form of a recipe."""
         return self.learner.normalised(recipe, task)
 
-    def _deciding(self, model: Model, task: Task) -> Model:
-        if not isinstance(model, Network):
-            return with_threshold(model, self.threshold, task.rows("train"))
-        return _lifted(model, -self.threshold.logit)
+    def _deciding(self, model: Model, recipe: TrainingRecipe, task: Task) -> Model:
+        if recipe.labels is not None and not np.isin(recipe.labels, (0, 1)).all():
+            return model  # the labels are probabilities of a model that has the threshold already
+        if isinstance(model, Network):
+            return _lifted(model, -self.threshold.logit)
+        return with_threshold(model, self.threshold, task.rows("train"))
 
     def _plain(self, model: Model | None) -> Model | None:
         """Return a model without its threshold."""
@@ -239,14 +223,13 @@ class ThresholdLearner(Learner):
         return model.model if isinstance(model, ThresholdModel) else model
 
     def configurations(self) -> list[Alternative]:
-        """Return other training configurations, if any are known."""
-        return self._all(self.learner.configurations())
+        return self._at_threshold(self.learner.configurations())
 
     def replacements(self) -> list[Alternative]:
-        """Return models that may replace this one: those that give scores of the same kind."""
-        return self._all(self.learner.replacements())
+        return self._at_threshold(self.learner.replacements())
 
-    def _all(self, others: Sequence[Alternative]) -> list[Alternative]:
+    def _at_threshold(self, others: Sequence[Alternative]) -> list[Alternative]:
+        """Return those of the others that give scores of the same kind."""
         plain = self.threshold.is_share and not self.threshold.lower
         return [
             Alternative(level, ThresholdLearner(learner, self.threshold))
@@ -258,11 +241,6 @@ class ThresholdLearner(Learner):
 def _lifted(network: Network, by: float) -> Network:
     """Return a network whose logit is higher."""
     return replace(network, biases=(*network.biases[:-1], network.biases[-1] + np.float32(by)))
-
-
-def _is_taught(recipe: TrainingRecipe) -> bool:
-    """Return whether labels are probabilities of a model that has the threshold already."""
-    return recipe.labels is not None and not np.isin(recipe.labels, (0, 1)).all()
 
 
 def at_threshold(learner: Learner, threshold: Threshold | str | None) -> Learner:

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from changeproof import changes, methods
-from changeproof.changes import MARK, beyond_family_names, published_family_names
+from changeproof.changes import HASH_SIGN, beyond_family_names, published_family_names
 from changeproof.datasets.find import FILE_ENDINGS, dataset_names, paper_datasets
 from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
@@ -439,7 +439,7 @@ def _file_in(folder: Path, name: str) -> str:
 def _model_in(folder: Path, reference: str) -> str:
     """Return a model whose file, if it is one, is in a folder; a record of one stays as it is."""
     kind, sign, file = reference.partition(":")
-    named = kind in MODEL_FILES and MARK not in reference
+    named = kind in MODEL_FILES and HASH_SIGN not in reference
     return kind + sign + str(folder / file) if named else reference
 
 
@@ -479,7 +479,7 @@ FROM_ELSEWHERE: dict[str, Callable[[str], bool]] = {
     "renew": partial(_imports, methods.REGISTRY),
     "model": _opens,
     "replacements": _opens,
-    "successors": lambda reference: _opens(reference) and MARK not in reference,
+    "successors": lambda reference: _opens(reference) and HASH_SIGN not in reference,
 }
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from changeproof import changes, methods
 from changeproof.adapters.tables import read_counterfactuals
-from changeproof.changes import MARK, SUCCESSOR
+from changeproof.changes import HASH_SIGN, SUCCESSOR
 from changeproof.changes.family import Family
 from changeproof.changes.successors import Successors, read_successors
 from changeproof.datasets.find import find_task
@@ -209,7 +209,7 @@ def given_successors(
 
     Of those that a run has recorded, only what it says of them.
     """
-    if not given or any(isinstance(each, str) and MARK in each for each in given.values()):
+    if not given or any(isinstance(each, str) and HASH_SIGN in each for each in given.values()):
         return Successors(records=given or {})
     letters = {n: m.table for n, m in methods.items() if isinstance(m, GivenCounterfactuals)}
     return read_successors(given, _only(tasks, "successors"), letters, threshold, id_column)

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from changeproof.changes import SUCCESSOR
-from changeproof.changes.bank import Bank, build_bank, reserved_recipes
+from changeproof.changes.bank import Bank, build_bank, change_magnitudes, reserved_recipes
 from changeproof.changes.family import REPLICATES, BaseModel, Family
-from changeproof.changes.magnitude import change_magnitudes
 from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -351,7 +350,7 @@ def _make_base(making: Making) -> bytes:
     return models_to_bytes(stack, record, {"probabilities": probabilities})
 
 
-@makes(Kind.BANK, "changes.bank", "changes.magnitude")
+@makes(Kind.BANK, "changes.bank")
 def _make_bank(making: Making) -> bytes:
     """Make a family's changed models; keep them, and how far they are from the base model."""
     base = making.base(making.piece.inputs[0])
