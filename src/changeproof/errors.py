@@ -42,8 +42,6 @@ def unknown(what: str, given: str, allowed: Iterable[str]) -> InputError:
 def setting(**named: Any) -> str:
     """Name a setting in a message, as Python has it.
 
-    The command line and dataset files say it in their own way.
-
     >>> setting(missing="impute")
     "`missing='impute'`"
     """
@@ -68,12 +66,7 @@ def one_line(error: BaseException) -> str:
 def visible(text: str, *, lines: bool = False) -> str:
     """Return text that a terminal shows and does not obey: control characters as they are written.
 
-    Parameters
-    ----------
-    text
-        What is to be printed, with the names that somebody gave to features, methods and files.
-    lines
-        Whether it may have several lines.
+    Without `lines`, also on one line.
 
     >>> print(visible("a\x1b[31mb"))
     a\\x1b[31mb
@@ -131,16 +124,12 @@ def _respelled(text: str, spell: Callable[[str, Any], str], between: str) -> str
 RULES = {"none": "--immutable", "increase": "--only-increase", "decrease": "--only-decrease"}
 
 
-def _rules(value: dict[str, dict[str, str]]) -> str:
-    flags: dict[str, list[str]] = {}
-    for feature, rule in value.items():
-        flags.setdefault(RULES[rule["change"]], []).append(feature)
-    return " ".join(f"{flag} {shlex.quote(','.join(names))}" for flag, names in flags.items())
-
-
 def _option(name: str, value: Any) -> str:
     if name == "actions":
-        return _rules(value)
+        flags: dict[str, list[str]] = {}
+        for feature, rule in value.items():
+            flags.setdefault(RULES[rule["change"]], []).append(feature)
+        return " ".join(f"{flag} {shlex.quote(','.join(names))}" for flag, names in flags.items())
     flag = f"--{name.replace('_', '-')}"
     if value is True:
         return flag

@@ -28,11 +28,8 @@ Checked = TypeVar("Checked", bound="BaseModel")
 def safe_name(name: Any, what: str) -> str:
     """Return a name that may become a part of a path, or refuse it; `what` is to be named."""
     if not isinstance(name, str) or not _SAFE.fullmatch(name):
-        shown = (
-            repr(name)
-            if len(str(name)) <= LONGEST_NAME
-            else f"a text of {len(str(name))} characters"
-        )
+        length = len(str(name))
+        shown = repr(name) if length <= LONGEST_NAME else f"a text of {length} characters"
         raise InputError(
             f"{shown} cannot name {what}; expected at most {LONGEST_NAME} letters (a to z), "
             "digits, '-', '_' and '.', with a letter or digit first and no '.' last"

@@ -23,7 +23,6 @@ from changeproof.errors import InputError
 from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.methods.method import Method
 from changeproof.models.find import object_reference
 from changeproof.models.thresholds import Threshold
 from changeproof.runs.directory import check_free
@@ -150,14 +149,15 @@ def evaluate(
     varied: dict[str, Any] = {"grid": grid, "replacements": replacements, "threshold": at}
     learner = learner_of(model, [known], successors=bool(successors), **varied)
     if methods is None:
-        methods = () if successors and counterfactuals is not None else _usual_methods()
+        usual = [name for name in method_names() if name not in OURS]
+        methods = () if successors and counterfactuals is not None else usual
     asked = _by_name(METHODS, methods)
     renewer = _by_name(METHODS, [] if renew is None else [renew])
     changed = _by_name(FAMILIES, published_family_names() if families is None else families)
     given = _given(counterfactuals, known, data, observer)
     if rows is None and given:
-        rows = _row_ids(given)
-    came_next = given_successors(successors, [known], given, at, data.get("id_column"))
+        rows = pd.concat([each.table["row_id"] for each in given.values()]).unique().tolist()
+    next_models = given_successors(successors, [known], given, at, data.get("id_column"))
     values = more | {
         "datasets": (known.name if known.name in dataset_names() else task_file(known.name),),
         "methods": tuple(asked),
@@ -167,7 +167,7 @@ def evaluate(
         "rows": None if rows is None else tuple(rows),
         "model": model if isinstance(model, str) else object_reference(learner),
         "threshold": at,
-        "successors": came_next.records,
+        "successors": next_models.records,
         "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else list(replacements),
@@ -179,16 +179,15 @@ def evaluate(
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)
-    changed |= {SUCCESSOR: came_next}
-    found = renewer | asked | given
-    run = resolve(plan, given=Given({known.name: known}, learner, found, changed))
+    changed |= {SUCCESSOR: next_models}
+    run = resolve(plan, given=Given({known.name: known}, learner, renewer | asked | given, changed))
     if successors and learner.traits.only_seed is None:
         (observer or Observer()).told(TRAINED_HERE.format(learner.name))
     engine = engine_for(jobs, client)
     folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)
     check_free(folder)
-    wanted = out is not None if publish is None else publish
-    results = run_resolved(run, folder, engine, observer, publish=wanted, same_plan=same_plan)
+    publish = out is not None if publish is None else publish
+    results = run_resolved(run, folder, engine, observer, publish=publish, same_plan=same_plan)
     if out is None:
         weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
     return results
@@ -228,20 +227,16 @@ def _as_task(given: Task | Table, data: dict[str, Any], beside: Sequence[str]) -
     return task
 
 
-def _usual_methods() -> list[str]:
-    return [name for name in method_names() if name not in OURS]
-
-
 def _by_name(registry: Any, given: Sequence[Any]) -> dict[str, Any]:
     """Return methods or families by the names that tables show."""
     if isinstance(given, str):
         raise InputError(f"expected a list of {registry.kind} names or objects; got {given!r}")
     found: dict[str, Any] = {}
     for thing in given:
-        made = registry.of(thing)
-        if made.name in found:
-            raise InputError(f"{registry.kind} {made.name!r} is given more than once")
-        found[made.name] = made
+        each = registry.of(thing)
+        if each.name in found:
+            raise InputError(f"{registry.kind} {each.name!r} is given more than once")
+        found[each.name] = each
     return found
 
 
@@ -250,36 +245,24 @@ def _given(
     task: Task,
     data: Mapping[str, Any],
     observer: Observer | None,
-) -> dict[str, Method]:
-    """Return counterfactuals from another tool as methods, and tell what was noted.
+) -> dict[str, GivenCounterfactuals]:
+    """Return counterfactuals from another tool as methods; pass on notes about them.
 
     They are read as the table of the data is: by its id column, in its encoding.
     """
     if tables is None:
         return {}
-    found: dict[str, Method] = {}
+    encoding, id_column = data.get("encoding", UTF8) if data else None, data.get("id_column")
+    found = {}
     for name, table in (tables if isinstance(tables, Mapping) else {"given": tables}).items():
         if name in method_names():
             raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
-        encoding = data.get("encoding", UTF8) if data else None
-        named = _with_id(table, data.get("id_column"), encoding)
-        answers = read_counterfactuals(named, task, encoding=encoding)
+        if id_column is not None:
+            frame = read_table(table, text_columns=[id_column], encoding=encoding)
+            if id_column in frame.columns:
+                table = frame.rename(columns={id_column: ID_COLUMNS[0]})
+        answers = read_counterfactuals(table, task, encoding=encoding)
         for note in answers.attrs.get("notes", ()):
             (observer or Observer()).told(f"{name}: {note}")
         found[name] = GivenCounterfactuals.named(name, {"table": answers})
     return found
-
-
-def _with_id(table: Table, id_column: str | None, encoding: str | None) -> Table:
-    """Use the id column of the data for the counterfactuals, if they have it."""
-    if id_column is None:
-        return table
-    frame = read_table(table, text_columns=[id_column], encoding=encoding)
-    if id_column not in frame.columns:
-        return table
-    return frame.rename(columns={id_column: ID_COLUMNS[0]})
-
-
-def _row_ids(given: Mapping[str, Any]) -> tuple[int, ...]:
-    ids = pd.concat([method.table["row_id"] for method in given.values()])
-    return tuple(int(row) for row in ids.drop_duplicates())

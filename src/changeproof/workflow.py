@@ -210,7 +210,7 @@ def run_resolved(
 ) -> Results:
     """Do what is left of a run, and publish what is finished."""
 
-    def tell(part: Manifest | None) -> None:
+    def write_out(part: Manifest | None) -> None:
         if publish and part is not None:
             write_everything(Results(folder, part, resolved.tasks), anew=True)
         else:
@@ -224,7 +224,7 @@ def run_resolved(
         observer=observer,
         same_plan=same_plan,
         before_work=lambda: outdate(folder / TABLES),
-        after_work=tell,
+        after_work=write_out,
     )
     return Results(folder, tasks=resolved.tasks)
 
