@@ -85,37 +85,12 @@ class Split:
 def _cut(
     positions: Integers, share: float, labels: npt.NDArray[np.int8], seed: int
 ) -> tuple[Integers, Integers]:
-    """Draw a share of the rows, as large a share of each label, and return it and the rest.
+    from sklearn.model_selection import train_test_split  # Slow to import.
 
-    The draws are those of scikit-learn's `train_test_split`, whose import takes a tenth of the
-    time of a report.
-    """
-    random = np.random.RandomState(seed)
-    own = labels[positions]
-    classes = [np.flatnonzero(own == label) for label in np.unique(own)]
-    sizes = np.array([len(rows) for rows in classes])
-    taken = _shared_out(int(share * len(positions)), sizes, random)
-    left = _shared_out(len(positions) - int(taken.sum()), sizes - taken, random)
-    drawn = [rows[random.permutation(len(rows))] for rows in classes]
-    parts = [rows[:n] for rows, n in zip(drawn, taken, strict=True)]
-    rest = [rows[n : n + m] for rows, n, m in zip(drawn, taken, left, strict=True)]
-    first, second = (random.permutation(np.concatenate(each)) for each in (parts, rest))
-    return positions[first], positions[second]
-
-
-def _shared_out(number: int, sizes: Integers, random: np.random.RandomState) -> Integers:
-    """Share a number out by size; what rounding leaves goes to the largest remainders."""
-    exact = sizes / sizes.sum() * number
-    shares: Integers = np.floor(exact).astype(np.int64)
-    missing, remainders = number - int(shares.sum()), exact - shares
-    for remainder in np.unique(remainders)[::-1]:
-        if missing <= 0:
-            break
-        candidates = np.flatnonzero(remainders == remainder)
-        chosen = random.choice(candidates, min(len(candidates), missing), replace=False)
-        shares[chosen] += 1
-        missing -= len(chosen)
-    return shares
+    first, second = train_test_split(
+        positions, train_size=share, stratify=labels[positions], random_state=seed
+    )
+    return first, second
 
 
 class Task:
