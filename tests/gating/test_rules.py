@@ -38,11 +38,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"at_least": 120}, "coverage is in percent, 0 to 100; got 120"),
     ({"at_least": float("nan")}, "at_least: input should be a finite number"),
     ({"decided_by": "me"}, "decided_by: input should be 'interval' or 'value'; got 'me'"),
-    ({"method": []}, "method names nothing"),
+    ({"method": []}, "method is an empty list"),
     ({"by": "sex", "family": "bootstrap"}, "differences between groups are over all families"),
     ({"by": "sex", "metric": "plausibility"}, "plausibility is not known by group"),
     ({"metric": "plausibility", "family": "bootstrap"}, "does not depend on a family"),
-    ({"metric": "median_life"}, "there are no updates one after the other"),
+    ({"metric": "median_life"}, "there are no sequences of updates"),
     ({"metric": "distance"}, "has no distance of kdtree on diabetes"),
 ]
 

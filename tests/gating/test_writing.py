@@ -47,15 +47,15 @@ def test_words(gated: Path) -> None:
     kept, undecided, broken, together = words(gate(gated, gated.parent / "rules.toml"))
     assert kept == (
         "pass         kept: coverage of kdtree on diabetes is 97 (95 % interval 96 to 98, "
-        "100 people); wanted: at least 95 (the worst of 2)"
+        "100 people); required: at least 95 (the worst of 2)"
     )
     assert undecided == (
         f'not decided  open <& "quoted": coverage of {OWN_METHOD} is 94.5 (95 % interval 93 to 96, '
-        "100 people); wanted: at least 95; the interval covers the limit"
+        "100 people); required: at least 95; the interval covers the limit"
     )
     assert broken == (
         "fail         coverage at least 95 (every method): coverage of letters on diabetes is 80 "
-        "(100 people); wanted: at least 95; by the value alone (the worst of 6)"
+        "(100 people); required: at least 95; by the value alone (the worst of 6)"
     )
     assert together == "3 rules: 1 pass, 1 fail, 1 not decided."
 

@@ -92,14 +92,12 @@ class Rule(BaseModel):
 
     @property
     def limit(self) -> float:
-        """The limit, whichever it is."""
         limit = self.at_least if self.at_least is not None else self.at_most
         assert limit is not None
         return limit
 
     @property
-    def wanted(self) -> str:
-        """The limit in words."""
+    def required(self) -> str:
         return f"at {'least' if self.at_least is not None else 'most'} {self.limit:g}"
 
     def keeps(self, value: float) -> bool:
@@ -133,5 +131,5 @@ def _rule(where: str, item: Any) -> tuple[str, Rule]:
     plain = {key: tuple(v) if isinstance(v, list) else v for key, v in item.items()}
     for key in ("method", "family", "dataset"):
         if plain.get(key) == ():
-            raise InputError(f"{where}: {key} names nothing")
+            raise InputError(f"{where}: {key} is an empty list")
     return where, validated(Rule, plain, where)

@@ -7,10 +7,9 @@ import math
 from typing import Any
 from xml.etree import ElementTree
 
-from changeproof.gating.judging import Answer, Gate, Judged, Outcome
+from changeproof.gating.judging import Answer, Gate, Judged, Outcome, people_words
 from changeproof.gating.rules import ANY, VALUE, Rule
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.tables.names import in_order
 
 SUITE = "changeproof gate"
 
@@ -18,41 +17,41 @@ SUITE = "changeproof gate"
 def words(gate: Gate) -> list[str]:
     """Return a line for each rule, and one for all of them."""
     width = max(len(answer) for answer in Answer)
-    lines = [f"{each.answer:<{width}}  {each.title}: {told(each)}" for each in gate.outcomes]
+    lines = [f"{each.answer:<{width}}  {each.title}: {_decisive(each)}" for each in gate.outcomes]
     counts = [f"{number} {answer}" for answer in Answer if (number := gate.count(answer))]
     rules = "1 rule" if len(gate.outcomes) == 1 else f"{len(gate.outcomes)} rules"
     return [*lines, f"{rules}: {', '.join(counts)}."]
 
 
-def told(outcome: Outcome) -> str:
+def _decisive(outcome: Outcome) -> str:
     """Say which number decided, with its interval and the limit."""
-    said = _number(outcome.rule, outcome.decisive, outcome)
+    one_dataset = len({each.number.dataset for each in outcome.judged}) == 1
+    text = _number(outcome.rule, outcome.decisive, name_dataset=not one_dataset)
     numbers, methods = len(outcome.judged), len({each.number.method for each in outcome.judged})
     if outcome.rule.method == ANY and methods > 1:
         worst = ", at its worst" if numbers > methods else ""
-        return f"{said} (the best of {methods} methods{worst})"
-    return said if numbers == 1 else f"{said} (the worst of {numbers})"
+        return f"{text} (the best of {methods} methods{worst})"
+    return text if numbers == 1 else f"{text} (the worst of {numbers})"
 
 
-def _number(rule: Rule, judged: Judged, outcome: Outcome | None = None) -> str:
+def _number(rule: Rule, judged: Judged, *, name_dataset: bool = True) -> str:
     number = judged.number
-    where = number.method
-    if number.family and number.family != ALL_FAMILIES:
-        where += f" under {number.family}"
-    if outcome is None or len(in_order(each.number.dataset for each in outcome.judged)) > 1:
-        where += f" on {number.dataset}"
     what = f"difference in {rule.metric} by {rule.by}" if rule.by else rule.metric
-    said = f"{what} of {where} is {_digits(number.value)}"
+    text = f"{what} of {number.method}"
+    if number.family not in ("", ALL_FAMILIES):
+        text += f" under {number.family}"
+    if name_dataset:
+        text += f" on {number.dataset}"
+    text += f" is {_digits(number.value)}"
     if number.groups and not math.isnan(number.value):
-        said += f", {number.groups}"
+        text += f", {number.groups}"
     notes = []
     if not math.isnan(number.low) and rule.decided_by != VALUE:
         notes.append(f"95 % interval {_digits(number.low)} to {_digits(number.high)}")
     if number.people is not None:
-        notes.append(f"{number.people} {'person' if number.people == 1 else 'people'}")
-    said += f" ({', '.join(notes)})" if notes else ""
-    said += f"; wanted: {rule.wanted}"
-    return said + (f"; {judged.reason}" if judged.reason else "")
+        notes.append(people_words(number.people))
+    text += f" ({', '.join(notes)})" if notes else ""
+    return "; ".join(filter(None, (text, f"required: {rule.required}", judged.reason)))
 
 
 def _digits(value: float) -> str:
@@ -66,23 +65,23 @@ def junit(gate: Gate, *, strict: bool = False) -> str:
 
     A broken rule is a failure. One that is not decided is skipped or, if strict, a failure.
     """
-    undecided = gate.count(Answer.NOT_DECIDED)
+    tags = {Answer.FAIL: "failure", Answer.NOT_DECIDED: "failure" if strict else "skipped"}
+    found = [tags.get(outcome.answer, "") for outcome in gate.outcomes]
     counts = {
-        "tests": str(len(gate.outcomes)),
-        "failures": str(gate.count(Answer.FAIL) + (undecided if strict else 0)),
+        "tests": str(len(found)),
+        "failures": str(found.count("failure")),
         "errors": "0",
-        "skipped": str(0 if strict else undecided),
+        "skipped": str(found.count("skipped")),
     }
     suites = ElementTree.Element("testsuites", {"name": SUITE, **counts})
     suite = ElementTree.SubElement(suites, "testsuite", {"name": SUITE, **counts})
-    for outcome in gate.outcomes:
+    for outcome, tag in zip(gate.outcomes, found, strict=True):
         named = {"name": outcome.title, "classname": f"changeproof.{gate.folder.name}"}
         case = ElementTree.SubElement(suite, "testcase", named)
-        message = {"message": f"{outcome.answer}: {told(outcome)}"}
-        if outcome.answer is Answer.FAIL or (strict and outcome.answer is Answer.NOT_DECIDED):
-            ElementTree.SubElement(case, "failure", {**message, "type": str(outcome.answer)})
-        elif outcome.answer is Answer.NOT_DECIDED:
-            ElementTree.SubElement(case, "skipped", message)
+        if tag:
+            details = {"message": f"{outcome.answer}: {_decisive(outcome)}"}
+            details |= {"type": str(outcome.answer)} if tag == "failure" else {}
+            ElementTree.SubElement(case, tag, details)
         lines = (f"{each.answer}: {_number(outcome.rule, each)}" for each in outcome.judged)
         ElementTree.SubElement(case, "system-out").text = "\n".join(lines)
     ElementTree.indent(suites)
@@ -105,7 +104,7 @@ def _as_dict(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.title,
         "answer": str(outcome.answer),
-        "words": told(outcome),
+        "words": _decisive(outcome),
         "rule": outcome.rule.model_dump(mode="json", exclude_none=True),
         "decisive": _judged(outcome.decisive),
         "numbers": [_judged(each) for each in outcome.judged],
