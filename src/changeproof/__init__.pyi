@@ -52,9 +52,9 @@ from .datasets.task import Split as Split
 from .datasets.task import Task as Task
 from .errors import InputError as InputError
 from .evaluation.factuals import evaluation_factuals as evaluation_factuals
+from .evaluation.factuals import survival as survival
 from .evaluation.metrics import Metrics as Metrics
 from .evaluation.metrics import measure as measure
-from .evaluation.survival import survival as survival
 from .evaluation.uncertainty import share_interval as share_interval
 from .evaluation.uncertainty import summarise as summarise
 from .explanation import Explanation as Explanation

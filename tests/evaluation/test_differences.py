@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from changeproof.evaluation.differences import Verdict, changes
-from changeproof.evaluation.people import People
+from changeproof.evaluation.people import People, Verdict
+from changeproof.evaluation.people import metric_changes as changes
 
 
 def people(held: np.ndarray, distance: float = 1.0) -> People:

@@ -7,7 +7,7 @@ import shipped
 from answered import Answered
 from changeproof import Context, Factuals, own_task
 from changeproof.changes.successors import Successor
-from changeproof.evaluation.letters import Asking, renewals
+from changeproof.evaluation.letters import renewals
 from changeproof.methods.extension import KIND
 from changeproof.methods.method import Method
 from changeproof.models.find import as_shipped
@@ -46,7 +46,9 @@ def test_broken_letters_are_renewed_from_where_they_brought_people() -> None:
         letters,
         {"easy": line(2400.0), "hard": line(2800.0)},
         method,
-        Asking(task, 2026, task.actions),
+        task,
+        2026,
+        task.actions,
     )
     # Of the three, the second holds, and the third was never accepted.
     assert table["successor"].tolist() == ["hard"] and table["row_id"].tolist() == [0]
@@ -64,8 +66,8 @@ def test_rules_apply_from_the_letter_on() -> None:
     told = task.encoded(pd.DataFrame({"income": [2000.0], "debts": [1]}))
     there = np.ones(1, bool)
     letters = Answered(people, told, there, there, np.zeros((1, 0), bool)).answers
-    asking = Asking(task, 2026, task.actions)
-    table = renewals(letters, {"next": line(2500.0)}, get("kdtree"), asking)
+    successors = {"next": line(2500.0)}
+    table = renewals(letters, successors, get("kdtree"), task, 2026, task.actions)
     renewed = task.readable(table.filter(like="counterfactual:").to_numpy(float))
     assert table["base_valid"].all() and renewed["debts"].tolist() == [1]
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from changeproof import Network, NetworkStack, Task, TrainingData, TrainingRecipe, train
-from changeproof.evaluation.limit import PERCENTS, find_limit, may_fail, to_be_asked
+from changeproof.evaluation.limit import PERCENTS, find_limit, may_fail, rejected
 from changeproof.model import Floats
 from changeproof.models.find import find_learner
 from changeproof.models.learner import ModelStack
@@ -48,7 +48,7 @@ def straight(small_task: Task) -> Case:
         linear(centre + generator.normal(size=5) / 2, -generator.uniform()) for _ in range(20)
     ]
     base, rows = linear(centre, -0.5), small_task.rows("test")
-    people = rows[to_be_asked(base, rows)][:12]
+    people = rows[rejected(base, rows)][:12]
     return small_task, base, NetworkStack.of(changed), people
 
 
@@ -57,7 +57,7 @@ def curved(small_task: Task, small_network: Network) -> Case:
     """The small base network, two families of 25 networks trained anew, and people."""
     recipes = [TrainingRecipe(initialisation_seed=seed, max_epochs=30) for seed in range(50)]
     rows = small_task.rows("test")
-    people = rows[to_be_asked(small_network, rows)][:8]
+    people = rows[rejected(small_network, rows)][:8]
     return small_task, small_network, train(recipes, TrainingData.of(small_task)).stack, people
 
 
@@ -139,7 +139,7 @@ def test_only_who_is_rejected_has_a_limit(small_task: Task, small_network: Netwo
     rows = small_task.rows("test")[:30].copy()
     rows[0] = np.nan
     expected = ~small_network.favourable(rows[1:])
-    np.testing.assert_array_equal(to_be_asked(small_network, rows), [False, *expected])
+    np.testing.assert_array_equal(rejected(small_network, rows), [False, *expected])
 
 
 def test_without_gradients_it_is_not_far_from_the_linear_programme(straight: Case) -> None:
@@ -186,7 +186,7 @@ def test_an_estimator_has_a_limit(small_task: Task) -> None:
         small_task,
     )
     test = small_task.rows("test")
-    people = test[to_be_asked(base, test)][:5]
+    people = test[rejected(base, test)][:5]
     rows = find_limit(small_task, base, bank, [3, 3], people)
     assert np.isfinite(rows).all()
     assert bank.favourable(rows[0, 0]).all() and base.favourable(rows[0, 0]).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from changeproof import BaseModel, InputError, Results, build_bank, evaluate, get_family
-from changeproof.evaluation.survival import survival
+from changeproof.evaluation.factuals import survival
 from changeproof.models.find import find_learner
 from changeproof.runs.content import models_from_bytes
 from changeproof.runs.pieces import Kind

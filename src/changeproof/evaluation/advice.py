@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from changeproof.datasets.task import Task
 from changeproof.feasible.rules import WAYS
@@ -13,24 +14,13 @@ from changeproof.methods.shared.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats
 
 NEIGHBOURS = 5
-# Of how many rows it is measured how far others usually are: all, unless there are more.
+# The usual distance to neighbours is measured on so many rows at most.
 MOST_MEASURED = 4_000
 # How far outside the range of the training rows counts as rounding.
 SLACK = 1e-9
-QUALITIES = (
-    "features_changed",
-    "inside_data",
-    "plausibility",
-    "without_answer",
-    "raw_broken",
-    "raw_base_validity",
-    "validity_change",
-    "distance_change",
-)
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """What a method's answers ask of people under one base model; rates in percent.
 
     The first three are of answers that the base model accepts, and undefined (NaN) without any.
@@ -42,18 +32,18 @@ class Advice:
     inside_data
         Answers with every value inside the range of the training rows.
     plausibility
-        Distance to the nearest favourable training rows, where 1 is what is usual among them.
+        Distance to the nearest favourable training rows; 1 is usual among these themselves.
     without_answer
-        Requests without an answer that the person can be told.
+        Requests without a feasible answer.
     raw_broken
-        Of the method's own answers, those that people could not be told as they were.
+        Of the method's own answers, those that break a rule.
     raw_base_validity
         Of the method's own answers, those that the base model accepts.
     validity_change
-        By how many points more of the told rows than of the proposals are accepted (less than 0:
-        fewer); NaN where answers are as published.
+        By how many points more feasible rows than proposals are accepted (less than 0: fewer); NaN
+        where answers are as published.
     distance_change
-        By how much the told rows are farther than the proposals (less than 0: nearer), where the
+        By how much feasible rows are farther than the proposals (less than 0: nearer), where the
         base model accepts both.
     """
 
@@ -66,22 +56,16 @@ class Advice:
     validity_change: float
     distance_change: float
 
-    def as_dict(self) -> dict[str, float]:
-        """Return the values by name."""
-        return asdict(self)
+
+QUALITIES = Advice._fields
 
 
 class Plausibility:
     """How near rows are to the favourable training rows of a task.
 
     The mean distance to the five nearest rows that really had the favourable outcome, over the
-    median of the same among those rows themselves. Where these are more than 4,000, the median is
-    that of 4,000 of them, evenly spread over the table; their neighbours are looked for among all.
-
-    Parameters
-    ----------
-    task
-        The task that rows belong to.
+    median of the same among those rows themselves. Of more than 4,000, the median is that of 4,000
+    of them, evenly spread over the table; their neighbours are looked for among all.
     """
 
     def __init__(self, task: Task) -> None:
@@ -89,42 +73,66 @@ class Plausibility:
         favourable = task.rows("train")[task.labels_of("train") == 1]
         self._rows = favourable / task.distance_scale
         self._nearest = min(NEIGHBOURS, max(1, len(favourable) - 1))
-        among = self._distances(_evenly_spread(self._rows, MOST_MEASURED), skipped=1)
+        count = len(favourable)
+        some = np.linspace(0, count - 1, min(count, MOST_MEASURED)).astype(np.int64)
+        among = self._distances(self._rows[some], skipped=1)
         self.usual = float(np.median(among)) if len(among) else np.nan
 
     def of(self, rows: Floats) -> Floats:
-        """Return how far rows are; 1 is usual, and more is less plausible."""
         distances = self._distances(rows / self._task.distance_scale, skipped=0)
         return distances / self.usual if self.usual > 0.0 else np.full(len(rows), np.nan)
 
     def _distances(self, rows: Floats, skipped: int) -> Floats:
-        """Return the mean distance to the nearest rows, without the first ones of them."""
+        """Return the mean distance to the nearest rows, after some that are skipped."""
         if len(self._rows) <= skipped:
             return np.full(len(rows), np.nan)
         nearest = nearest_rows(rows, self._rows, skipped + self._nearest).distances
         return np.asarray(nearest[:, skipped:].mean(axis=1))
 
 
+class _Proposals(NamedTuple):
+    """A method's own answers, before the base class looked for feasible rows.
+
+    `given` says who has one, `breach` the gravest rule that it breaks ("" for none).
+    """
+
+    given: Booleans
+    breach: npt.NDArray[np.object_]
+    accepted: Booleans
+    distance: Floats
+
+
+def _proposals(task: Task, answers: Counterfactuals) -> _Proposals:
+    raw = answers.realisation
+    if raw is not None:
+        given = np.isfinite(raw.raw_distance)
+        return _Proposals(given, raw.raw_breach, raw.raw_base_valid, raw.raw_distance)
+    found = answers.found
+    breach = np.full(len(answers), "", dtype=object)
+    breach[found] = task.actions.breaches(answers.factuals[found], answers.rows[found]).first
+    distance = task.distances(answers.factuals, answers.rows)
+    return _Proposals(found, breach, answers.base_valid, distance)
+
+
 def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibility) -> Advice:
-    """Measure what a method's answers ask of people."""
-    valid, found = answers.base_valid, answers.found
+    valid = answers.base_valid
     people, rows = answers.factuals[valid], answers.rows[valid]
-    changed = task.actions.changed(people, rows).sum(axis=1)
-    own, broken, accepted, distance = _own(task, answers)
-    told = found & ~broken if answers.realisation is None else found
-    validity_change = distance_change = np.nan
+    given, breach, accepted, distance = _proposals(task, answers)
+    broken = breach != ""
+    usable, validity_change, distance_change = answers.found & ~broken, np.nan, np.nan
     if answers.realisation is not None:
-        validity_change = 100.0 * (_mean(valid[own]) - _mean(accepted[own]))
-        both = own & accepted & valid
-        as_told = task.distances(answers.factuals[both], answers.rows[both])
-        distance_change = _mean(as_told - distance[both])
+        usable = answers.found
+        validity_change = 100.0 * (_mean(valid[given]) - _mean(accepted[given]))
+        both = given & accepted & valid
+        final = task.distances(answers.factuals[both], answers.rows[both])
+        distance_change = _mean(final - distance[both])
     return Advice(
-        features_changed=_mean(changed),
+        features_changed=_mean(task.actions.changed(people, rows).sum(axis=1)),
         inside_data=100.0 * _mean(inside_data(task, rows)),
         plausibility=_mean(plausibility.of(rows)),
-        without_answer=100.0 * _mean(~told),
-        raw_broken=100.0 * _mean(broken[own]),
-        raw_base_validity=100.0 * _mean(accepted[own]),
+        without_answer=100.0 * _mean(~usable),
+        raw_broken=100.0 * _mean(broken[given]),
+        raw_base_validity=100.0 * _mean(accepted[given]),
         validity_change=validity_change,
         distance_change=distance_change,
     )
@@ -138,32 +146,10 @@ def inside_data(task: Task, rows: Floats) -> Booleans:
 
 def breach_shares(task: Task, answers: Counterfactuals) -> dict[str, float]:
     """Return the share (%) of a method's own answers that break a rule, by the gravest one."""
-    if answers.realisation is None:
-        found = answers.found
-        first = task.actions.breaches(answers.factuals[found], answers.rows[found]).first
-    else:
-        own = np.isfinite(answers.realisation.raw_distance)
-        first = answers.realisation.raw_breach[own].tolist()
-    return {way: 100.0 * _mean([each == way for each in first]) for way in WAYS}
+    given, breach, *_ = _proposals(task, answers)
+    return {way: 100.0 * _mean(breach[given] == way) for way in WAYS}
 
 
-def _own(task: Task, answers: Counterfactuals) -> tuple[Booleans, Booleans, Booleans, Floats]:
-    """Return which answers a method gave itself; which are broken, accepted, and how far."""
-    if answers.realisation is not None:
-        raw = answers.realisation
-        own = np.isfinite(raw.raw_distance)
-        return own, np.asarray(raw.raw_breach != ""), raw.raw_base_valid, raw.raw_distance
-    found = answers.found
-    broken = np.zeros(len(answers), dtype=np.bool_)
-    people, rows = answers.factuals[found], answers.rows[found]
-    broken[found] = task.actions.breaches(people, rows).any
-    return found, broken, answers.base_valid, task.distances(answers.factuals, answers.rows)
-
-
-def _evenly_spread(rows: Floats, most: int) -> Floats:
-    return rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)] if len(rows) > most else rows
-
-
-def _mean(values: object) -> float:
+def _mean(values: npt.NDArray[Any]) -> float:
     numbers = np.asarray(values, dtype=np.float64)
     return float(numbers.mean()) if len(numbers) else np.nan

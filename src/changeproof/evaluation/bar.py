@@ -1,4 +1,4 @@
-"""The bar: in which share of the changed models advice is to hold, and whether that is known."""
+"""The bar: the share of changed models in which advice has to hold, and whether it surely does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Standing(StrEnum):
 
 
 def reaches(held: int, models: int) -> bool:
-    """Say whether advice holds in enough of the changed models that were tested."""
+    """Return whether advice holds in enough of the changed models that were tested."""
     return 100 * held >= LEAST_PERCENT * models > 0
 
 
@@ -29,14 +29,8 @@ def reaches(held: int, models: int) -> bool:
 def interval(held: int, models: int, trials: int | None = None) -> tuple[float, float]:
     """Return the 95 % interval of the share of changed models in which advice holds.
 
-    Parameters
-    ----------
-    held, models
-        In how many of how many changed models it holds.
-    trials
-        How many of those are independent, where not all are: models of one future are not.
-
-    Without any, the share may be anything.
+    It holds in `held` of `models`, of which `trials` are independent, where not all are: models of
+    one future are not. Without any, the share may be anything.
     """
     independent = models if trials is None else trials
     if not models or not independent:
@@ -45,7 +39,6 @@ def interval(held: int, models: int, trials: int | None = None) -> tuple[float, 
 
 
 def standing(held: int, models: int, trials: int | None = None) -> Standing:
-    """Return where advice stands, by its interval; as for `interval`."""
     low, high = interval(held, models, trials)
     if 100.0 * low >= LEAST_PERCENT:
         return Standing.ABOVE
@@ -54,5 +47,5 @@ def standing(held: int, models: int, trials: int | None = None) -> Standing:
 
 @cache
 def models_needed() -> int:
-    """Return how many changed models it takes before any advice can be known to be above."""
+    """Return how many changed models it takes until advice can surely be above the bar."""
     return next(n for n in count(1) if 100.0 * share_interval(n, n)[0] >= LEAST_PERCENT)

@@ -1,8 +1,7 @@
 """Which families count in numbers over all families: decided here, and nowhere else.
 
-Updates in sequence do not, as their models follow from each other. What really came next does not.
-And families that change nothing about a model do not: they test nothing. Unless there is nothing
-else.
+Left out are updates in sequence, as their models follow from each other, real successors, and
+families that change nothing about a model, as they test nothing; unless nothing else is left.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from changeproof.model import Booleans
 
 
 class Kind(Protocol):
-    """What a family, or what was recorded of one, says of itself."""
+    """A family, or what was recorded of one."""
 
     @property
     def sequence(self) -> bool:
@@ -38,7 +37,7 @@ class Apart(StrEnum):
 
 
 def apart(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> dict[str, Apart]:
-    """Return of every family whether something sets it apart, and what."""
+    """Return why each family is shown apart, if it is."""
 
     def why(name: str, family: Kind) -> Apart:
         if name in unchanged:
@@ -53,24 +52,18 @@ def apart(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> dict
 def counted(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> tuple[str, ...]:
     """Return the families that numbers over all families are about.
 
-    Parameters
-    ----------
-    families
-        The families by name.
-    unchanged
-        Those that change nothing, where that is known; see `changes_nothing`.
+    `unchanged` are those that change nothing, where that is known; see `changes_nothing`.
     """
-    kinds = apart(families)
-    single = [name for name, why in kinds.items() if why is Apart.NOT] or list(families)
+    single = [name for name, why in apart(families).items() if why is Apart.NOT] or list(families)
     return tuple(name for name in single if name not in unchanged) or tuple(single)
 
 
 def changes_nothing(
     variants: Iterable[pd.DataFrame], held: Iterable[tuple[pd.Series[str], Booleans]] = ()
 ) -> frozenset[str]:
-    """Return the families of which no model decides or scores anybody in another way.
+    """Return the families none of whose models decides or scores anybody differently.
 
-    As a new seed does where training does not depend on it.
+    Such as new seeds where training does not depend on them.
 
     Parameters
     ----------

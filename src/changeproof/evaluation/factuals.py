@@ -1,4 +1,4 @@
-"""Who asks for recourse: rows that the base model predicts adverse."""
+"""Who asks for recourse, and which changed models accept what they got."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pandas as pd
 
 from changeproof.datasets.task import Part, Task
 from changeproof.errors import InputError
-from changeproof.methods.method import Factuals
-from changeproof.model import Model
+from changeproof.methods.method import Counterfactuals, Factuals
+from changeproof.model import Booleans, Model, Stack
 
 FACTUAL_OFFSET = 30_000
 TUNING_OFFSET = 70_000
@@ -34,7 +34,6 @@ def named_factuals(task: Task, row_ids: Sequence[int]) -> Factuals:
 
 
 def tuning_factuals(task: Task, model: Model, base_seed: int) -> Factuals:
-    """Draw up to 25 adverse validation rows for tuning."""
     return _adverse_sample(task, "validation", model, TUNING_ROWS, base_seed + TUNING_OFFSET)
 
 
@@ -44,3 +43,15 @@ def _adverse_sample(task: Task, part: Part, model: Model, limit: int, seed: int)
     positions = pd.Series(range(len(rows)), index=task.row_ids(part))[adverse]
     drawn = positions.sample(n=min(limit, len(positions)), random_state=seed)
     return Factuals(drawn.index.to_numpy(), rows[drawn.to_numpy()], np.arange(len(drawn)))
+
+
+def survival(answers: Counterfactuals, stack: Stack) -> Booleans:
+    """Return [requests, models]: whether the counterfactual is favourable under the model.
+
+    A request without a counterfactual survives nothing.
+    """
+    result = np.zeros((len(answers), len(stack)), dtype=np.bool_)
+    found = answers.found
+    if found.any():
+        result[found] = stack.favourable(answers.rows[found]).T
+    return result

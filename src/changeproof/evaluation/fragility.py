@@ -1,4 +1,4 @@
-"""What the picks of tuning hang on: how far each is ahead of the runner-up."""
+"""How fragile the choices of tuning are: how far each is ahead of the runner-up."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-# A pick that is ahead by more validation rows than this is not worth a word.
+# A choice that is ahead by more validation rows than this is not mentioned.
 FEW_ROWS = 1
 
 
 def fragile_picks(tuning: pd.DataFrame) -> list[str]:
-    """Say of each pick that hangs on one validation row, or on none, what it wins by.
+    """Return for each choice that depends on one validation row, or on none, what it wins by.
 
-    Parameters
-    ----------
-    tuning
-        The table of a run. One that does not say what separates candidates gives nothing.
+    `tuning` is the table of a run; without a column of what separates candidates, there is nothing.
     """
     if "rows_behind" not in tuning.columns:
         return []
@@ -34,7 +31,7 @@ def fragile_picks(tuning: pd.DataFrame) -> list[str]:
 
 
 def _waiting(pick: Mapping[Any, Any], named: Mapping[Any, Any], others: pd.DataFrame) -> str:
-    """Name who else would be picked with one more valid row: those one row behind and nearer."""
+    """Name who would be chosen with one more valid row: those one row behind and nearer."""
     waiting = others[(others["rows_behind"] == 1) & (others["distance"] < pick["distance"])]
     waiting = waiting[waiting["settings"] != named["settings"]]
     if waiting.empty or pick["valid_rows"] == 0:

@@ -1,11 +1,11 @@
-"""Letters that are out: how close models are to their thresholds, and what renewing them takes."""
+"""Letters already sent: how far models score them from their thresholds, and their renewal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +22,17 @@ from changeproof.model import Model as AnyModel
 from changeproof.models.private import PrivateLearner
 from changeproof.models.thresholds import Threshold, own_scores
 
+if TYPE_CHECKING:
+    from changeproof.changes.successors import Successor
+
+SUCCESSOR_COLUMN = "successor"
+
 
 @dataclass(frozen=True, eq=False)
 class LetterScores:
-    """What models say of letters; the first is today's, the others are its successors.
+    """The scores of letters [letters, models], NaN where there is no letter.
 
-    Attributes
-    ----------
-    row_ids
-        Whose letters.
-    scores
-        [letters, models], NaN where there is no letter.
-    thresholds
-        From where on each model's scores are favourable.
+    The first model is today's, the others are its successors.
     """
 
     row_ids: Integers
@@ -43,12 +41,11 @@ class LetterScores:
 
     @property
     def margins(self) -> Floats:
-        """How far scores are on the favourable side, [letters, models]."""
+        """How far scores are on the favourable side [letters, models]."""
         each = [at.margins(self.scores[:, i]) for i, at in enumerate(self.thresholds)]
         return np.stack(each, axis=1)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return them as arrays, to be kept."""
         return {
             "row_id": self.row_ids,
             "scores": self.scores,
@@ -58,7 +55,6 @@ class LetterScores:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        """Undo `to_arrays`."""
         pairs = zip(arrays["thresholds"].tolist(), arrays["lower"].tolist(), strict=True)
         thresholds = tuple(Threshold(value, lower) for value, lower in pairs)
         return cls(arrays["row_id"], arrays["scores"], thresholds)
@@ -67,13 +63,7 @@ class LetterScores:
 def letter_scores(
     answers: Counterfactuals, today: AnyModel, threshold: Threshold | None, successors: Stack
 ) -> LetterScores:
-    """Ask today's model and its successors about letters.
-
-    Parameters
-    ----------
-    threshold
-        Today's threshold, where it is not a half.
-    """
+    """Have today's model, with its threshold where that is not a half, and successors score."""
     found = answers.found
     scores = np.full((len(answers), 1 + len(successors)), np.nan)
     asked = [own_scores(today, answers.rows[found], threshold)]
@@ -83,45 +73,32 @@ def letter_scores(
     return LetterScores(answers.row_ids, scores, tuple(at for _, at in asked))
 
 
-if TYPE_CHECKING:
-    from changeproof.changes.successors import Successor
-
-SUCCESSOR_COLUMN = "successor"
-
-
-class Asking(NamedTuple):
-    """What renewals are made with: the task, the base seed, and what people may be told."""
-
-    task: Task
-    base_seed: int
-    actions: Actions | None
-
-
 def renewals(
-    letters: Counterfactuals, successors: Mapping[str, Successor], method: Method, asking: Asking
+    letters: Counterfactuals,
+    successors: Mapping[str, Successor],
+    method: Method,
+    task: Task,
+    base_seed: int,
+    actions: Actions | None,
 ) -> pd.DataFrame:
     """Have a method advise everybody whose letter a successor breaks.
 
     A letter is broken if today's model accepts it and the successor does not. The method sees the
-    successor as the model to satisfy, and people as their letters would have made them. What may
-    change, may change from there on.
-
-    Returns
-    -------
-    The method's answers, one row per successor and broken letter, with a column `successor`.
+    successor as the model to satisfy, and people as they are once they followed their letters:
+    `actions` apply from there on. A column `successor` says whose answers a row is about.
     """
     parts = []
     for name, successor in successors.items():
-        if successor.reason_against(method, asking.task):
+        if successor.reason_against(method, task):
             continue
-        model = successor.model(asking.task)
+        model = successor.model(task)
         broken = letters.base_valid.copy()
         broken[broken] = ~model.favourable(letters.rows[broken])
-        learner = PrivateLearner(successor.learner(asking.task))
-        context = Context(asking.task, model, asking.base_seed, learner, asking.actions)
+        learner = PrivateLearner(successor.learner(task))
+        context = Context(task, model, base_seed, learner, actions)
         people = Factuals(letters.row_ids[broken], letters.rows[broken])
         answers = _answers(method, context, people)
-        table = answers.to_frame(asking.task.feature_names)
+        table = answers.to_frame(task.feature_names)
         table.insert(0, SUCCESSOR_COLUMN, np.full(len(table), name, dtype=object))
         parts.append(table)
     return pd.concat(parts, ignore_index=True)

@@ -1,15 +1,15 @@
 """The life of advice: through how many updates it holds, one after the other.
 
-Advice lives until the first update at which it does not hold. Where it holds to the end, more is
-not known: its life is censored there. Only advice that the base model accepts has a life.
+Advice lives until the first update at which it does not hold. If it holds to the end, its life is
+censored there. Only advice that the base model accepts has a life.
 
 Curves are Kaplan and Meier's. With one base model, intervals are over people and futures at once:
-both are samples, and neither makes the other's answers independent. So the variance is that of
-people as clusters, plus that of futures as clusters, less that of single answers, which both
-contain (Cameron, Gelbach and Miller, 2011). Drawing both again by bootstrap would count single
-answers three times. With several base models these are the units. All intervals are those of
+both are samples, and answers that share a person or a future are not independent. So the variance
+is that of people as clusters, plus that of futures as clusters, less that of single answers, which
+both contain (Cameron, Gelbach and Miller, 2011). A bootstrap over both would count single answers
+three times. With several base models, these are the units. All intervals are those of
 `evaluation.uncertainty`: few people leave room for others, whom nobody met, so that 0 or 100 % is
-never certain. Of one future an interval is over people alone: it says nothing of other futures.
+never certain. With one future, an interval is over people alone: it says nothing of other futures.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ class Lives(NamedTuple):
 
     @classmethod
     def of(cls, survived: Booleans, replicates: Sequence[int]) -> Self:
-        """Return the lives of people's advice [people, models].
+        """Return the lives of people's advice, given what held under which model [people, models].
 
-        `replicates` says of which future each model is; those of one future are in the order of
-        its updates.
+        `replicates` has the future of each model; those of one future are in the order of updates.
         """
         future, which = np.unique(np.asarray(replicates), return_inverse=True)
         number = pd.Series(which).groupby(which).cumcount().to_numpy()
@@ -56,12 +55,12 @@ class Lives(NamedTuple):
 
     @property
     def held_through(self) -> Integers:
-        """How many updates each advice held through before the first that broke it."""
+        """How many updates advice held through before the first that broke it."""
         return np.asarray(np.logical_and.accumulate(self.holds, axis=2).sum(axis=2))
 
     @property
     def broken(self) -> Booleans:
-        """Which advice was broken [people, futures]; the life of all other is censored."""
+        """Which advice was broken [people, futures]; other lives are censored."""
         return self.held_through < self.lengths
 
 
@@ -73,9 +72,9 @@ class Curve(NamedTuple):
     high: Floats
 
     def first_at_most(self, share: float) -> Value:
-        """Return the first update by which no more than a share is left; infinite if it is more.
+        """Return the first update by which at most a share is left; infinite if more is.
 
-        The interval is where that of the curve crosses the share.
+        Its interval is where that of the curve crosses the share.
         """
         return Value(*(_first(values, share) for values in self))
 
@@ -88,7 +87,7 @@ class Life(NamedTuple):
     held_so_far
         The share that held through every update so far (Kaplan and Meier).
     holds
-        The share that holds at each update, whatever was before.
+        The share that holds at each update, whatever happened before.
     hazard
         Of the advice that held so far, the share that an update breaks, over all updates.
     people, futures
@@ -108,10 +107,7 @@ class Life(NamedTuple):
 
     @property
     def median(self) -> Value:
-        """The median life: half holds through so many updates, and is broken by the next.
-
-        Infinite if more than half holds to the end.
-        """
+        """How many updates half of the advice holds through; infinite if more holds to the end."""
         return Value(*(number - 1.0 for number in self.held_so_far.first_at_most(MEDIAN)))
 
 
@@ -135,7 +131,6 @@ def life_of(groups: Sequence[Lives]) -> Life:
 
 
 def _over_base_models(curves: Sequence[Floats], length: int, people: int) -> Curve:
-    """Return the mean of the curves of base models, with its interval."""
     values = np.full((len(curves), length), np.nan)
     for row, curve in zip(values, curves, strict=True):
         row[: len(curve)] = curve
@@ -149,7 +144,6 @@ def _over_base_models(curves: Sequence[Floats], length: int, people: int) -> Cur
 
 
 def _of_one(lives: Lives) -> Life:
-    """Return how long advice lasts under one base model."""
     held, at_risk, breaks = _kaplan_meier(lives)
     total, number = at_risk.sum(axis=(0, 1)), breaks.sum(axis=(0, 1))
     rates = number / np.maximum(total, 1)
@@ -210,7 +204,7 @@ def _curve(shares: Floats, reaches: Floats, people: int) -> Curve:
 
 
 def _first(values: Floats, share: float) -> float:
-    """Return the first place, from 1 on, of a value of at most a share."""
+    """Return the number, from 1 on, of the first value of at most a share."""
     if not np.isfinite(values).all():
         return np.nan
     # Means of many ones and zeros may miss a share by a rounding.

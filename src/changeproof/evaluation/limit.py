@@ -1,9 +1,9 @@
 """The limit: the shortest change that survives, found by a search that sees the changed models.
 
 No method can know the changed models, so this is no method: it says how far people would have to
-go at least, as far as the search could find. For every person the base model has to accept, and of
-the changed models all, 99 % or 95 %. At most so many may reject as these shares leave, rounded
-down: of 25 changed models none at 100 % and at 99 %, and one at 95 %.
+go at least, as far as the search could find. For every person, the base model has to accept, and
+all, 99 % or 95 % of the changed models. How many may reject is rounded down: of 25 changed models
+none at 100 % and at 99 %, and one at 95 %.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,18 +48,6 @@ MOST_NEAREST = 2
 FINE = 0.01
 
 
-class Part(NamedTuple):
-    """The changed models from one position of the bank up to another."""
-
-    start: int
-    stop: int
-
-    @property
-    def models(self) -> int:
-        """How many they are."""
-        return self.stop - self.start
-
-
 class Limit(NamedTuple):
     """The limit of the people of a base model.
 
@@ -82,21 +70,102 @@ class Limit(NamedTuple):
 
     def distances(self, task: Task) -> Floats:
         """Return how far it is [1 + families, shares, people]."""
-        return self._far(task, self.rows)
+        return self._distances(task, self.rows)
 
     def changing_distances(self, task: Task) -> Floats | None:
         """Return how far it is [shares, people] over the families that change something."""
-        return None if self.changing is None else self._far(task, self.changing)
+        return None if self.changing is None else self._distances(task, self.changing)
 
-    def _far(self, task: Task, rows: Floats) -> Floats:
+    def _distances(self, task: Task, rows: Floats) -> Floats:
         people = named_factuals(task, self.row_ids.tolist()).rows
         flat = rows.reshape(-1, rows.shape[-1])
         several = np.tile(people, (len(flat) // max(1, len(people)), 1))
         return task.distances(several, flat).reshape(rows.shape[:-1])
 
 
-class Search(Protocol):
-    """Finds short changes for some people that a base model and enough changed models accept."""
+def may_fail(percent: int, models: int) -> int:
+    """Return how many of some changed models may reject if so many percent shall accept."""
+    return (100 - percent) * models // 100
+
+
+def rejected(base: Model, factuals: Floats) -> Booleans:
+    """Return for whom there is a limit: people with finite values whom the base model rejects."""
+    asking: Booleans = np.asarray(np.isfinite(factuals).all(axis=1))
+    asking[asking] = ~base.favourable(factuals[asking])
+    return asking
+
+
+def find_limit(
+    task: Task,
+    base: Model,
+    bank: Stack,
+    sizes: Sequence[int],
+    factuals: Floats,
+    actions: Actions | None = None,
+) -> Floats:
+    """Return the rows at the limit [1 + families, shares, people, columns]; NaN where none is.
+
+    The first are those over all families, the shares are `PERCENTS`. A row at a lower share is no
+    farther than that at a higher one, and at 100 % a family's is no farther than that of all.
+
+    Parameters
+    ----------
+    bank, sizes
+        All changed models, and how many of them, in their order, belong to each family.
+    factuals
+        People whom the base model rejects [people, columns].
+    actions
+        What may change, if only feasible rows count.
+    """
+    result = np.full((1 + len(sizes), len(PERCENTS), *factuals.shape), np.nan)
+    families = list(pairwise(np.cumsum([0, *sizes]).tolist()))
+    for first in range(0, len(factuals), PEOPLE_AT_ONCE):
+        some = slice(first, first + PEOPLE_AT_ONCE)
+        search: NetworkSearch | RowSearch
+        if actions is None and isinstance(base, Network) and isinstance(bank, NetworkStack):
+            search = NetworkSearch(task, base, bank, factuals[some])
+        else:
+            search = RowSearch(task, actions or free_actions(task), base, bank, factuals[some])
+        result[0, :, some] = overall = _by_share(search, 0, len(bank), None)
+        for place, (start, stop) in enumerate(families):
+            result[1 + place, :, some] = _by_share(search, start, stop, overall)
+    return result
+
+
+def _by_share(
+    search: NetworkSearch | RowSearch, start: int, stop: int, overall: Floats | None
+) -> Floats:
+    """Return the rows [shares, people, columns] of the changed models from `start` to `stop`.
+
+    Every share starts from the row of the one before and, if there is one, from the overall row.
+    """
+    found: list[Floats] = []
+    for place, percent in enumerate(PERCENTS):
+        failures = may_fail(percent, stop - start)
+        if found and failures == may_fail(PERCENTS[place - 1], stop - start):
+            found.append(found[-1])
+            continue
+        starts = [*found[-1:], *([] if overall is None else [overall[place]])]
+        nearest = 0 if overall is not None else NEAREST if found else FIRST_NEAREST
+        found.append(search(start, stop, failures, starts, nearest))
+    return np.stack(found)
+
+
+class NetworkSearch:
+    """The nearest points that a base network and enough changed ones accept.
+
+    Inside the range of the training rows, widened to what a person has now. Starts are the
+    person's own row and the nearest accepted training rows, pulled towards the person.
+    """
+
+    def __init__(self, task: Task, base: Network, bank: NetworkStack, factuals: Floats) -> None:
+        self.networks = (base, *bank)
+        self.factuals = factuals
+        low, high = task.training_range
+        self.room = Room(
+            task.distance_weights, np.minimum(low, factuals), np.maximum(high, factuals)
+        )
+        self._train = task.rows("train")
 
     def __call__(
         self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
@@ -115,110 +184,6 @@ class Search(Protocol):
         nearest
             How many training rows to start from as well.
         """
-
-
-def may_fail(percent: int, models: int) -> int:
-    """Return how many of some changed models may reject if so many percent shall accept."""
-    return (100 - percent) * models // 100
-
-
-def to_be_asked(base: Model, factuals: Floats) -> Booleans:
-    """Return for whom there is a limit: people with finite values whom the base model rejects."""
-    asked: Booleans = np.asarray(np.isfinite(factuals).all(axis=1))
-    asked[asked] = ~base.favourable(factuals[asked])
-    return asked
-
-
-def find_limit(
-    task: Task,
-    base: Model,
-    bank: Stack,
-    sizes: Sequence[int],
-    factuals: Floats,
-    actions: Actions | None = None,
-) -> Floats:
-    """Return the rows at the limit [1 + families, shares, people, columns]; NaN where none is.
-
-    The first are those over all families, the shares are `PERCENTS`. A row at a lower share is no
-    farther than that at a higher one, and at 100 % a family's is no farther than that of all.
-
-    Parameters
-    ----------
-    task, base
-        The task and the base model.
-    bank, sizes
-        All changed models, and how many of them, in their order, belong to each family.
-    factuals
-        People whom the base model rejects [people, columns].
-    actions
-        What may change, if people are only told what they can do.
-    """
-    result = np.full((1 + len(sizes), len(PERCENTS), *factuals.shape), np.nan)
-    ends = np.cumsum([0, *sizes]).tolist()
-    families = [Part(*both) for both in pairwise(ends)]
-    for first in range(0, len(factuals), PEOPLE_AT_ONCE):
-        some = slice(first, first + PEOPLE_AT_ONCE)
-        search = _search(task, base, bank, factuals[some], actions)
-        result[0, :, some] = overall = _by_share(search, Part(0, len(bank)), None)
-        for place, family in enumerate(families):
-            result[1 + place, :, some] = _by_share(search, family, overall)
-    return result
-
-
-def _search(
-    task: Task, base: Model, bank: Stack, factuals: Floats, actions: Actions | None
-) -> Search:
-    if actions is None and isinstance(base, Network) and isinstance(bank, NetworkStack):
-        return NetworkSearch(task, base, bank, factuals)
-    return RowSearch(task, actions or free_actions(task), base, bank, factuals)
-
-
-def _by_share(search: Search, part: Part, overall: Floats | None) -> Floats:
-    """Return the rows [shares, people, columns] of some changed models.
-
-    Every share starts from the row of the one before and, if there is one, from the overall row.
-    """
-    found: list[Floats] = []
-    for place, percent in enumerate(PERCENTS):
-        failures = may_fail(percent, part.models)
-        if found and failures == may_fail(PERCENTS[place - 1], part.models):
-            found.append(found[-1])
-            continue
-        starts = [*found[-1:], *([] if overall is None else [overall[place]])]
-        nearest = 0 if overall is not None else NEAREST if found else FIRST_NEAREST
-        found.append(search(*part, failures, starts, nearest))
-    return np.stack(found)
-
-
-class NetworkSearch:
-    """The nearest points that a base network and enough changed ones accept.
-
-    Inside the range of the training rows, widened to what a person has now. Starts are the
-    person's own row and the nearest accepted training rows, pulled towards the person.
-
-    Parameters
-    ----------
-    task
-        The task.
-    base, bank
-        The base network, which always has to accept, and all changed networks.
-    factuals
-        People [people, columns].
-    """
-
-    def __init__(self, task: Task, base: Network, bank: NetworkStack, factuals: Floats) -> None:
-        self.networks = (base, *bank)
-        self.factuals = factuals
-        low, high = task.training_range
-        self.room = Room(
-            task.distance_weights, np.minimum(low, factuals), np.maximum(high, factuals)
-        )
-        self._train = task.rows("train")
-
-    def __call__(
-        self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
-    ) -> Floats:
-        """Return the nearest points found; see `Search`."""
         jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
 
         def accept(rows: Floats, _: Integers) -> Booleans:
@@ -282,10 +247,10 @@ def _fill_lengths(lengths: Any, factuals: Any, rows: Any, weights: Any) -> None:
 
 
 def free_actions(task: Task) -> Actions:
-    """Return what may change if anything may: every encoded column, as a number.
+    """Return what may change if anything may: every encoded column, as a number in fine steps.
 
-    Inside the range of the training rows, and in fine steps. Answers as published are rows of this
-    kind, whatever a dataset says that people can do.
+    Inside the range of the training rows. Answers as published are such rows, whatever rules a
+    dataset has.
     """
     columns = [Feature(name, "numeric", (place,)) for place, name in enumerate(task.feature_names)]
     steps = {
@@ -297,17 +262,7 @@ def free_actions(task: Task) -> Actions:
 
 
 class RowSearch:
-    """The shortest feasible rows that a base model and enough changed ones accept.
-
-    Parameters
-    ----------
-    task, actions
-        The task, and what may change.
-    base, bank
-        The base model, which always has to accept, and all changed models.
-    factuals
-        People [people, columns].
-    """
+    """The shortest feasible rows that a base model and enough changed ones accept."""
 
     def __init__(
         self, task: Task, actions: Actions, base: Model, bank: Stack, factuals: Floats
@@ -321,51 +276,28 @@ class RowSearch:
     def __call__(
         self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
     ) -> Floats:
-        """Return the shortest rows found; see `Search`."""
+        """Return a row for each person; as for `NetworkSearch`."""
         strictest = start + np.argsort(-self._rejected[start:stop], kind="stable")
-        panel = Panel(self.base, [self.bank[place] for place in strictest], failures)
-        search = FeasibleSearch(
-            self.actions,
-            self.factuals,
-            lambda rows, _: panel.accepts(rows),
-            lambda rows, _: panel.margins(rows),
-            1.0 / self.actions.scales.distance,
-        )
+        ensemble = Ensemble(stacked([self.bank[place] for place in strictest]))
+        base_margins = sureness(self.base)
+
+        def accepts(rows: Floats, _: Integers) -> Booleans:
+            accepted = self.base.favourable(rows)
+            accepted[accepted] = ensemble.accepts(rows[accepted], failures)
+            return accepted
+
+        def margins(rows: Floats, _: Integers) -> Floats:
+            """Return the lowest logit or probability, without those models that may reject."""
+            stack = ensemble.models
+            score = stack.logits if isinstance(stack, NetworkStack) else stack.probabilities
+            changed = np.partition(score(rows), failures, axis=0)[failures]
+            return np.asarray(np.minimum(base_margins(rows), changed))
+
+        weights = 1.0 / self.actions.scales.distance
+        search = FeasibleSearch(self.actions, self.factuals, accepts, margins, weights)
         rows = [start[:, None] for start in starts]
         if nearest:
             wanted = min(nearest, MOST_NEAREST)
             near = search.nearest_of(self._rows, wanted=wanted)
             rows += [near, self.factuals[:, None]]
         return search.nearest(np.concatenate(rows, axis=1), exchanges=EXCHANGES)
-
-
-class Panel:
-    """A base model and changed models, the strictest first, of which a few may reject.
-
-    Parameters
-    ----------
-    base, models
-        The base model, which always has to accept, and the changed ones.
-    failures
-        How many of these may reject.
-    """
-
-    def __init__(self, base: Model, models: Sequence[Model], failures: int) -> None:
-        self.base, self.failures = base, failures
-        self.ensemble = Ensemble(stacked(models))
-
-    def accepts(self, rows: Floats) -> Booleans:
-        """Return which rows the base model and enough of the others accept."""
-        accepted = self.base.favourable(rows)
-        accepted[accepted] = self.ensemble.accepts(rows[accepted], self.failures)
-        return accepted
-
-    def margins(self, rows: Floats) -> Floats:
-        """Return the lowest logit or probability of rows, without those that may reject."""
-        stack = self.ensemble.models
-        values = (
-            stack.logits(rows) if isinstance(stack, NetworkStack) else stack.probabilities(rows)
-        )
-        changed = np.partition(values, self.failures, axis=0)[self.failures]
-        own = sureness(self.base)(rows)
-        return np.asarray(np.minimum(own, changed))

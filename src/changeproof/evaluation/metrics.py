@@ -20,21 +20,18 @@ class Metric:
     ----------
     name
         Its name in files: a field of `Metrics`.
-    words
-        What sentences call it.
     heading, short
         What columns call it, in print and where there is less room.
     averaged, over
-        What of each person it is the mean of, and of whom: everybody who asks, those with an
-        answer (`found`) or those with a valid one (`valid`). Both are fields of `People`.
+        What it is the mean of, and over whom: everybody who asks, those with an answer (`found`) or
+        those with a valid one (`valid`). Both are fields of `People`.
     rate
-        Whether it is a rate, in percent, of which more is better. If not, less is better.
+        Whether it is a rate in percent, and more is better. If not, less is better.
     digits
         How many decimal places are shown.
     """
 
     name: str
-    words: str
     heading: str
     short: str
     averaged: str
@@ -42,33 +39,20 @@ class Metric:
     rate: bool = True
     digits: int = 1
 
+    @property
+    def words(self) -> str:
+        """What sentences call it."""
+        return self.name.replace("end_to_end", "end-to-end").replace("_", " ")
+
 
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("coverage", "coverage", "Coverage", "Coverage", "found"),
-        Metric("base_validity", "base validity", "Base valid", "Valid", "valid", "found"),
-        Metric(
-            "empirical_robustness",
-            "empirical robustness",
-            "Emp. robust.",
-            "Robust",
-            "held",
-            "valid",
-        ),
-        Metric(
-            "end_to_end_robustness", "end-to-end robustness", "E2E robust.", "End-to-end", "held"
-        ),
-        Metric(
-            "distance",
-            "distance",
-            "Distance",
-            "Distance",
-            "distance",
-            "valid",
-            rate=False,
-            digits=3,
-        ),
+        Metric("coverage", "Coverage", "Coverage", "found"),
+        Metric("base_validity", "Base valid", "Valid", "valid", "found"),
+        Metric("empirical_robustness", "Emp. robust.", "Robust", "held", "valid"),
+        Metric("end_to_end_robustness", "E2E robust.", "End-to-end", "held"),
+        Metric("distance", "Distance", "Distance", "distance", "valid", rate=False, digits=3),
     )
 }
 RATES = tuple(name for name, metric in METRICS.items() if metric.rate)

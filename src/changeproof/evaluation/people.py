@@ -1,32 +1,33 @@
-"""Metrics with intervals over people: what another draw of people would have shown.
+"""Metrics with intervals over people, and differences between them.
 
-The paper's intervals are over base models. An audit often has one; then people are the units. With
-several base models both vary, and both count: what people add to a mean is their spread around the
-value of their base model, summed over base models as the same people meet several; what base models
-add is the spread of their values. Where each base model is asked by other people, the second holds
-the first as well, and intervals are a little wide.
+An interval says what another draw of people would have shown. The paper's intervals are over base
+models. An audit often has one; then people are the units. With several base models both vary, and
+both count. People add their spread around the value of their base model, summed over base models,
+as the same people may ask several. Base models add the spread of their values. Where each base
+model is asked by other people, the second contains the first, and intervals are a little wide.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from changeproof.datasets.task import Task
-from changeproof.evaluation.metrics import METRICS, RATES, family_weights
+from changeproof.evaluation.metrics import METRICS, Metric, family_weights
 from changeproof.evaluation.uncertainty import (
+    FEWEST_PEOPLE,
     LEVEL,
+    Value,
     mean_interval,
     rate_interval,
     student_reach,
 )
 from changeproof.methods.method import Counterfactuals
 from changeproof.model import Booleans, Floats, Integers
-
-PERCENT = 100.0
 
 
 class People(NamedTuple):
@@ -47,7 +48,6 @@ class People(NamedTuple):
     def of(
         cls, task: Task, answers: Counterfactuals, survived: Booleans, families: Sequence[str]
     ) -> Self:
-        """Return what became of the people whom a method answered."""
         valid = answers.base_valid
         held = np.where(valid, survived @ family_weights(families), 0.0)
         distance = np.zeros(len(answers))
@@ -55,15 +55,9 @@ class People(NamedTuple):
         found = answers.found.astype(np.float64)
         return cls(found, valid.astype(np.float64), held, distance, np.asarray(answers.row_ids))
 
-    def of_some(self, chosen: Booleans | Integers) -> People:
-        """Return what became of some of them."""
+    def some(self, chosen: Booleans | Integers) -> People:
         found, valid, held, distance = (values[chosen] for values in self[:4])
         return People(found, valid, held, distance, self.row_ids[chosen])
-
-    def behind(self, metric: str) -> Booleans:
-        """Return who stands behind a metric: whom its mean is over."""
-        counted = METRICS[metric].over
-        return np.ones(len(self.found), np.bool_) if counted is None else getattr(self, counted) > 0
 
 
 class Estimate(NamedTuple):
@@ -85,29 +79,35 @@ class Sampled(NamedTuple):
     means
         The mean of their people. Rates are shares, from 0 to 1.
     added
-        By how much the mean over base models is off for each person, one after the other.
+        By how much each person moves the mean over base models.
     row_ids
         Who these people are.
     """
 
+    metric: Metric
     bases: tuple[int, ...]
     means: Floats
     added: Floats
     row_ids: Integers
 
     @classmethod
-    def of(cls, groups: Sequence[People], metric: str) -> Self:
+    def of(cls, groups: Sequence[People], name: str) -> Self:
         """Return a metric of the people of each base model."""
-        there = [(base, each) for base, each in enumerate(groups) if each.behind(metric).any()]
-        means, added, who = [], [np.empty(0)], [np.empty(0, np.int64)]
-        for _, people in there:
-            behind = people.behind(metric)
-            values = getattr(people, METRICS[metric].averaged)[behind]
+        metric = METRICS[name]
+        counted = [
+            np.ones(len(people.found), np.bool_)
+            if metric.over is None
+            else getattr(people, metric.over) > 0
+            for people in groups
+        ]
+        bases = tuple(base for base, behind in enumerate(counted) if behind.any())
+        means, added, row_ids = [], [np.empty(0)], [np.empty(0, np.int64)]
+        for base in bases:
+            values = getattr(groups[base], metric.averaged)[counted[base]]
             means.append(values.mean())
-            added.append((values - values.mean()) / (len(values) * len(there)))
-            who.append(people.row_ids[behind])
-        bases = tuple(base for base, _ in there)
-        return cls(bases, np.array(means), np.concatenate(added), np.concatenate(who))
+            added.append((values - values.mean()) / (len(values) * len(bases)))
+            row_ids.append(groups[base].row_ids[counted[base]])
+        return cls(metric, bases, np.array(means), np.concatenate(added), np.concatenate(row_ids))
 
     @property
     def value(self) -> float:
@@ -116,56 +116,72 @@ class Sampled(NamedTuple):
 
     @property
     def people(self) -> int:
-        """How many different people stand behind it."""
         return len(np.unique(self.row_ids))
 
-    def reach(self, level: float = LEVEL) -> float:
-        """Return how far the mean may be off, by people and by base models."""
-        return math.hypot(
-            _people_reach(self.added, self.row_ids, level), _base_reach(self.means, level)
+    @property
+    def unit(self) -> float:
+        return 100.0 if self.metric.rate else 1.0
+
+    @property
+    def estimate(self) -> Estimate:
+        """The metric with its interval; rates in percent."""
+        value, people = self.value, self.people
+        reach = math.hypot(
+            _people_reach(self.added, self.row_ids, LEVEL), _base_reach(self.means, LEVEL)
         )
-
-    def apart_reach(
-        self, other: Sampled, *, same_people: bool, same_bases: bool, level: float = LEVEL
-    ) -> float:
-        """Return how far the difference from another may be off.
-
-        What the same base models or people have in common does not blur it. Other people are
-        independent, and so are other base models.
-        """
-        if same_people:
-            added = np.concatenate([self.added, -other.added])
-            people = _people_reach(added, np.concatenate([self.row_ids, other.row_ids]), level)
-        else:
-            each = (_people_reach(one.added, one.row_ids, level) for one in (self, other))
-            people = math.hypot(*each)
-        if same_bases and self.bases == other.bases:
-            return math.hypot(people, _base_reach(self.means - other.means, level))
-        return math.hypot(people, *(_base_reach(one.means, level) for one in (self, other)))
+        if not self.metric.rate:
+            return Estimate(value, *mean_interval(value, reach), people)
+        low, high = rate_interval(value, reach, people)
+        return Estimate(self.unit * value, self.unit * low, self.unit * high, people)
 
 
 def estimates(groups: Sequence[People]) -> dict[str, Estimate]:
-    """Return every metric with its interval: the mean over base models of that of their people.
+    """Return every metric with its interval, given the people of each base model."""
+    return {metric: Sampled.of(groups, metric).estimate for metric in METRICS}
 
-    Parameters
-    ----------
-    groups
-        The people of each base model.
+
+def difference(
+    before: Sampled, after: Sampled, *, same_people: bool, same_bases: bool, level: float = LEVEL
+) -> Value:
+    """Return after minus before with its interval; rates in percent.
+
+    What the same people or base models have in common does not blur it. Other people are
+    independent, and so are other base models. A difference of rates among other people is at least
+    as uncertain as people of a kind that nobody met leave both rates (Newcombe's way of combining
+    two intervals).
     """
-    return {metric: estimate(metric, Sampled.of(groups, metric)) for metric in METRICS}
+    apart = after.value - before.value
+    reach = _difference_reach(before, after, same_people, same_bases, level)
+    low, high = apart - reach, apart + reach
+    if not before.metric.rate:
+        return Value(apart, *((low, high) if math.isfinite(reach) else (math.nan, math.nan)))
+    if not same_people:
+        one, two = before.value, after.value
+        one_low, one_high = rate_interval(one, 0.0, before.people, level)
+        two_low, two_high = rate_interval(two, 0.0, after.people, level)
+        low = min(low, apart - math.hypot(two - two_low, one_high - one))
+        high = max(high, apart + math.hypot(two_high - two, one - one_low))
+    unit = before.unit
+    return Value(unit * apart, unit * max(low, -1.0), unit * min(high, 1.0))
 
 
-def estimate(metric: str, sampled: Sampled) -> Estimate:
-    """Return a metric with its interval; rates in percent."""
-    value, people = sampled.value, sampled.people
-    if metric not in RATES:
-        return Estimate(value, *mean_interval(value, sampled.reach()), people)
-    low, high = rate_interval(value, sampled.reach(), people)
-    return Estimate(PERCENT * value, PERCENT * low, PERCENT * high, people)
+def _difference_reach(
+    before: Sampled, after: Sampled, same_people: bool, same_bases: bool, level: float
+) -> float:
+    if same_people:
+        added = np.concatenate([before.added, -after.added])
+        people = _people_reach(added, np.concatenate([before.row_ids, after.row_ids]), level)
+    else:
+        people = math.hypot(
+            *(_people_reach(one.added, one.row_ids, level) for one in (before, after))
+        )
+    if same_bases and before.bases == after.bases:
+        return math.hypot(people, _base_reach(before.means - after.means, level))
+    return math.hypot(people, *(_base_reach(one.means, level) for one in (before, after)))
 
 
 def _people_reach(added: Floats, row_ids: Integers, level: float) -> float:
-    """Return how far a mean may be off by who was asked."""
+    """Return how far a mean may be off because of who was asked."""
     _, which = np.unique(row_ids, return_inverse=True)
     each = np.bincount(which, weights=added).astype(np.float64)
     number = len(each)
@@ -173,8 +189,57 @@ def _people_reach(added: Floats, row_ids: Integers, level: float) -> float:
 
 
 def _base_reach(means: Floats, level: float) -> float:
-    """Return how far a mean may be off by which base models there are; one has no spread."""
+    """Return how far a mean may be off because of the base models; one has no spread."""
     number = len(means)
     if number < 2:
         return 0.0
     return student_reach(float(means.var(ddof=1)) / number, number, level)
+
+
+class Verdict(StrEnum):
+    """What the difference between two evaluations says."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    UNCLEAR = "no clear difference"
+    UNDEFINED = "undefined"
+
+
+class MetricChange(NamedTuple):
+    """A metric before and after, and the difference with its interval over people."""
+
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    verdict: Verdict
+
+
+def metric_changes(
+    before: Sequence[People], after: Sequence[People], *, paired: bool
+) -> dict[str, MetricChange]:
+    """Return what became of every metric, given the people of each base model.
+
+    If `paired`, these are the same base models and people in the same order.
+    """
+    if paired:
+        # Two runs may number their rows differently.
+        pairs = zip(before, after, strict=True)
+        after = [two._replace(row_ids=one.row_ids) for one, two in pairs]
+    return {
+        metric: _change(Sampled.of(before, metric), Sampled.of(after, metric), paired)
+        for metric in METRICS
+    }
+
+
+def _change(before: Sampled, after: Sampled, paired: bool) -> MetricChange:
+    values = (before.unit * before.value, before.unit * after.value)
+    if math.isnan(before.value) or math.isnan(after.value):
+        return MetricChange(*values, math.nan, math.nan, math.nan, Verdict.UNDEFINED)
+    found = difference(before, after, same_people=paired, same_bases=paired)
+    verdict = Verdict.UNCLEAR
+    enough = min(before.people, after.people) >= FEWEST_PEOPLE
+    if enough and (found.low > 0.0 or found.high < 0.0):
+        verdict = Verdict.BETTER if (found.low > 0.0) == before.metric.rate else Verdict.WORSE
+    return MetricChange(*values, *found, verdict)

@@ -1,6 +1,6 @@
-"""Intervals of a share or a mean of few: one place for groups, people, life and the gate.
+"""Intervals of a share or a mean, also from few people: for groups, people, life and the gate.
 
-Two kinds of interval are told apart.
+There are two kinds of interval.
 
 *95 % intervals* (`share_interval`, `rate_interval`, `mean_interval`) cover the truth in about 95 %
 of cases, also with few people: Student's t instead of the normal distribution, Wilson's form for
@@ -92,12 +92,8 @@ class Value(NamedTuple):
 def student_reach(variance: float, units: int, level: float = LEVEL) -> float:
     """Return how far a mean may be off: Student's t times the standard deviation of the mean.
 
-    Parameters
-    ----------
-    variance
-        The variance of the mean, as estimated.
-    units
-        How many independent units it was estimated from. One unit has no spread: infinite.
+    Its `variance` was estimated from so many independent `units`. One unit shows no spread, so that
+    the mean may be off by anything: infinite.
     """
     if units < 2:
         return math.inf
@@ -105,7 +101,7 @@ def student_reach(variance: float, units: int, level: float = LEVEL) -> float:
 
 
 def mean_interval(mean: float, reach: float) -> tuple[float, float]:
-    """Return the interval of a mean that is not negative; NaN if nothing is known of its spread."""
+    """Return the interval of a mean that is not negative; NaN if its spread is unknown."""
     if not math.isfinite(reach):
         return math.nan, math.nan
     return max(mean - reach, min(mean, 0.0)), mean + reach
@@ -119,23 +115,15 @@ def rate_interval(
     It is the widest of three. Wilson's, with the spread that was found and Student's t instead of
     the normal distribution. Clopper and Pearson's for as many trials as have that spread (Korn and
     Graubard, 1998), which matters near 0 and 1. And one that leaves room for people whom nobody
-    met: where so many were asked, a share `unmet` of people may be of another kind, for whom all
-    holds or nothing does. So 0 or 100 % of a few people is never certain.
+    met: a share `_unmet` of people may be of another kind, for whom everything holds or nothing
+    does. So 0 or 100 % of a few people is never certain.
 
-    Parameters
-    ----------
-    share
-        The share that was found.
-    reach
-        How far it may be off by its spread; see `student_reach`.
-    people
-        How many people it was found from.
-    level
-        In how many cases the interval covers the truth.
+    The `share` was found from so many `people`, and may be off by `reach` (`student_reach`). In a
+    share `level` of cases, the interval covers the truth.
     """
     if people == 0 or not math.isfinite(share):
         return math.nan, math.nan
-    other = unmet(people, level)
+    other = _unmet(people, level)
     low, high = share * (1.0 - other), share + (1.0 - share) * other
     spread = share * (1.0 - share)
     if spread <= 0.0 or reach < NEGLIGIBLE:
@@ -151,17 +139,16 @@ def rate_interval(
     return max(min(lows), 0.0), min(max(highs), 1.0)
 
 
-def unmet(people: int, level: float = LEVEL) -> float:
-    """Return how large a share of people can be without one of them among so many.
+def _unmet(people: int, level: float) -> float:
+    """Return how large a kind of people can be with none of them among so many, drawn by chance.
 
-    With people drawn by chance, a larger share would be missed in fewer than half of the cases that
-    the level leaves: Clopper and Pearson's bound for none of so many.
+    Clopper and Pearson's bound for none of so many.
     """
     return float(1.0 - ((1.0 - level) / 2.0) ** (1.0 / people))
 
 
 def _exact(share: float, trials: float, level: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's interval, of a number of trials that need not be whole."""
+    """Return Clopper and Pearson's interval; the number of trials need not be whole."""
     from scipy.special import betaincinv
 
     held, failed, tail = share * trials, (1.0 - share) * trials, (1.0 - level) / 2.0

@@ -15,8 +15,7 @@ import pandas as pd
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import counted
-from changeproof.evaluation.differences import Verdict, changes
-from changeproof.evaluation.people import People
+from changeproof.evaluation.people import People, Verdict, metric_changes
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Integers
@@ -289,7 +288,7 @@ def _lines(
             side.measured({families[name][place]: common[name] for name in chosen})
             for place, side in enumerate((one, other))
         )
-        found = changes(before, after, paired=paired)
+        found = metric_changes(before, after, paired=paired)
         for metric, change in found.items():
             if metric == "distance" and names[0] != names[1]:
                 continue
@@ -363,7 +362,7 @@ class _Side(NamedTuple):
                 for family, names in changes.items()
             ]
             everybody = People.of(task, self.answers(seed), np.hstack(held), families)
-            found.append(everybody.of_some(chosen))
+            found.append(everybody.some(chosen))
         return found
 
 

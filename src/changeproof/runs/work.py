@@ -18,10 +18,14 @@ from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.counting import changes_nothing
-from changeproof.evaluation.factuals import evaluation_factuals, named_factuals, tuning_factuals
-from changeproof.evaluation.letters import Asking, letter_scores, renewals
-from changeproof.evaluation.limit import PERCENTS, find_limit, to_be_asked
-from changeproof.evaluation.survival import survival
+from changeproof.evaluation.factuals import (
+    evaluation_factuals,
+    named_factuals,
+    survival,
+    tuning_factuals,
+)
+from changeproof.evaluation.letters import letter_scores, renewals
+from changeproof.evaluation.limit import PERCENTS, find_limit, rejected
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
@@ -385,7 +389,7 @@ def _make_answers(making: Making) -> Computed:
     return table_to_bytes(table), float(answers.seconds.sum())
 
 
-@makes(Kind.SURVIVAL, "evaluation.survival")
+@makes(Kind.SURVIVAL, "evaluation.factuals")
 def _make_survival(making: Making) -> bytes:
     """Put a method's answers to a family's changed models, kept or made again."""
     asked, bank = making.piece.inputs
@@ -415,7 +419,7 @@ def _make_limit(making: Making) -> bytes:
         stacks.append(_bank(base, families[bank.family]).stack if stack is None else stack)
         tables.append(pd.DataFrame(stored.record["table"]))
     people = making.factuals(context)
-    asked = to_be_asked(context.model, people.rows)
+    asked = rejected(context.model, people.rows)
     rows, row_ids = people.rows[asked], people.row_ids[asked]
     kept = base.task.kept_of(row_ids, rows)
 
@@ -454,6 +458,8 @@ def _make_renewals(making: Making) -> bytes:
     """Have a method advise those whose letters a successor breaks, from their letters on."""
     piece, task, family = making.piece, making.using.task, making.family
     assert isinstance(family, Successors)
-    asking = Asking(task, piece.base_seed, task.actions if piece.feasible else None)
-    table = renewals(making.answers(piece.inputs[0]), family.at_hand, making.method, asking)
+    answers, actions = making.answers(piece.inputs[0]), task.actions if piece.feasible else None
+    table = renewals(
+        answers, family.at_hand, making.method, task, piece.base_seed, actions
+    )
     return table_to_bytes(table)

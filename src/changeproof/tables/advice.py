@@ -35,7 +35,7 @@ def advice_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     for key in results.answered:
         task, answers = results.task(key.dataset), results.counterfactuals(*key)
         advice = measure_advice(task, answers, plausible[key.dataset])
-        qualities.append({**key._asdict(), **advice.as_dict()})
+        qualities.append({**key._asdict(), **advice._asdict()})
         shares = breach_shares(task, answers)
         broken += [{**key._asdict(), "breach": way, "share": s} for way, s in shares.items()]
     return {"advice": _advice(qualities), "breaches": _breaches(broken)}

@@ -51,7 +51,7 @@ class Case(NamedTuple):
         chosen = self.models(family)
         families = self.family_of[chosen].tolist()
         people = People.of(self.task, self.answers, self.survived[:, chosen], families)
-        return people.of_some(self.answers.asking)
+        return people.some(self.answers.asking)
 
 
 def cases(results: StoredResults) -> Iterator[Case]:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from changeproof.datasets.groups import groups_of
 from changeproof.evaluation.bar import Standing, reaches, standing
-from changeproof.evaluation.groups import Asked, by_group
+from changeproof.evaluation.groups import by_group
 from changeproof.evaluation.metrics import METRICS
-from changeproof.evaluation.people import estimates
+from changeproof.evaluation.people import People, estimates
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.cases import Case, by_method
 from changeproof.tables.display import (
@@ -104,8 +104,13 @@ def group_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         known = {dataset: groups_of(results.task(dataset), by) for dataset, _ in keys}
         for (dataset, method), behind in keys.items():
             group_of, where = known[dataset], (dataset, method, by)
-            asked = [_asked(Case.of(results, key), group_of) for key in behind]
-            found = by_group(asked, group_of.cat.categories.tolist(), smallest)
+            people: dict[str, list[People]] = {group: [] for group in group_of.cat.categories}
+            for key in behind:
+                everybody = Case.of(results, key).people()
+                mine = group_of.loc[everybody.row_ids.tolist()].to_numpy(dtype=object)
+                for group, each in people.items():
+                    each.append(everybody.some(mine == group))
+            found = by_group(people, smallest)
             for group, metrics in found.shown.items():
                 groups += [(*where, group, metric, *each) for metric, each in metrics.items()]
             differences += [(*where, metric, *each) for metric, each in found.differences.items()]
@@ -115,11 +120,6 @@ def group_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         "group_differences": pd.DataFrame(differences, columns=DIFFERENCES),
         "groups_left_out": pd.DataFrame(list(left_out), columns=LEFT_OUT),
     }
-
-
-def _asked(case: Case, group_of: pd.Series[str]) -> Asked:
-    asking = case.answers.row_ids[case.answers.asking]
-    return Asked(group_of.loc[asking.tolist()].to_numpy(dtype=object), case.people())
 
 
 def by_group_of(row: Row) -> str:

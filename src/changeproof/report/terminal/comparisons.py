@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from changeproof.changes import published_family_names
-from changeproof.evaluation.differences import Verdict as Became
 from changeproof.evaluation.metrics import METRICS
+from changeproof.evaluation.people import Verdict as Became
 from changeproof.paper.comparison import (
     ALL_DATASETS,
     PAPER_MACHINE,
