@@ -99,7 +99,7 @@ def test_features_are_groups_as_well() -> None:
             "dataset 'people' has no column 'd' to group people by; expected .*: x, c",
         ),
         (["a", "b"], "c:10", "groups 'c:10': column 'c' holds 'a'; bands need numbers"),
-        (list(range(18, 78)), "c", "60 different numbers; say how wide .*, such as c:10$"),
+        (list(range(18, 78)), "c", "60 different numbers; give the width .*, such as c:10$"),
         (list(range(60)), "c:0.5", "groups 'c:0.5' are 60 bands; .* at most 50: .* such as c:10$"),
         ([f"name {i}" for i in range(60)], "c", "60 different values, such as 'name 0'"),
         ([1.0, np.inf], "c", "groups 'c': column 'c' holds infinity"),

@@ -151,7 +151,7 @@ def test_names_of_groups_are_read_as_they_were_written(tmp_path: Path) -> None:
         (["sexx"], "unknown column 'sexx'; expected one of: applicant"),
         (["sex:10"], "groups 'sex:10': column 'sex' holds 'd'; bands need numbers"),
         (["age:0"], "groups 'age:0': the width of a band must be above 0"),
-        (["age"], "the column has 52 different numbers; say how wide .* such as age:10"),
+        (["age"], "the column has 52 different numbers; give the width .* such as age:10"),
         (["sex", "sex"], "groups 'sex' is given more than once"),
         ("sex", "expected a list of columns to group people by; got 'sex'"),
     ],

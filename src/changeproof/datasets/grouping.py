@@ -1,4 +1,4 @@
-"""What to group people by: the values of a column, or bands of its numbers, as people write it."""
+"""What to group people by: the values of a column, or bands of its numbers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from typing import NamedTuple, Self
 
 from changeproof.errors import InputError
 
-# The fewest people of a group that is shown, where nobody says otherwise.
+# The fewest people of a group that is shown by default.
 SMALLEST_GROUP = 10
 
 
 class Grouping(NamedTuple):
-    """A column whose values are groups, or whose numbers fall into bands of a width.
+    """A feature, or a column beside the features, whose values are groups.
 
-    Attributes
-    ----------
-    column
-        A feature, or a column that is known beside the features.
-    width
-        The width of a band in the units of the column; None if each value is a group.
+    With a width, bands of its numbers are, of so many units each.
     """
 
     column: str
@@ -41,7 +36,7 @@ class Grouping(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What was written, in one way."""
+        """What `of` reads, in its normal form."""
         return self.column if self.width is None else f"{self.column}:{decimal_text(self.width)}"
 
 
@@ -51,7 +46,7 @@ def columns_of(groupings: Iterable[str]) -> tuple[str, ...]:
 
 
 def decimal_text(value: Decimal) -> str:
-    """Return a decimal without exponent and without zeros that say nothing."""
+    """Return a decimal without exponent and without zeros at the end."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

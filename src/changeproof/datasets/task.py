@@ -22,6 +22,7 @@ from changeproof.feasible.feature import (
     checked_features,
     numeric_features,
     refuse_first,
+    refuse_some,
 )
 from changeproof.feasible.rules import Scales
 from changeproof.model import Booleans, Floats, Integers
@@ -452,19 +453,13 @@ def _check_frame(name: str, frame: pd.DataFrame) -> None:
     if not pd.api.types.is_integer_dtype(frame.index.dtype):
         raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
     for position, column in enumerate(frame.columns):
-        values = frame.iloc[:, position]
+        what, values = f"task {name!r}: feature {column!r}", frame.iloc[:, position]
         if not pd.api.types.is_numeric_dtype(values.dtype):
-            raise InputError(f"task {name!r}: feature {column!r} is {values.dtype}, not numeric")
-        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        bad = ~np.isfinite(numbers)
-        if bad.any():
-            raise InputError(
-                f"task {name!r}: feature {column!r} holds {int(bad.sum())} missing or infinite "
-                f"values (first at row id {frame.index[bad][0]}); expected finite numbers"
-            )
+            raise InputError(f"{what} is {values.dtype}, not numeric")
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        refuse_some(what, values, ~np.isfinite(numbers), "missing or infinite", "finite numbers")
         large = np.abs(numbers) > LARGEST_NUMBER
-        expected = f"at most {LARGEST_NUMBER:g} in size"
-        refuse_first(f"task {name!r}: feature {column!r}", values, large, expected)
+        refuse_first(what, values, large, f"at most {LARGEST_NUMBER:g} in size")
 
 
 def _checked_beside(

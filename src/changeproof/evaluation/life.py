@@ -71,6 +71,9 @@ class Curve(NamedTuple):
     low: Floats
     high: Floats
 
+    def at(self, place: int) -> Value:
+        return Value(*(float(part[place]) for part in self))
+
     def first_at_most(self, share: float) -> Value:
         """Return the first update by which at most a share is left; infinite if more is.
 
@@ -116,22 +119,23 @@ def life_of(groups: Sequence[Lives]) -> Life:
     people = sum(len(lives.holds) for lives in groups)
     futures = sum(len(lives.lengths) for lives in groups)
     length = max(lives.holds.shape[2] for lives in groups)
-    each = [_of_one(lives) for lives in groups if len(lives.holds)]
+    each = [_curves(lives) for lives in groups if len(lives.holds)]
     if not each:
-        unknown = Curve(*np.full((3, length), np.nan))
-        return Life(unknown, unknown, Value(np.nan, np.nan, np.nan), people, futures)
-    if len(each) == 1:
-        return each[0]._replace(people=people, futures=futures)
-    # The same people may ask several base models.
-    asked = people // len(each)
-    held = _over_base_models([one.held_so_far.mean for one in each], length, asked)
-    holds = _over_base_models([one.holds.mean for one in each], length, asked)
-    hazard = _over_base_models([np.array([one.hazard.value]) for one in each], 1, asked)
-    return Life(held, holds, Value(*(float(part[0]) for part in hazard)), people, futures)
+        held, holds, hazard = (Curve(*np.full((3, size), np.nan)) for size in (length, length, 1))
+    elif len(each) == 1:
+        held, holds, hazard = each[0]
+    else:
+        # The same people may ask several base models.
+        asked = people // len(each)
+        held, holds, hazard = (
+            _over_base_models([curve.mean for curve in curves], asked)
+            for curves in zip(*each, strict=True)
+        )
+    return Life(held, holds, hazard.at(0), people, futures)
 
 
-def _over_base_models(curves: Sequence[Floats], length: int, people: int) -> Curve:
-    values = np.full((len(curves), length), np.nan)
+def _over_base_models(curves: Sequence[Floats], people: int) -> Curve:
+    values = np.full((len(curves), max(map(len, curves))), np.nan)
     for row, curve in zip(values, curves, strict=True):
         row[: len(curve)] = curve
     found = []
@@ -143,7 +147,8 @@ def _over_base_models(curves: Sequence[Floats], length: int, people: int) -> Cur
     return _curve(means, reaches, people)
 
 
-def _of_one(lives: Lives) -> Life:
+def _curves(lives: Lives) -> tuple[Curve, Curve, Curve]:
+    """Return what held so far, what holds, and the hazard (of length 1) under one base model."""
     held, at_risk, breaks = _kaplan_meier(lives)
     total, number = at_risk.sum(axis=(0, 1)), breaks.sum(axis=(0, 1))
     rates = number / np.maximum(total, 1)
@@ -155,12 +160,10 @@ def _of_one(lives: Lives) -> Life:
     each = present.sum(axis=(0, 1))
     share = (lives.holds & present).sum(axis=(0, 1)) / each
     of_share = np.where(present, lives.holds - share, 0.0) / each
-    hazard = _with_interval(np.array([rate]), of_rate[:, :, None])
-    return Life(
+    return (
         _with_interval(held, influence),
         _with_interval(share, of_share),
-        Value(*(float(part[0]) for part in hazard)),
-        *lives.holds.shape[:2],
+        _with_interval(np.array([rate]), of_rate[:, :, None]),
     )
 
 
