@@ -459,7 +459,5 @@ def _make_renewals(making: Making) -> bytes:
     piece, task, family = making.piece, making.using.task, making.family
     assert isinstance(family, Successors)
     answers, actions = making.answers(piece.inputs[0]), task.actions if piece.feasible else None
-    table = renewals(
-        answers, family.at_hand, making.method, task, piece.base_seed, actions
-    )
+    table = renewals(answers, family.at_hand, making.method, task, piece.base_seed, actions)
     return table_to_bytes(table)
