@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.stats import norm
 
-from changeproof.arithmetic.equations import solve_positive
 from changeproof.arithmetic.functions import (
     exp,
     exponentials,
@@ -22,6 +21,7 @@ from changeproof.arithmetic.functions import (
     normal_tails,
     sigmoid,
     sigmoids,
+    solve_positive,
 )
 
 numbers = st.floats(-1e100, 1e100, allow_nan=False)

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError
 from changeproof.fingerprints.things import package_version
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.model import Access, Floats
@@ -29,8 +29,6 @@ if HAS_ELLICE or TYPE_CHECKING:
     import ellice
     import torch
 
-METHODS = ("continuous", "data_supported")
-REQUIREMENTS = ("valid", "robust", "none")
 OUTCOME = "favourable"
 REASONS = {
     "valid": "ElliCE's search ended at no row that the base network accepts",
@@ -77,11 +75,11 @@ class ElliCE(Method):
     summary = "a row that every last layer of a Rashomon ellipsoid accepts (the ellice package)"
     needs = Access.RELU_PARAMETERS
 
-    method: str = "continuous"
+    method: Literal["continuous", "data_supported"] = "continuous"
     robustness_epsilon: float = 0.01
     regularization_coefficient: float = 1e-4
     sparsity: bool = False
-    requires: str = "valid"
+    requires: Literal["valid", "robust", "none"] = "valid"
     learning_rate: float = 0.1
     max_iterations: int = 1000
     patience: int = 50
@@ -94,10 +92,6 @@ class ElliCE(Method):
                 "ElliCE needs the ellice package, which is not installed (extra: ellice); "
                 "pip install 'changeproof[ellice]'"
             )
-        if self.method not in METHODS:
-            raise unknown("method of ElliCE", self.method, METHODS)
-        if self.requires not in REQUIREMENTS:
-            raise unknown("requirement of ElliCE", self.requires, REQUIREMENTS)
 
     @property
     def fingerprint(self) -> str:
@@ -122,13 +116,19 @@ class ElliCE(Method):
 
     def _search(self, factuals: Factuals) -> Candidates:
         rows, worst = np.full(factuals.rows.shape, np.nan), np.full(len(factuals), np.nan)
-        low, high = self._limits(factuals.rows)
+        task, actions = self.context.task, self.context.actions
+        low, high = (
+            (np.broadcast_to(each, rows.shape) for each in task.training_range)
+            if actions is None
+            else actions.bounds(factuals.rows)
+        )
         with _quiet_and_alone():
-            for i, (row_id, person) in enumerate(
-                zip(factuals.row_ids.tolist(), factuals.rows, strict=True)
-            ):
-                torch.manual_seed(self._seed(row_id))
-                found = self._asked(person, low[i], high[i])
+            for i, row_id in enumerate(factuals.row_ids.tolist()):
+                # A seed per person, in case ElliCE draws at random.
+                seed = stream(task.name, self.context.base_seed, "ellice", row_id).integers(2**32)
+                torch.manual_seed(int(seed))
+                person = factuals.rows[i]
+                found = self._answer(person, low[i], high[i])
                 if len(found):
                     own = found[self._columns].to_numpy(dtype=np.float64)[0]
                     rows[i] = _in_double_precision(own, high[i], low[i], person)
@@ -142,7 +142,7 @@ class ElliCE(Method):
             diagnostics={"certified": worst > 0.5, "worst_case_probability": worst},
         )
 
-    def _asked(self, person: Floats, low: Floats, high: Floats) -> pd.DataFrame:
+    def _answer(self, person: Floats, low: Floats, high: Floats) -> pd.DataFrame:
         """Return ElliCE's answer to a person: a row, which may be the person's own, or none."""
         permitted = None
         if self.context.actions is not None:
@@ -168,18 +168,6 @@ class ElliCE(Method):
             },
         )
         return answer
-
-    def _limits(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Return the least and the most that every feature may be for every person."""
-        if self.context.actions is not None:
-            return self.context.actions.bounds(rows)
-        low, high = self.context.task.training_range
-        return np.broadcast_to(low, rows.shape), np.broadcast_to(high, rows.shape)
-
-    def _seed(self, row_id: int) -> int:
-        """Return a seed per person, in case ElliCE draws at random."""
-        address = stream(self.context.task.name, self.context.base_seed, "ellice", row_id)
-        return int(address.integers(2**32))
 
 
 def _in_double_precision(row: Floats, *known: Floats) -> Floats:

@@ -37,14 +37,8 @@ class TabledModel(FittedModel):
 class ScoreTable:
     """The scores that a model gave the letters, by the people's ids.
 
-    Attributes
-    ----------
-    name, reference
-        What it is called, and where it is from.
-    frame
-        The table as it was read: ids and scores.
-    known
-        The score of every letter's row, once the letters are known.
+    `reference` says where the table `frame` of ids and scores is from. `known` has the score of
+    every letter's row, once the letters are known.
     """
 
     name: str
@@ -83,13 +77,7 @@ class ScoreTable:
         return hashlib.sha256(repr(scores).encode()).hexdigest()
 
     def of_letters(self, task: Task, letters: pd.DataFrame) -> Self:
-        """Return the table with the letters that its scores are about.
-
-        Parameters
-        ----------
-        letters
-            What `read_counterfactuals` returns.
-        """
+        """Return the table with its letters, which `read_counterfactuals` has returned."""
         where = self.reference.removeprefix("scores:")
         row_ids = row_ids_of(where, self.frame["id"], task)
         columns = [PREFIX + name for name in task.feature_names]

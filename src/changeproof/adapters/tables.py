@@ -104,7 +104,7 @@ def read_counterfactuals(
         notes.append(f"{int((~complete).sum())} of {len(frame)} rows have no counterfactual")
     table = pd.DataFrame(rows, columns=encoded)
     table.insert(0, ROW_ID, row_ids)
-    table.insert(1, REASON, [_reason(features.columns, gone) for gone in missing])
+    table.insert(1, REASON, [_reason(features.columns, each) for each in missing])
     table.attrs["notes"] = notes
     return table
 
@@ -183,7 +183,7 @@ def _number(value: object) -> str:
     return str(int(text.split(".")[0])) if WHOLE_NUMBER.fullmatch(text) else text
 
 
-def _reason(features: pd.Index[str], gone: Booleans) -> str:
-    if gone.all():
+def _reason(features: pd.Index[str], missing: Booleans) -> str:
+    if missing.all():
         return EMPTY_IN_TABLE
-    return f"missing in the table: {', '.join(features[gone])}" if gone.any() else ""
+    return f"missing in the table: {', '.join(features[missing])}" if missing.any() else ""

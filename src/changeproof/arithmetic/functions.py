@@ -1,4 +1,4 @@
-"""Fused products, exponentials, logarithms and normal tails, the same on every processor.
+"""Fused products, exponentials, logarithms, normal tails and equations, with the same digits.
 
 The functions of the system's mathematical library differ by version and by processor in their
 last digits; NumPy's differ by the width of the vectors. These are built from additions, products,
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ LN2_LOW = 1.90821492927058770002e-10
 # Adding and taking away 1.5 x 2^52 rounds to a whole number, which stands in the lowest bits.
 ROUNDER = 6755399441055744.0
 SMALLEST_EXPONENT, LARGEST_EXPONENT = -745.2, 709.8
-EXPONENT_TERMS = tuple(1.0 / math.factorial(n) for n in range(14))
-LOGARITHM_TERMS = tuple(2.0 / (2 * n + 1) for n in range(12))
+# Of both series, the last term first.
+EXPONENT_TERMS = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))
+LOGARITHM_TERMS = tuple(2.0 / (2 * n + 1) for n in range(11, 0, -1))
 BIAS = 1023
 # Bits of the root of one half: mantissas are taken between it and the root of two.
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
@@ -59,29 +61,20 @@ def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, b, c), code
 
 
-def _bits_of(typing_context: Any, number: Any) -> Any:
-    """Return the bits of a float64 as an int64."""
+def _bitcast(given: Any, wanted: Any, kind: Any) -> Any:
+    def operation(typing_context: Any, number: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            del context, signature
+            return builder.bitcast(arguments[0], kind)
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.bitcast(arguments[0], ir.IntType(64))
+        return wanted(given), code
 
-    return types.int64(types.float64), code
-
-
-def _from_bits(typing_context: Any, bits: Any) -> Any:
-    """Return the float64 that has these bits."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), code
+    return intrinsic(operation)
 
 
 fma: Any = intrinsic(_fma)
-bits_of: Any = intrinsic(_bits_of)
-from_bits: Any = intrinsic(_from_bits)
+bits_of: Any = _bitcast(types.float64, types.int64, ir.IntType(64))
+from_bits: Any = _bitcast(types.int64, types.float64, ir.DoubleType())
 
 
 @compiled
@@ -92,20 +85,9 @@ def exp(x: float) -> float:
     shifted = fma(bounded, LOG2_E, ROUNDER)
     whole = shifted - ROUNDER
     rest = fma(whole, -LN2_LOW, fma(whole, -LN2_HIGH, bounded))
-    total = EXPONENT_TERMS[13]
-    total = fma(total, rest, EXPONENT_TERMS[12])
-    total = fma(total, rest, EXPONENT_TERMS[11])
-    total = fma(total, rest, EXPONENT_TERMS[10])
-    total = fma(total, rest, EXPONENT_TERMS[9])
-    total = fma(total, rest, EXPONENT_TERMS[8])
-    total = fma(total, rest, EXPONENT_TERMS[7])
-    total = fma(total, rest, EXPONENT_TERMS[6])
-    total = fma(total, rest, EXPONENT_TERMS[5])
-    total = fma(total, rest, EXPONENT_TERMS[4])
-    total = fma(total, rest, EXPONENT_TERMS[3])
-    total = fma(total, rest, EXPONENT_TERMS[2])
-    total = fma(total, rest, 1.0)
-    total = fma(total, rest, 1.0)
+    total = EXPONENT_TERMS[0]
+    for term in EXPONENT_TERMS[1:]:
+        total = fma(total, rest, term)
     # Two to the power of the whole number, in two factors so that neither leaves the range.
     power = bits_of(shifted) - bits_of(ROUNDER)
     half = power >> 1
@@ -124,17 +106,9 @@ def log(x: float) -> float:
     exponent = float(power) - (54.0 if tiny else 0.0)
     ratio = (mantissa - 1.0) / (mantissa + 1.0)
     square = ratio * ratio
-    total = LOGARITHM_TERMS[11]
-    total = fma(total, square, LOGARITHM_TERMS[10])
-    total = fma(total, square, LOGARITHM_TERMS[9])
-    total = fma(total, square, LOGARITHM_TERMS[8])
-    total = fma(total, square, LOGARITHM_TERMS[7])
-    total = fma(total, square, LOGARITHM_TERMS[6])
-    total = fma(total, square, LOGARITHM_TERMS[5])
-    total = fma(total, square, LOGARITHM_TERMS[4])
-    total = fma(total, square, LOGARITHM_TERMS[3])
-    total = fma(total, square, LOGARITHM_TERMS[2])
-    total = fma(total, square, LOGARITHM_TERMS[1])
+    total = LOGARITHM_TERMS[0]
+    for term in LOGARITHM_TERMS[1:]:
+        total = fma(total, square, term)
     # With f = mantissa - 1, log(1 + f) = f - f ratio + ratio x (the terms from the second on).
     less = mantissa - 1.0
     small = fma(exponent, LN2_LOW, ratio * (square * total - less))
@@ -152,7 +126,6 @@ def log1p(x: float) -> float:
 
 @compiled
 def sigmoid(x: float) -> float:
-    """Return 1 / (1 + exp(-x))."""
     return float(1.0 / (1.0 + exp(-x)))
 
 
@@ -181,53 +154,64 @@ def normal_tail(x: float) -> float:
 
 @compiled
 def fill_normal_tails(numbers: Any, results: Any) -> None:
-    """Fill in the normal tails of a vector."""
     for i in range(numbers.size):
         results[i] = normal_tail(numbers[i])
 
 
 @compiled
 def fill_sigmoids(numbers: Any, results: Any) -> None:
-    """Fill in the sigmoids of a vector."""
     for i in range(numbers.size):
         results[i] = sigmoid(numbers[i])
 
 
 @compiled
 def fill_exponentials(numbers: Any, results: Any) -> None:
-    """Fill in the exponentials of a vector."""
     for i in range(numbers.size):
         results[i] = exp(numbers[i])
 
 
 @compiled
 def fill_logarithms(numbers: Any, results: Any) -> None:
-    """Fill in the natural logarithms of a vector."""
     for i in range(numbers.size):
         results[i] = log(numbers[i])
-
-
-def sigmoids(numbers: Floats) -> Floats:
-    """Return the sigmoid of every number of an array."""
-    return _filled(fill_sigmoids, numbers)
-
-
-def exponentials(numbers: Floats) -> Floats:
-    """Return the exponential of every number of an array."""
-    return _filled(fill_exponentials, numbers)
-
-
-def logarithms(numbers: Floats) -> Floats:
-    """Return the natural logarithm of every number of an array."""
-    return _filled(fill_logarithms, numbers)
-
-
-def normal_tails(numbers: Floats) -> Floats:
-    """Return the chance that a standard normal number is above each number of an array."""
-    return _filled(fill_normal_tails, numbers)
 
 
 def _filled(fill: Callable[[Floats, Floats], None], numbers: Floats) -> Floats:
     results = np.empty(numbers.shape)
     fill(np.ascontiguousarray(numbers, np.float64).reshape(-1), results.reshape(-1))
     return results
+
+
+# The same of every number of an array.
+sigmoids = partial(_filled, fill_sigmoids)
+exponentials = partial(_filled, fill_exponentials)
+logarithms = partial(_filled, fill_logarithms)
+normal_tails = partial(_filled, fill_normal_tails)
+
+
+@compiled
+def solve_positive(matrix: Any, right: Any) -> Any:
+    """Return x with matrix x = right by Cholesky's factors; NaN if the matrix is not positive."""
+    size = len(right)
+    factor = np.zeros((size, size))
+    solution = right.copy()
+    for i in range(size):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            if j < i:
+                factor[i, j] = total / factor[j, j]
+            elif total > 0.0:
+                factor[i, i] = math.sqrt(total)
+            else:
+                return np.full(size, np.nan)
+    for i in range(size):
+        for k in range(i):
+            solution[i] -= factor[i, k] * solution[k]
+        solution[i] /= factor[i, i]
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            solution[i] -= factor[k, i] * solution[k]
+        solution[i] /= factor[i, i]
+    return solution

@@ -42,7 +42,7 @@ class Lanes(types.Type):  # type: ignore[misc]
 
 @register_model(Lanes)
 class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
-    """Lanes are one LLVM vector."""
+    """One LLVM vector."""
 
     def __init__(self, dmm: Any, fe_type: Lanes) -> None:
         number = dmm.lookup(fe_type.dtype).get_value_type()

@@ -102,12 +102,14 @@ def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds
     """Bound the neurons that read the row itself."""
     n_in, n_out, start, _ = layer_at(layers, 0)
     totals, sizes = bounds[LOW_MIN], bounds[ERROR]
-    size = layer_sums(turned, layers, 0, row, totals)
+    layer_sums(turned, layers, 0, row, totals)
+    size = 1.0
     for i in range(n_out):
         sizes[i] = abs(turned[start + n_in * n_out + i]) + radius
         bounds[DRIFT, i] = 0.0
     for k in range(n_in):
         x = abs(row[k])
+        size += x
         weights = turned[start + k * n_out : start + k * n_out + n_out]
         for i in range(n_out):
             sizes[i] += (abs(weights[i]) + radius) * x

@@ -126,8 +126,11 @@ def moved_logit(
 ) -> float:
     """Return the logit under directions; `values` receives all pre-activations."""
     for layer in range(len(layers)):
-        _, n_out, _, first = layer_at(layers, layer)
-        size = layer_sums(turned, layers, layer, row, values)
+        n_in, n_out, _, first = layer_at(layers, layer)
+        layer_sums(turned, layers, layer, row, values)
+        size = 1.0
+        for k in range(n_in):
+            size += abs(row[k]) if layer == 0 else max(values[first - n_in + k], 0.0)
         for i in range(first, first + n_out):
             values[i] += directions[i] * radius * size
     return float(values[-1])

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
+from itertools import accumulate
 from pathlib import Path
 
 PACKAGE = __name__.split(".")[0]
@@ -43,12 +44,10 @@ def source_digest(modules: Iterable[str]) -> str:
         path = source_of(name)
         if name in known or path is None:
             continue
-        is_package = path.name == "__init__.py"
         # Our own __init__ only list what is there; what is used of it is imported by name.
-        if is_package and name not in asked and name.split(".")[0] == PACKAGE:
+        if _is_package(path) and name not in asked and name.split(".")[0] == PACKAGE:
             continue
-        package = name if is_package else name.rpartition(".")[0]
-        known[name], imports = _read(path, package, path.stat().st_mtime_ns)
+        known[name], imports = _read(name, path, path.stat().st_mtime_ns)
         waiting += [found for found in imports if _belongs(found, name)]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
@@ -56,19 +55,23 @@ def source_digest(modules: Iterable[str]) -> str:
 def imports_of(module: str) -> list[str]:
     """Return the names of everything that a module imports, if there is a file of it."""
     path = source_of(module)
-    if path is None:
-        return []
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return _read(path, package, path.stat().st_mtime_ns)[1]
+    return [] if path is None else _read(module, path, path.stat().st_mtime_ns)[1]
+
+
+def _is_package(path: Path) -> bool:
+    return path.name == "__init__.py"
 
 
 @cache
-def _read(path: Path, package: str, written: int) -> tuple[str, list[str]]:
+def _read(module: str, path: Path, written: int) -> tuple[str, list[str]]:
     """Return the code of a file without docstrings, hashed, and what it imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports = _imports(tree, package)
-    code = ast.dump(_without_docstrings(tree))
-    return hashlib.sha256(code.encode()).hexdigest(), imports
+    imports = _imports(tree, module if _is_package(path) else module.rpartition(".")[0])
+    for node in ast.walk(tree):
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+        if isinstance(node, kinds) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports
 
 
 @cache
@@ -76,16 +79,15 @@ def _belongs(found: str, name: str) -> bool:
     top, package = found.split(".")[0], name.split(".")[0]
     if top in (package, PACKAGE):
         return True
-    mine = source_of(package)
-    if package == PACKAGE or mine is None or mine.name == "__init__.py":
+    mine, theirs = source_of(package), source_of(top)
+    if package == PACKAGE or mine is None or theirs is None:
         return False
-    if is_installed(package) or (theirs := source_of(top)) is None:
+    if _is_package(mine) or is_installed(package):
         return False
-    return (theirs.parent.parent if theirs.name == "__init__.py" else theirs.parent) == mine.parent
+    return theirs.parents[1 if _is_package(theirs) else 0] == mine.parent
 
 
 def _imports(tree: ast.AST, package: str) -> list[str]:
-    """Return the names of everything that is imported, modules or not."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -97,15 +99,6 @@ def _imports(tree: ast.AST, package: str) -> list[str]:
                 origin = ".".join([*parents, *([origin] if origin else [])])
             found += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
     return [name for name in found if name]
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:]
-    return tree
 
 
 def source_of(module: str) -> Path | None:
@@ -134,23 +127,16 @@ def is_installed(module: str) -> bool:
 def spec_on_disk(module: str) -> ModuleSpec | None:
     """Return what a fresh process would find under a name, whatever is loaded here."""
     path: Sequence[str] | None = None
-    spec = None
-    parts = module.split(".")
-    for end in range(1, len(parts) + 1):
-        if end > 1 and path is None:
+    spec: ModuleSpec | None = None
+    for name in accumulate(module.split("."), "{}.{}".format):
+        if spec is not None and path is None:
             return None
-        spec = _spec(".".join(parts[:end]), path)
+        specs = (finder.find_spec(name, path) for finder in sys.meta_path)
+        spec = next((each for each in specs if each is not None), None)
         if spec is None:
             return None
         path = spec.submodule_search_locations
     return spec
-
-
-def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    for finder in sys.meta_path:
-        if (spec := finder.find_spec(name, path)) is not None:
-            return spec
-    return None
 
 
 def _source(module: str) -> Path | None:

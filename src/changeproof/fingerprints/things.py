@@ -43,7 +43,6 @@ def fingerprint(**ingredients: Any) -> str:
 
 @cache
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that results depend on."""
     return {name: version(name) for name in LIBRARIES}
 
 
@@ -138,13 +137,14 @@ class _Walk:
         return False
 
     def _object(self, thing: Any) -> Iterator[str]:
-        """Yield the class of an object, and its state."""
         cls, state = type(thing), getattr(thing, "__dict__", None)
         yield from self.lines(cls)
         if hasattr(thing, "get_params"):
             yield from self.lines(thing.get_params(deep=False))
         elif state is not None and not self._from_library(cls.__module__):
-            yield from self.lines(_without_cached(cls, state))
+            cached = functools.cached_property
+            given = {k: v for k, v in state.items() if not isinstance(getattr(cls, k, 0), cached)}
+            yield from self.lines(given)
         else:
             try:
                 import joblib  # NumPy, when it is needed
@@ -176,12 +176,6 @@ class _Walk:
         yield from self._each(*owner.__bases__)
 
 
-def _without_cached(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of an object without its cached properties."""
-    computed = functools.cached_property
-    return {k: v for k, v in state.items() if not isinstance(getattr(cls, k, None), computed)}
-
-
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for item in code.co_consts:
@@ -196,10 +190,10 @@ def _globals(code: CodeType) -> list[str]:
 
 def _constants(code: CodeType) -> list[str]:
     """Return constants as text; the order in a set changes from process to process."""
-    constants = [item for item in code.co_consts if not isinstance(item, CodeType)]
     return [
         str(sorted(map(repr, item))) if isinstance(item, frozenset) else repr(item)
-        for item in constants
+        for item in code.co_consts
+        if not isinstance(item, CodeType)
     ]
 
 

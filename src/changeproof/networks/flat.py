@@ -15,15 +15,9 @@ from changeproof.model import Floats, Integers, Singles
 class FlatNetwork(NamedTuple):
     """The parameters of a network one after the other: weight, bias, weight, ...
 
-    Attributes
-    ----------
-    parameters
-        In double precision; the weights of a layer neuron by neuron.
-    turned
-        The same, but the weights of a layer input by input: neurons then lie side by side.
-    layers
-        Per layer: inputs, neurons, place of its parameters, place of its first neuron. The last
-        neuron is the output.
+    `parameters` are in double precision, the weights of a layer neuron by neuron; in `turned` they
+    are input by input, so that neurons lie side by side. Per layer, `layers` has its inputs, its
+    neurons, the place of its parameters and of its first neuron. The last neuron is the output.
     """
 
     parameters: Floats
@@ -32,12 +26,11 @@ class FlatNetwork(NamedTuple):
 
     @property
     def n_neurons(self) -> int:
-        """How many neurons there are, the output included."""
         return int(self.layers[-1, 3]) + 1
 
 
 def flatten(parameters: Singles, widths: tuple[int, ...]) -> FlatNetwork:
-    """Return the parameters of a network whose layers, the output included, have these widths."""
+    """`widths` are those of the inputs and of all layers, the output included."""
     flat = parameters.astype(np.float64)
     turned, layers = flat.copy(), []
     start, first = 0, 0
@@ -51,28 +44,34 @@ def flatten(parameters: Singles, widths: tuple[int, ...]) -> FlatNetwork:
 
 @compiled
 def layer_at(layers: Any, layer: int) -> tuple[int, int, int, int]:
-    """Return inputs, neurons, first parameter and first neuron of a layer.
-
-    (Much quicker than to unpack the row as an array.)
-    """
+    """Return inputs, neurons, first parameter and first neuron; unpacking the row is slower."""
     return layers[layer, 0], layers[layer, 1], layers[layer, 2], layers[layer, 3]
+
+
+@compiled
+def layer_sums(turned: Any, layers: Any, layer: int, row: Any, values: Any) -> None:
+    """Fill the pre-activations of one layer.
+
+    The first layer reads the row, the others what is positive in `values` of the layer before.
+    """
+    n_in, n_out, start, first = layer_at(layers, layer)
+    before = first - n_in
+    outputs = values[first : first + n_out]
+    for j in range(n_out):
+        outputs[j] = turned[start + n_in * n_out + j]
+    for k in range(n_in):
+        x = row[k] if layer == 0 else max(values[before + k], 0.0)
+        weights = turned[start + k * n_out : start + k * n_out + n_out]
+        for j in range(n_out):
+            outputs[j] = fma(weights[j], x, outputs[j])
 
 
 @compiled
 def preactivations(turned: Any, layers: Any, row: Any, values: Any) -> float:
     """Fill the pre-activations of all neurons; return the last of them, the logit."""
     last = len(layers) - 1
-    # (As `layer_sums`, whose sum of sizes would take time here.)
     for layer in range(last):
-        n_in, n_out, start, first = layer_at(layers, layer)
-        before, outputs = first - n_in, values[first : first + n_out]
-        for j in range(n_out):
-            outputs[j] = turned[start + n_in * n_out + j]
-        for k in range(n_in):
-            x = row[k] if layer == 0 else max(values[before + k], 0.0)
-            weights = turned[start + k * n_out : start + k * n_out + n_out]
-            for j in range(n_out):
-                outputs[j] = fma(weights[j], x, outputs[j])
+        layer_sums(turned, layers, layer, row, values)
     # The only neuron of the last layer; its sum stays in a register.
     n_in, _, start, first = layer_at(layers, last)
     logit = turned[start + n_in]
@@ -81,24 +80,3 @@ def preactivations(turned: Any, layers: Any, row: Any, values: Any) -> float:
         logit = fma(turned[start + k], x, logit)
     values[first] = logit
     return float(logit)
-
-
-@compiled
-def layer_sums(turned: Any, layers: Any, layer: int, row: Any, values: Any) -> float:
-    """Fill the pre-activations of one layer; return one plus the sum of the inputs' sizes.
-
-    The first layer reads the row, the others what is positive in `values` of the layer before.
-    """
-    n_in, n_out, start, first = layer_at(layers, layer)
-    before = first - n_in
-    outputs = values[first : first + n_out]
-    size = 1.0
-    for j in range(n_out):
-        outputs[j] = turned[start + n_in * n_out + j]
-    for k in range(n_in):
-        x = row[k] if layer == 0 else max(values[before + k], 0.0)
-        size += abs(x)
-        weights = turned[start + k * n_out : start + k * n_out + n_out]
-        for j in range(n_out):
-            outputs[j] = fma(weights[j], x, outputs[j])
-    return size

@@ -59,7 +59,6 @@ def fill_tiles(rows: Any, tiles: Any, filled: int) -> None:
 
 @compiled
 def finish(outputs: Any, gate: Any, how: int, j: int, r: int, lanes: Any) -> None:
-    """Store the sums of a neuron."""
     if how == RECTIFIED:
         store_row(outputs, j, r, where_positive(lanes, lanes))
     elif how == GATED:
@@ -204,7 +203,6 @@ def forward(
 
 @compiled
 def transpose(weight: Any, scratch: Any) -> Any:
-    """Return the transposed weight in scratch memory."""
     n_out, n_in = weight.shape
     result = scratch[: n_out * n_in].reshape(n_in, n_out)
     for j in range(n_out):
@@ -229,7 +227,6 @@ class Workspace(NamedTuple):
 
 @compiled
 def workspace(parameters: Any, sizes: Any, n_rows: int) -> Any:
-    """Return memory for tiles of this many rows."""
     widest = sizes.max()
     return Workspace(
         aligned_zeros((len(sizes), widest, n_rows), parameters),
@@ -242,7 +239,6 @@ def workspace(parameters: Any, sizes: Any, n_rows: int) -> Any:
 
 @compiled
 def lane_sums(parameters: Any) -> Any:
-    """Return zeros for the lanes of a sum per parameter."""
     return aligned_zeros((parameters.size, count(parameters)), parameters)
 
 
@@ -309,10 +305,7 @@ def adam_step(
     learning_rate: float,
     weight_decay: float,
 ) -> None:
-    """Take one step of Adam with coupled weight decay, as PyTorch does.
-
-    `decays` holds the two rates to the power of the steps taken so far.
-    """
+    """As PyTorch does, with coupled weight decay; `decays` are both rates to the power of steps."""
     kind = parameters.dtype.type
     decays[0] *= ADAM_BETA1
     decays[1] *= ADAM_BETA2
@@ -339,7 +332,7 @@ def sgd_step(
     learning_rate: float,
     weight_decay: float,
 ) -> None:
-    """Take one step of gradient descent with momentum, as PyTorch does."""
+    """As PyTorch does, with momentum."""
     kind = parameters.dtype.type
     size, decay, keep = kind(learning_rate), kind(weight_decay), kind(SGD_MOMENTUM)
     for i in range(parameters.size):
@@ -511,37 +504,29 @@ def fill_logits_and_gradients(
     parameters: Any, sizes: Any, tiles: Any, logits: Any, gradients: Any
 ) -> None:
     """Fill logits[model, tile, row] and their derivatives, gradients[model, tile, k, row]."""
-    for model in range(len(parameters)):
-        logits_and_gradients(parameters[model], sizes, tiles, logits[model], gradients[model])
-
-
-@compiled
-def logits_and_gradients(
-    parameters: Any, sizes: Any, rows: Any, logits: Any, gradients: Any
-) -> None:
-    """Fill logits[tile, row] and their derivatives by the inputs, gradients[tile, k, row]."""
-    n_tiles, _, n_rows = rows.shape
+    n_tiles, _, n_rows = tiles.shape
     n_layers = len(sizes) - 1
-    activations, _, deltas, scratch, zeros = workspace(parameters, sizes, n_rows)
-    head = parameters.size - 1 - sizes[n_layers]
-    for tile in range(n_tiles):
-        forward(parameters, sizes, rows[tile], activations, logits[tile], n_rows)
-        start = head
-        out = gradients[tile] if n_layers == 0 else deltas[n_layers % 2]
-        for k in range(sizes[n_layers]):
-            w = spread(parameters[start + k])
-            for r in range(0, n_rows, count(rows)):
-                if n_layers == 0:
-                    store_row(out, k, r, w)
-                else:
-                    gate = load_row(activations[n_layers - 1], k, r)
-                    store_row(out, k, r, where_positive(gate, w))
-        for layer in range(n_layers - 1, -1, -1):
-            n_in, n_out = sizes[layer], sizes[layer + 1]
-            start -= n_out * n_in + n_out
-            weight = parameters[start : start + n_out * n_in].reshape(n_out, n_in)
-            layer_deltas = deltas[(layer + 1) % 2]
-            out = gradients[tile] if layer == 0 else deltas[layer % 2]
-            gate = out if layer == 0 else activations[layer - 1]
-            how = KEPT if layer == 0 else GATED
-            affine(transpose(weight, scratch), zeros, layer_deltas, out, gate, how, n_rows)
+    activations, _, deltas, scratch, zeros = workspace(parameters[0], sizes, n_rows)
+    for model in range(len(parameters)):
+        network = parameters[model]
+        for tile in range(n_tiles):
+            forward(network, sizes, tiles[tile], activations, logits[model, tile], n_rows)
+            start = network.size - 1 - sizes[n_layers]
+            out = gradients[model, tile] if n_layers == 0 else deltas[n_layers % 2]
+            for k in range(sizes[n_layers]):
+                w = spread(network[start + k])
+                for r in range(0, n_rows, count(tiles)):
+                    if n_layers == 0:
+                        store_row(out, k, r, w)
+                    else:
+                        gate = load_row(activations[n_layers - 1], k, r)
+                        store_row(out, k, r, where_positive(gate, w))
+            for layer in range(n_layers - 1, -1, -1):
+                n_in, n_out = sizes[layer], sizes[layer + 1]
+                start -= n_out * n_in + n_out
+                weight = network[start : start + n_out * n_in].reshape(n_out, n_in)
+                layer_deltas = deltas[(layer + 1) % 2]
+                out = gradients[model, tile] if layer == 0 else deltas[layer % 2]
+                gate = out if layer == 0 else activations[layer - 1]
+                how = KEPT if layer == 0 else GATED
+                affine(transpose(weight, scratch), zeros, layer_deltas, out, gate, how, n_rows)

@@ -22,31 +22,24 @@ Kind = TypeVar("Kind", bound=np.floating[Any])
 
 
 def padded(count: int, block: int) -> int:
-    """Round up to a multiple of the block."""
     return -(-count // block) * block
-
-
-def padded_sizes(n_features: int, hidden: Sequence[int]) -> Integers:
-    """Return the padded widths of the inputs and the hidden layers."""
-    return np.array([padded(units, UNIT_BLOCK) for units in (n_features, *hidden)], dtype=np.int64)
 
 
 def pack(
     weights: Sequence[Singles], biases: Sequence[Singles], dtype: type[Kind]
-) -> npt.NDArray[Kind]:
-    """Lay out stacked parameters [models, out, in] as padded vectors [models, n]."""
-    models = weights[0].shape[0]
-    parts = []
-    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        last = layer == len(weights) - 1
-        n_out = 1 if last else padded(weight.shape[1], UNIT_BLOCK)
-        n_in = padded(weight.shape[2], UNIT_BLOCK)
-        wide = np.zeros((models, n_out, n_in), dtype)
+) -> tuple[npt.NDArray[Kind], Integers]:
+    """Lay out stacked parameters [models, out, in] as padded vectors [models, n].
+
+    Also return the padded widths of the inputs and the hidden layers.
+    """
+    models, parts = len(weights[0]), []
+    sizes = [padded(weight.shape[2], UNIT_BLOCK) for weight in weights]
+    for weight, bias, n_in, n_out in zip(weights, biases, sizes, [*sizes[1:], 1], strict=True):
+        wide, long = np.zeros((models, n_out, n_in), dtype), np.zeros((models, n_out), dtype)
         wide[:, : weight.shape[1], : weight.shape[2]] = weight
-        long = np.zeros((models, n_out), dtype)
         long[:, : bias.shape[1]] = bias
         parts += [wide.reshape(models, -1), long]
-    return np.concatenate(parts, axis=1)
+    return np.concatenate(parts, axis=1), np.array(sizes, dtype=np.int64)
 
 
 def unpack(
@@ -123,8 +116,6 @@ def training_tiles(
     filled: int | None = None,
 ) -> Tiles:
     """Lay out rows to learn from; what fills up the tiles has no weight."""
-    return Tiles(
-        tile_rows(rows, length, np.float32, filled=filled),
-        tile_values(labels, length, np.float32, filled=filled),
-        tile_values(weights, length, np.float32, filled=filled),
-    )
+    tiles = tile_rows(rows, length, np.float32, filled=filled)
+    values = (tile_values(each, length, np.float32, filled=filled) for each in (labels, weights))
+    return Tiles(tiles, *values)

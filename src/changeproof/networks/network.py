@@ -18,7 +18,7 @@ from changeproof.model import Access, Booleans, Floats, Integers, Singles
 from changeproof.networks import kernels
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.flat import FlatNetwork, flatten
-from changeproof.networks.layout import Kind, pack, padded_sizes, tile_length, tile_rows, unpack
+from changeproof.networks.layout import Kind, pack, tile_length, tile_rows, unpack
 
 if TYPE_CHECKING:
     from torch import nn
@@ -58,24 +58,25 @@ class Network:
 
     @property
     def n_features(self) -> int:
-        """How many features a row has."""
         return int(self.weights[0].shape[1])
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        """Widths of the hidden layers."""
         return tuple(weight.shape[0] for weight in self.weights[:-1])
 
     @property
     def offers(self) -> Access:
-        """A network offers everything."""
         return Access.RELU_PARAMETERS
 
     @property
     def parameters(self) -> Singles:
         """All parameters, one after the other: weight, bias, weight, ..."""
+        return np.concatenate([array.ravel() for array in self._arrays])
+
+    @property
+    def _arrays(self) -> list[Singles]:
         pairs = zip(self.weights, self.biases, strict=True)
-        return np.concatenate([array.ravel() for pair in pairs for array in pair])
+        return [array for pair in pairs for array in pair]
 
     @cached_property
     def flat(self) -> FlatNetwork:
@@ -84,8 +85,7 @@ class Network:
 
     def packed(self, dtype: type[Kind]) -> tuple[npt.NDArray[Kind], Integers]:
         """Return the parameters [1, n] and padded widths for kernels that go tile by tile."""
-        stacked = pack([w[None] for w in self.weights], [b[None] for b in self.biases], dtype)
-        return stacked, padded_sizes(self.n_features, self.hidden)
+        return pack([w[None] for w in self.weights], [b[None] for b in self.biases], dtype)
 
     def with_packed(self, parameters: Singles) -> Network:
         """Return the network of this shape whose packed parameters [1, n] these are."""
@@ -116,11 +116,9 @@ class Network:
     def perturbed(self, radius: float, seed: int) -> Network:
         """Return the network moved in a random direction whose largest component is the radius."""
         draws = TorchDraws(seed)
-        pairs = zip(self.weights, self.biases, strict=True)
-        arrays = [array for pair in pairs for array in pair]
-        noise = [draws.uniform(-1.0, 1.0, array.shape) for array in arrays]
+        noise = [draws.uniform(-1.0, 1.0, array.shape) for array in self._arrays]
         factor = np.float32(radius / max(float(np.abs(part).max()) for part in noise))
-        moved = [array + part * factor for array, part in zip(arrays, noise, strict=True)]
+        moved = [array + part * factor for array, part in zip(self._arrays, noise, strict=True)]
         return Network(tuple(moved[0::2]), tuple(moved[1::2]))
 
     def layer_weights(self) -> list[Floats]:

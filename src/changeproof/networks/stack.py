@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Integers, Singles
-from changeproof.networks.layout import pack, padded_sizes
+from changeproof.networks.layout import pack
 from changeproof.networks.network import Network, differentiate, evaluate
 
 Tensors = dict[str, npt.NDArray[np.generic]]
@@ -29,14 +30,11 @@ class Group:
 
     @property
     def n_features(self) -> int:
-        """How many features a row has."""
         return int(self.weights[0].shape[2])
 
     @cached_property
     def packed(self) -> tuple[Floats, Integers]:
-        """The parameters as the kernels want them."""
-        hidden = [weight.shape[1] for weight in self.weights[:-1]]
-        return pack(self.weights, self.biases, np.float64), padded_sizes(self.n_features, hidden)
+        return pack(self.weights, self.biases, np.float64)
 
 
 class NetworkStack:
@@ -60,9 +58,9 @@ class NetworkStack:
     @classmethod
     def of(cls, networks: Sequence[Network]) -> Self:
         """Stack networks in the given order."""
-        by_shape: dict[tuple[int, ...], list[int]] = {}
+        by_shape = defaultdict(list)
         for position, network in enumerate(networks):
-            by_shape.setdefault((network.n_features, *network.hidden), []).append(position)
+            by_shape[network.n_features, *network.hidden].append(position)
         groups = []
         for places in by_shape.values():
             members = [networks[place] for place in places]
@@ -74,14 +72,12 @@ class NetworkStack:
 
     @classmethod
     def joined(cls, stacks: Sequence[NetworkStack]) -> Self:
-        """Concatenate stacks."""
         return cls.of([network for stack in stacks for network in stack])
 
     def __len__(self) -> int:
         return self._size
 
     def part(self, start: int, stop: int) -> NetworkStack:
-        """Return the networks from one position up to another."""
         return NetworkStack.of([self[position] for position in range(start, stop)])
 
     def __getitem__(self, position: int) -> Network:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.datasets.task import Part, Task
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described
 from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels
@@ -84,16 +84,12 @@ class TrainingData:
     @classmethod
     def of(cls, task: Task) -> Self:
         """Return the training data of a task."""
-        parts: tuple[Part, ...] = ("train", "update")
-        rows = np.concatenate([task.rows(part).astype(np.float32) for part in parts])
-        labels = np.concatenate([task.labels_of(part) for part in parts])
-        return cls(
-            rows,
-            labels.astype(np.float32),
-            len(task.split.train),
-            task.rows("validation").astype(np.float32),
-            task.labels_of("validation").astype(np.float32),
+        (train, update, validation), (seen, later, held_out) = (
+            [part_of(part).astype(np.float32) for part in ("train", "update", "validation")]
+            for part_of in (task.rows, task.labels_of)
         )
+        rows, labels = np.concatenate([train, update]), np.concatenate([seen, later])
+        return cls(rows, labels, len(train), validation, held_out)
 
     @cached_property
     def order(self) -> Integers:
@@ -101,7 +97,7 @@ class TrainingData:
 
         It is the same for all networks, so that it tells none of them from another.
         """
-        return _mixed("training", len(self.rows))
+        return stream("batches", "training", len(self.rows)).permutation(len(self.rows))
 
     @cached_property
     def mixed_rows(self) -> Singles:
@@ -113,14 +109,10 @@ class TrainingData:
         """Validation rows, laid out; where there are many, some of them."""
         rows, labels = self.validation_rows, self.validation_labels
         if len(rows) > LARGEST_BATCH:
-            some = _mixed("validation", len(rows))[:LARGEST_BATCH]
-            rows, labels = rows[some], labels[some]
+            some = stream("batches", "validation", len(rows)).permutation(len(rows))
+            rows, labels = rows[some[:LARGEST_BATCH]], labels[some[:LARGEST_BATCH]]
         length = tile_length(len(rows), LARGEST_TILE)
         return training_tiles(rows, labels, np.ones(len(rows)), length)
-
-
-def _mixed(part: str, rows: int) -> Integers:
-    return stream("batches", part, rows).permutation(rows)
 
 
 class Trained(NamedTuple):
@@ -202,7 +194,8 @@ def steps_of(recipe: TrainingRecipe, n_rows: int) -> int:
 def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, kernels.Supply]:
     """Return all rows that count, laid out; or, where these are many, room for a batch of them."""
     labels = data.labels if recipe.labels is None else recipe.labels
-    weights = _row_weights(recipe, data)
+    weights: npt.NDArray[Any] = usual_weights(data.n_train, len(data.rows) - data.n_train)
+    weights = weights if recipe.row_weights is None else recipe.row_weights
     rows, counted = data.rows, np.flatnonzero(weights > 0)
     size, order = min(len(counted), LARGEST_BATCH), np.zeros(0, dtype=np.int64)
     if size < len(counted):
@@ -218,7 +211,6 @@ def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, kernels
 
 
 def _start(recipe: TrainingRecipe, n_features: int) -> Network:
-    """Return the network that training begins with."""
     start = recipe.start
     if start is None:
         hidden = HIDDEN if recipe.hidden is None else recipe.hidden
@@ -233,14 +225,8 @@ def _start(recipe: TrainingRecipe, n_features: int) -> Network:
     return start
 
 
-def _row_weights(recipe: TrainingRecipe, data: TrainingData) -> npt.NDArray[Any]:
-    if recipe.row_weights is not None:
-        return recipe.row_weights
-    return usual_weights(data.n_train, len(data.rows) - data.n_train)
-
-
 def usual_weights(n_train: int, n_pool: int) -> Singles:
-    """Return the default weights: training rows count once, the update pool does not."""
+    """Return the default: training rows count once, the update pool does not."""
     return np.repeat(np.array([1.0, 0.0], np.float32), [n_train, n_pool])
 
 
@@ -273,7 +259,6 @@ def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
             f"max_epochs and patience must be at least 1; "
             f"got {recipe.max_epochs} and {recipe.patience}"
         )
-    for name, allowed in (("optimiser", ("adam", "sgd")), ("keep", ("best", "last"))):
-        if getattr(recipe, name) not in allowed:
-            given, (one, other) = getattr(recipe, name), allowed
+    for name, one, other in (("optimiser", "adam", "sgd"), ("keep", "best", "last")):
+        if (given := getattr(recipe, name)) not in (one, other):
             raise InputError(f"{name} must be {one!r} or {other!r}; got {given!r}")

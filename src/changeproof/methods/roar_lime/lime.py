@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.equations import solve_positive
-from changeproof.arithmetic.functions import exp, exponentials, fma, log1p
+from changeproof.arithmetic.functions import exp, exponentials, fma, log1p, solve_positive
 from changeproof.arithmetic.lanes import (
     aligned_zeros,
     count,
