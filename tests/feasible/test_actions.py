@@ -216,9 +216,9 @@ def test_people_outside_a_stated_range_get_a_reason() -> None:
     [
         ({"age": {}}, None, "unknown feature 'age'; expected one of: income, debts, purpose"),
         ({"income": {"low": 9, "high": 1}}, None, "the range is empty: low 9 is above high 1"),
-        ({"income": {"step": 0}}, None, "step is 0; expected a number above 0"),
-        ({"income": {"cost": -1}}, None, "cost is -1; expected a number above 0"),
-        ({"income": {"low": float("nan")}}, None, "low is nan; expected a finite number"),
+        ({"income": {"step": 0}}, None, "step: input should be greater than 0; got 0"),
+        ({"income": {"cost": -1}}, None, "cost: input should be greater than 0; got -1"),
+        ({"income": {"low": float("nan")}}, None, "low: input should be a finite number; got nan"),
         ({"income": {"order": ["a"]}}, None, "holds numbers; an order is for categories"),
         ({"income": {"change": "up"}}, None, "feature 'income': change"),
         ({"income": {"chnge": "any"}}, None, "unknown key 'chnge'; expected one of: change, low"),

@@ -217,7 +217,7 @@ def test_the_nearest_rows_come_in_the_order_of_their_distance_and_each_once() ->
         passes(tried, who)
         return np.zeros(len(tried), np.bool_)
 
-    few = with_few_debts(person, never).nearest_of(rows, most_asked=20)
+    few = with_few_debts(person, never).nearest_of(rows, most_tested=20)
     assert sum(map(len, asked_about)) == 20
     assert np.isnan(few).all()
 

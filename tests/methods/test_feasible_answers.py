@@ -11,7 +11,7 @@ import pytest
 from changeproof import Context, Factuals, Network
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import proven_rows
-from changeproof.certificates.sampled import favourable_under_draws
+from changeproof.certificates.sampled import ParameterSample
 from changeproof.feasible.actions import Actions
 from changeproof.methods.answers import NOTHING_FEASIBLE
 from changeproof.methods.apds.method import APDS, CERTIFICATE_OFFSET
@@ -219,7 +219,8 @@ def test_what_apds_certifies_survives_both_samples() -> None:
     assert method._sample.all_favourable(rows).all()
     for place, row in zip(np.flatnonzero(certified), rows, strict=True):
         seed = 2026 + CERTIFICATE_OFFSET + place
-        assert favourable_under_draws(method._box, row, method._samples, seed)
+        drawn = ParameterSample.draw(method._box, method._samples, seed)
+        assert drawn.all_favourable(row[None])[0]
 
 
 def test_roar_lime_goes_beyond_the_boundary_of_the_model() -> None:

@@ -28,7 +28,6 @@ class TabledModel(FittedModel):
     offers: ClassVar[Access] = Access.PREDICTIONS
 
     def scores(self, rows: Floats) -> Floats:
-        """Return the scores of the rows that are known."""
         found = [self._predict.get(row.tobytes(), np.nan) for row in np.ascontiguousarray(rows)]
         return np.array(found, dtype=np.float64)
 
@@ -72,7 +71,6 @@ class ScoreTable:
 
     @property
     def digest(self) -> str:
-        """The hash of the scores of the letters."""
         scores = sorted((key.hex(), value) for key, value in self.known.items())
         return hashlib.sha256(repr(scores).encode()).hexdigest()
 
@@ -104,7 +102,6 @@ class ScoreTable:
         return replace(self, known=known)
 
     def model(self, task: Task, threshold: Threshold | None) -> ThresholdModel:
-        """Return the model, which knows the letters only."""
         scores = np.array(list(self.known.values()), dtype=np.float64)
         given = Threshold(HALF) if threshold is None else threshold
         if threshold is None and not (scores.min() >= 0.0 and scores.max() <= 1.0):

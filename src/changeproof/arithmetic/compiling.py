@@ -38,7 +38,6 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
 @cache
 def kernels_digest() -> str:
-    """Hash the files that kernels are made from."""
     digest = hashlib.sha256()
     for room in ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):

@@ -22,14 +22,9 @@ MOST_STEPS = 1000
 
 @lru_cache(maxsize=4096)
 def share_bound(confidence: float, accepted: int, asked: int) -> float:
-    """Return the share that all models exceed with a confidence; exact but for its last rounding.
+    """Return the share of models that is exceeded with a confidence, after some votes.
 
-    Parameters
-    ----------
-    confidence
-        From 0 to 1.
-    accepted, asked
-        How many models accept, of how many that were asked.
+    It is exact but for its last rounding.
     """
     with localcontext(Context(prec=DIGITS)):
         # As a difference of binary numbers, which is what settings are.

@@ -61,15 +61,14 @@ def roundings(terms: int) -> float:
 
 @compiled
 def unit(layers: Any) -> float:
-    """Return the largest rounding error of any sum over inputs or neurons, per sum of sizes."""
+    """Return the same for any sum over inputs or neurons."""
     return roundings(layers[0, 0] + layers[-1, 3] + 1)
 
 
 def neuron_bounds(box: ParameterBox, rows: Floats) -> Floats:
-    """Return four bounds, error and drift per row and neuron [rows, 6, neurons].
+    """Return the better of both bounds, error and drift [rows, 6, neurons].
 
-    Bounds are the better of both ways. The last neuron is the logit. What is too large to be
-    bounded has infinite bounds.
+    The last neuron is the logit. What is too large to be bounded has infinite bounds.
     """
     rows = box.checked(rows)
     bounds = np.empty((len(rows), 6, box.flat.n_neurons))
@@ -99,7 +98,6 @@ def _neuron_bounds(network: Any, radius: float, rows: Any, bounds: Any) -> None:
 
 @compiled
 def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds: Any) -> None:
-    """Bound the neurons that read the row itself."""
     n_in, n_out, start, _ = layer_at(layers, 0)
     totals, sizes = bounds[LOW_MIN], bounds[ERROR]
     layer_sums(turned, layers, 0, row, totals)
@@ -122,7 +120,6 @@ def first_layer_bounds(turned: Any, layers: Any, radius: float, row: Any, bounds
 
 @compiled
 def layer_bounds(turned: Any, layers: Any, radius: float, layer: int, bounds: Any) -> None:
-    """Bound the neurons of a later layer from the bounds of the layer before it."""
     n_in, n_out, start, first = layer_at(layers, layer)
     before = first - n_in
     low_min, low_max = bounds[LOW_MIN, first:], bounds[LOW_MAX, first:]

@@ -28,7 +28,6 @@ LARGEST_RADIUS = float(np.finfo(np.float32).max)
 
 
 def check_radius(radius: float) -> None:
-    """Refuse a radius that does not fit into single precision, as parameters do."""
     if not 0.0 <= radius <= LARGEST_RADIUS:
         raise InputError(
             f"a radius must lie between 0 and {LARGEST_RADIUS:.3g}, the largest number of single "
@@ -48,7 +47,6 @@ class ParameterBox:
 
     @property
     def flat(self) -> FlatNetwork:
-        """The network in the middle of the box."""
         return self.network.flat
 
     def logits_at(self, rows: Floats, directions: Floats) -> Floats:
@@ -58,7 +56,6 @@ class ParameterBox:
         return logits
 
     def checked(self, rows: Floats) -> Floats:
-        """Return the rows as the kernels want them, if they are rows of this network."""
         return checked_rows(rows, self.network.n_features)
 
 
@@ -77,7 +74,6 @@ def nearest_inside(value: float, centre: float, radius: float) -> Any:
 
 @compiled
 def move_parameters(network: Any, radius: float, row: Any, directions: Any, moved: Any) -> None:
-    """Write the parameters that move every neuron of a row in its direction."""
     centre, layers = network.parameters, network.layers
     for layer in range(len(layers)):
         n_in, n_out, start, first = layer_at(layers, layer)
@@ -138,13 +134,11 @@ def network_logit(parameters: Any, layers: Any, row: Any, values: Any) -> float:
 
 @compiled
 def scratch_for(layers: Any) -> Any:
-    """Return zeros for the values of two layers, with room for whole lanes."""
     return np.zeros((2, layers[:, :2].max() + SPARE))
 
 
 @compiled
 def logits_inside(network: Any, radius: float, rows: Any, directions: Any, logits: Any) -> None:
-    """Evaluate, for every row, the network of that row's directions."""
     moved = np.zeros(len(network.parameters) + SPARE, np.float32)
     values = scratch_for(network.layers)
     for r in range(len(rows)):

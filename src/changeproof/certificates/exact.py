@@ -18,7 +18,7 @@ import numpy as np
 
 from changeproof.certificates.bounds import DRIFT, HIGH_MAX, LOW_MIN, neuron_bounds
 from changeproof.certificates.box import ParameterBox
-from changeproof.certificates.worst_case import Known, attack, close_in
+from changeproof.certificates.worst_case import LogitRange, attack, close_in
 from changeproof.model import Booleans, Floats
 
 MAX_NODES = 10_000
@@ -34,18 +34,8 @@ GAP = 1e-7
 class Certificates:
     """What is known about every row, over all networks of a box.
 
-    Attributes
-    ----------
-    box, rows
-        The networks and the rows.
-    bounds
-        Of all neurons of every row (see `neuron_bounds`).
-    lower
-        No network of the box gives a logit below this.
-    upper
-        The lowest logit that a network of the box was seen to give.
-    directions
-        The network that was seen, as directions [rows, neurons] (see `ParameterBox.network_at`).
+    `bounds` are those of all neurons (see `neuron_bounds`). No network of the box gives a logit
+    below `lower`; `upper` is the lowest that was seen, with `directions` [rows, neurons].
     """
 
     box: ParameterBox
@@ -57,7 +47,6 @@ class Certificates:
 
     @classmethod
     def begin(cls, box: ParameterBox, rows: Floats) -> Self:
-        """Begin with bounds from below and the network itself from above."""
         rows = box.checked(rows)
         bounds = neuron_bounds(box, rows)
         directions = np.zeros((len(rows), box.flat.n_neurons))
@@ -91,7 +80,6 @@ class Certificates:
         return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
 
     def attack(self, chosen: Booleans, target: Floats) -> None:
-        """Search for worse networks of the chosen rows, each down to a target logit."""
         found = attack(self.box, self.rows[chosen], target=target)
         self.upper[chosen], self.directions[chosen] = found
 
@@ -107,27 +95,17 @@ class Certificates:
             return
         below, gap = -self.doubt if below is None else below, GAP * self.scale
         for i in np.flatnonzero(chosen & np.isfinite(self.lower)).tolist():
-            known = Known(float(self.lower[i]), float(self.upper[i]), self.directions[i])
+            known = LogitRange(float(self.lower[i]), float(self.upper[i]), self.directions[i])
             ends = {"above": above, "below": float(below[i]), "gap": float(gap[i])}
             found = close_in(self.box, self.rows[i], self.bounds[i], known, max_nodes, **ends)
             self.lower[i], self.upper[i], self.directions[i] = found
 
 
 def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> Certificates:
-    """Decide for every row whether all networks of a box call it favourable.
+    """Decide for every standardised row whether all networks of a box call it favourable.
 
-    Parameters
-    ----------
-    box
-        The network and the radius of the box around its parameters.
-    rows
-        Standardised rows, of any sign.
-    max_nodes
-        Nodes that the solver may explore per row; with 0 it is never asked.
-
-    Returns
-    -------
-    What is known of every row; one that would need more nodes is neither certified nor refuted.
+    The solver may explore `max_nodes` nodes per row; with 0 it is never asked. A row that needs
+    more is neither certified nor refuted.
     """
     answers = Certificates.begin(box, rows)
     undecided = answers.undecided

@@ -42,7 +42,6 @@ class Programme:
     at_most: list[float] = field(default_factory=list)
 
     def add_column(self, lower: float, upper: float, *, cost: float = 0.0) -> int:
-        """Add a variable; return its place."""
         self.lower.append(lower)
         self.upper.append(upper)
         self.costs.append(cost)
@@ -64,7 +63,6 @@ class Programme:
         self.at_most.append(at_most)
 
     def solver(self) -> highspy.Highs:
-        """Return a solver that holds the programme."""
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.costs), len(self.at_most)
         model.col_cost_ = np.array(self.costs)
@@ -113,7 +111,6 @@ class Relaxation:
         )
 
     def restrict(self, column: int, lower: float, upper: float) -> None:
-        """Change the bounds of a column."""
         self._ends[:, column] = lower, upper
         self._solver.changeColBounds(column, lower, upper)
 
@@ -160,16 +157,8 @@ def lower_bound(
 ) -> float:
     """Return a lower bound on the costs of all solutions; minus infinity where there is none.
 
-    Parameters
-    ----------
-    costs, offset
-        What is minimised: costs per column, plus the offset.
-    column_ends, row_ends
-        Lower and upper ends [2, columns] and [2, rows]; those of columns are finite.
-    starts, columns, values
-        The matrix, row by row: places in `columns` and `values` where rows start.
-    multipliers
-        Any numbers, one per row.
+    Ends of columns and rows are [2, columns] and [2, rows]; those of columns are finite. `starts`,
+    `columns` and `values` are the matrix, row by row. Any `multipliers` will do, one per row.
     """
     rates, sizes = costs.copy(), np.abs(costs)
     total, size = offset, abs(offset)

@@ -31,14 +31,8 @@ Norm = Literal[1, 2]
 def adverse_radii(network: Network, centres: Floats, norm: Norm, most: float) -> Floats:
     """Return radii such that no point of the balls around the centres is favourable.
 
-    Points may miss the ball by an error of rounding.
-
-    Parameters
-    ----------
-    norm
-        1 or 2, the norm of the balls.
-    most
-        The largest radius of interest; radii are found to within a 512th of it.
+    Points may miss the ball by an error of rounding. Radii up to `most` are found, to a 512th of
+    it.
     """
     centres, radii = checked_rows(centres, network.n_features), np.zeros(len(centres))
     _adverse_radii(network.flat, centres, norm, float(most), radii)

@@ -14,14 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.certificates.box import (
-    SPARE,
-    ParameterBox,
-    activate,
-    dot,
-    network_logit,
-    scratch_for,
-)
+from changeproof.certificates.box import SPARE, ParameterBox, network_logit, scratch_for
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Singles
 from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
@@ -58,17 +51,7 @@ class ParameterSample:
 
     @classmethod
     def draw(cls, box: ParameterBox, samples: int, seed: int) -> Self:
-        """Draw networks tensor by tensor: the first weights of all networks, then the first biases.
-
-        Parameters
-        ----------
-        box
-            The network and the radius.
-        samples
-            How many networks.
-        seed
-            Of the generator; the same seed gives the same networks.
-        """
+        """Draw tensor by tensor: the first weights of all networks, then the first biases."""
         draws, centre = TorchDraws(seed), box.network.parameters
         most = MOST_PARAMETERS // (len(centre) + SPARE)
         if samples > most:
@@ -85,77 +68,24 @@ class ParameterSample:
         return len(self.parameters)
 
     def all_favourable(self, rows: Floats) -> Booleans:
-        """Return for every row whether all networks of the sample call it favourable."""
+        """Return which rows all networks of the sample call favourable."""
         rows = self.box.checked(rows)
         result = np.empty(len(rows), np.bool_)
         _all_favourable(self.parameters, self.box.flat.layers, rows, result)
         return result
 
 
-def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: int) -> bool:
-    """Return whether all networks of a sample call one row favourable, without keeping them.
-
-    The same as `ParameterSample.draw(box, samples, seed).all_favourable(row[None])[0]`: what is
-    kept of a network is its activations, from one tensor to the next.
-    """
-    draws, (row,) = TorchDraws(seed), box.checked(row[None])
-    centre, radius, layers = box.network.parameters, np.float32(box.radius), box.flat.layers
-    return bool(
-        _favourable_under_draws(draws.state, draws.words, centre, radius, layers, row, samples)
-    )
-
-
 @compiled
 def _draw_all(state: Any, words: Any, centre: Any, radius: Any, layers: Any, networks: Any) -> None:
-    place = WORDS
+    place, low, step = WORDS, np.float32(-1.0), np.float32(2.0 * 0.5**BITS)
     for layer in range(len(layers)):
         n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         for first, last in ((start, stop), (stop, stop + n_out)):
             for sample in range(len(networks)):
-                drawn = networks[sample, first:last]
-                place = _draw(state, words, place, centre[first:last], radius, drawn)
-
-
-@compiled
-def _favourable_under_draws(
-    state: Any, words: Any, centre: Any, radius: Any, layers: Any, row: Any, samples: int
-) -> bool:
-    widest = layers[:, :2].max()
-    inputs, outputs = np.zeros((2, samples, widest + SPARE))
-    for sample in range(samples):
-        for i in range(len(row)):  # to assign a slice takes three seconds longer to compile
-            inputs[sample, i] = row[i]
-    drawn = np.zeros(layers[:, 0].max() * layers[:, 1].max() + SPARE, np.float32)
-    place = WORDS
-    for layer in range(len(layers)):
-        n_in, n_out, start, _ = layer_at(layers, layer)
-        stop = start + n_in * n_out
-        for sample in range(samples):
-            place = _draw(state, words, place, centre[start:stop], radius, drawn)
-            for i in range(n_out):
-                outputs[sample, i] = dot(drawn, i * n_in, inputs[sample], n_in)
-        for sample in range(samples):
-            place = _draw(state, words, place, centre[stop : stop + n_out], radius, drawn)
-            for i in range(n_out):
-                outputs[sample, i] += drawn[i]
-            if layer == len(layers) - 1:
-                if not outputs[sample, 0] >= 0.0:  # NaN is not favourable
-                    return False
-            else:
-                activate(outputs[sample], n_out)
-        inputs, outputs = outputs, inputs
-    return True
-
-
-@compiled
-def _draw(state: Any, words: Any, place: int, centre: Any, radius: Any, drawn: Any) -> Any:
-    """Draw a tensor of one network from its box; return the generator's next position."""
-    first, step = np.float32(-1.0), np.float32(2.0 * 0.5**BITS)
-    place = fill(state, words, place, first, step, drawn[: centre.size])
-    for i in range(centre.size):
-        drawn[i] = drawn[i] * radius + centre[i]
-    return place
+                place = fill(state, words, place, low, step, networks[sample, first:last])
+                for i in range(first, last):
+                    networks[sample, i] = networks[sample, i] * radius + centre[i]
 
 
 @compiled

@@ -45,12 +45,7 @@ NEGLIGIBLE = 1e-8
 def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
     """Return logits [rows] that networks of the box reach, and their directions [rows, neurons].
 
-    Parameters
-    ----------
-    box, rows
-        Who is attacked, and where.
-    target
-        Per row the logit below which the search may end.
+    The search for a row may end below its `target`.
     """
     rows = box.checked(rows)
     directions = np.zeros((len(rows), box.flat.n_neurons))
@@ -155,7 +150,7 @@ def neuron_slopes(
                 slopes[before + j] += slopes[first + i] * (weights[j] + shift)
 
 
-class Known(NamedTuple):
+class LogitRange(NamedTuple):
     """What is known of the smallest logit of one row.
 
     No network of the box gives a logit below `lower`; `upper` is the lowest that was seen, under
@@ -171,27 +166,17 @@ def close_in(
     box: ParameterBox,
     row: Floats,
     bounds: Floats,
-    known: Known,
+    known: LogitRange,
     max_nodes: int,
     *,
     above: float,
     below: float,
     gap: float,
-) -> Known:
-    """Tighten both ends until one is beyond a limit, or they meet up to a gap.
+) -> LogitRange:
+    """Tighten what is known until one end is beyond a limit, or both meet up to a gap.
 
-    Parameters
-    ----------
-    box, row, bounds
-        The parameters that may be, one row, and what is known of its neurons [6, neurons].
-    known
-        What is known so far.
-    max_nodes
-        How many branches may be bounded.
-    above, below
-        It is enough to know that `lower` is above the one, or `upper` below the other.
-    gap
-        It is enough if `upper` and `lower` differ by no more.
+    It is enough to know that `lower` is above `above`, or `upper` below `below`. `bounds` are those
+    of the row's neurons [6, neurons]; at most `max_nodes` branches are bounded.
     """
     programme, activations, switches = _worst_case_programme(box, bounds)
     relaxation, nodes = Relaxation(programme), 0
@@ -224,7 +209,7 @@ def close_in(
                 continue
         stuck = min(stuck, bound)
     open_bounds = [branch[0] for branch in branches[:1]]
-    return Known(max(lower, min([stuck, *open_bounds])), upper, directions)
+    return LogitRange(max(lower, min([stuck, *open_bounds])), upper, directions)
 
 
 class _Switch(NamedTuple):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 
 from changeproof.errors import InputError, unknown
 from changeproof.feasible.feature import Feature
@@ -44,34 +43,25 @@ class Action(BaseModel):
     >>> Action(change="increase", by=2, reason="Nobody gets younger, and few wait for years.")
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     change: Change = "any"
     low: float | None = None
     high: float | None = None
-    by: float | None = None
-    step: float | None = None
+    by: PositiveFloat | None = None
+    step: PositiveFloat | None = None
     order: tuple[str | bool | int | float, ...] | None = None
-    cost: float | None = None
+    cost: PositiveFloat | None = None
     reason: str = ""
 
     @model_validator(mode="after")
-    def _sensible(self) -> Self:
-        for name in ("low", "high", "by", "step", "cost"):
-            value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
-                raise InputError(f"{name} is {value}; expected a finite number")
-        for name in ("by", "step", "cost"):
-            value = getattr(self, name)
-            if value is not None and value <= 0.0:
-                raise InputError(f"{name} is {value:g}; expected a number above 0")
+    def _not_empty(self) -> Self:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise InputError(f"the range is empty: low {self.low:g} is above high {self.high:g}")
         return self
 
     @classmethod
     def checked(cls, given: Any, name: str) -> Self:
-        """Return what somebody wrote about a feature, or say what is wrong."""
         if isinstance(given, cls):
             return given
         if not isinstance(given, Mapping):
@@ -87,20 +77,19 @@ def checked_actions(
     features: Sequence[Feature], given: Mapping[str, Any] | None
 ) -> dict[str, Action]:
     """Return the actions of a task by feature, in its order; refuse what does not fit it."""
-    names = [feature.name for feature in features]
-    for name in given or ():
+    given, names = given or {}, [feature.name for feature in features]
+    for name in given:
         if name not in names:
             raise unknown("feature", name, names)
-    known = given or {}
-    found = {name: Action.checked(known[name], name) for name in names if name in known}
+    found = {}
     for feature in features:
-        if feature.name in found:
+        if feature.name in given:
+            found[feature.name] = Action.checked(given[feature.name], feature.name)
             _check_kind(feature, found[feature.name])
     return found
 
 
 def checked_most(given: int | None) -> int | None:
-    """Return how many features may change at once, or say what is wrong."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
         raise InputError(f"most_changes is {given!r}; expected a whole number of 1 or more")
     return given
@@ -132,11 +121,12 @@ def _check_kind(feature: Feature, action: Action) -> None:
                 f"{what}: the order is {list(action.order)}; expected each of its categories "
                 f"once: {', '.join(map(str, feature.categories))}"
             )
-    said = f'change = "{action.change}"' if action.change in ("increase", "decrease") else ""
-    said = said or (f"by = {action.by:g}" if action.by is not None else "")
-    if said and ranks(feature, action) is None:
+    needs_order = f"by = {action.by:g}" if action.by is not None else ""
+    if action.change in ("increase", "decrease"):
+        needs_order = f'change = "{action.change}"'
+    if needs_order and ranks(feature, action) is None:
         raise InputError(
-            f"{what} has categories without an order, so {said} means nothing; give "
+            f"{what} has categories without an order, so {needs_order} means nothing; give "
             "the order, from least to most: "
             f"order = [{', '.join(repr(str(c)) for c in feature.categories)}] in a dataset file, "
             "or in Python"

@@ -37,27 +37,19 @@ FILLED_IN = "unknown; {value} was filled in"
 
 
 class Breaches:
-    """Which rules rows break.
-
-    Attributes
-    ----------
-    ways
-        Which of `WAYS` they break one in [people, ways].
-    """
+    """Which rules rows break: `ways` [people, ways] says which of `WAYS`."""
 
     def __init__(self, n_rows: int) -> None:
         self.ways = np.zeros((n_rows, len(WAYS)), dtype=np.bool_)
         self._words = np.full((n_rows, len(WAYS)), "", dtype=object)
 
     def note(self, way: str, which: Booleans, words: str) -> None:
-        """Note which rows break a rule."""
         place = WAYS.index(way)
         self._words[which & ~self.ways[:, place], place] = words
         self.ways[which, place] = True
 
     @property
     def any(self) -> Booleans:
-        """Which rows break a rule."""
         return np.asarray(self.ways.any(axis=1))
 
     @property
@@ -67,7 +59,7 @@ class Breaches:
 
     @property
     def words(self) -> list[str]:
-        """The first breach of the gravest way of every row, in words; "" where there is none."""
+        """The first breach of that way in words, or ""."""
         first = self.ways.argmax(axis=1)
         return [str(words[place]) for words, place in zip(self._words, first, strict=True)]
 
@@ -143,12 +135,7 @@ class Actions:
     def refusals(self, factuals: Floats, filled: Booleans | None = None) -> list[str]:
         """Return for every person why no row is allowed: who is outside a stated range now.
 
-        Parameters
-        ----------
-        factuals
-            People, standardised.
-        filled
-            Which of their values [people, features] were filled in.
+        `filled` says which of their values [people, features] were filled in.
         """
         reasons = [""] * len(factuals)
         own = self._positions(factuals)
@@ -184,10 +171,7 @@ class Actions:
         )
 
     def bounds(self, factuals: Floats) -> tuple[Floats, Floats]:
-        """Return the least and the most that every column may be for every person.
-
-        As `limits`, but standardised.
-        """
+        """Return the least and the most of `limits`, standardised."""
         rules, first = self.rules, self.rules.features[:, 0]
         mean, scale = rules.mean[first], rules.scale[first]
         given = (rules.low - mean) / scale, (rules.high - mean) / scale, rules.by / scale
@@ -283,7 +267,6 @@ class Actions:
         return np.asarray(SAME * (np.abs(positions) + self.scales.scale[first]))
 
     def _numbers(self, place: int) -> dict[str, str]:
-        """Return what is said of a feature, for sentences."""
         rules, by = self.rules, float(self.rules.by[place])
         places = " in its order" if self.features[place].categories else ""
         return {

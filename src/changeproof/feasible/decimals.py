@@ -24,7 +24,7 @@ def written_decimals(features: Sequence[Feature], raw: Floats, scale: Floats) ->
 
 
 def _decimals(values: Floats, scale: float) -> int:
-    """Return a feature's own decimals, if they say something."""
+    """As many as its values have, up to those that still say something."""
     useful = max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(scale)))
     tolerance = 1e-9 * max(1.0, float(np.abs(values).max()))
     for decimals in range(useful):
@@ -34,40 +34,35 @@ def _decimals(values: Floats, scale: float) -> int:
 
 
 def written(value: float) -> str:
-    """Return a number as short as it can be written."""
     return f"{value:.0f}" if value == round(value) else repr(float(value))
 
 
 def decimals_of(value: float) -> int:
-    """Return how many decimals it takes to write a number."""
     exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent
     return max(0, -int(exponent))
 
 
 def unscaled(column: Floats, mean: float, scale: float) -> Floats:
-    """Return the shortest decimal numbers that are standardised to exactly these."""
+    """Return the shortest decimal numbers that are standardised to exactly these.
+
+    Where none is, the floating-point numbers next to the nearest are tried.
+    """
     near = column * scale + mean
-    result = near.copy()
-    open_ = np.isfinite(column)
+    result, left = near.copy(), np.isfinite(column)
+
+    def keep(tried: Floats) -> None:
+        fits = left & ((tried - mean) / scale == column)
+        result[fits] = tried[fits]
+        left[fits] = False
+
     for decimals in range(MOST_DECIMALS + 1):
-        if not open_.any():
-            break
         power = 10.0**decimals
-        written = np.rint(near * power) / power
-        fits = open_ & ((written - mean) / scale == column)
-        result[fits] = written[fits]
-        open_ &= ~fits
-    return np.asarray(_neighbours(result, column, mean, scale, open_))
-
-
-def _neighbours(near: Floats, column: Floats, mean: float, scale: float, open_: object) -> Floats:
-    """Where no short number fits, try the floating-point numbers next to it."""
-    result, left = near.copy(), np.asarray(open_).copy()
+        keep(np.rint(near * power) / power)
+        if not left.any():
+            return result
     for direction in (-np.inf, np.inf):
-        tried = near.copy()
+        tried = near
         for _ in range(4):
             tried = np.nextafter(tried, direction)
-            fits = left & ((tried - mean) / scale == column)
-            result[fits] = tried[fits]
-            left &= ~fits
+            keep(tried)
     return result

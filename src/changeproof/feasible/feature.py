@@ -53,7 +53,6 @@ class Feature:
 
     @property
     def column_names(self) -> list[str]:
-        """What its encoded columns are called."""
         if self.kind != "categorical":
             return [self.name]
         return [f"{self.name}={category}" for category in self.categories]
@@ -89,17 +88,13 @@ class Feature:
         return pd.Series(values, name=self.name, dtype=object).infer_objects()
 
     def _codes(self, values: pd.Series[Any]) -> Integers:
-        """Return the category of every value; of a column of categories, each is found once."""
         if not isinstance(values.dtype, pd.CategoricalDtype):
             return np.array([self.code_of(value) for value in values], dtype=np.int64)
         known = [self.code_of(value) for value in values.cat.categories]
         return np.array(known, dtype=np.int64)[values.cat.codes]
 
     def code_of(self, value: object) -> int:
-        """Return the position of the category that a value stands for, -1 where there is none.
-
-        Values are compared by their text, and True and False also with 1 and 0.
-        """
+        """Return the position of a category, compared by its text; -1 where there is none."""
         code = self._codes_by_text.get(text_of(value), -1)
         if code < 0 and isinstance(value, bool | np.bool_):
             code = max(self._codes_by_text.get(text, -1) for text in _other_spellings(value))
@@ -136,7 +131,6 @@ def as_numbers(values: pd.Series[Any]) -> tuple[Floats, Booleans]:
 
 
 def numeric_features(frame: pd.DataFrame) -> tuple[Feature, ...]:
-    """Return one numeric feature per column, of kind ``integer`` where all values are whole."""
     values = frame.to_numpy(dtype=np.float64)
     return tuple(
         Feature(str(column), number_kind(values[:, position]), (position,))
@@ -145,13 +139,12 @@ def numeric_features(frame: pd.DataFrame) -> tuple[Feature, ...]:
 
 
 def number_kind(values: Floats) -> FeatureKind:
-    """Return whether numbers are whole; missing ones do not count."""
+    """Missing numbers do not count."""
     known = values[~np.isnan(values)]
     return "integer" if bool((known == np.round(known)).all()) else "numeric"
 
 
 def checked_features(task: str, features: Sequence[Feature], width: int) -> tuple[Feature, ...]:
-    """Return features that hold every encoded column once, or say what is wrong."""
     names = [feature.name for feature in features]
     twice = [name for name in names if names.count(name) > 1]
     if twice:

@@ -37,10 +37,7 @@ def stepped(
 def project_row(
     row: Any, factual: Any, owns: Any, lows: Any, highs: Any, rules: Any, savings: Any
 ) -> None:
-    """Replace a row by the nearest feasible one; `savings` is room to work in.
-
-    `owns`, `lows` and `highs` are the person's part of `Limits`.
-    """
+    """Replace a row by the nearest feasible one, given a person's limits; `savings` is scratch."""
     # Handing all the rules on to a function costs more than what most of them do.
     features, means, scales, weights = rules.features, rules.mean, rules.scale, rules.weight
     bases, steps, powers = rules.base, rules.step, rules.power

@@ -82,7 +82,6 @@ class Limits(NamedTuple):
     high: Floats
 
     def of(self, people: Integers) -> Limits:
-        """Return the limits of some people."""
         return Limits(*(each[people] for each in self))
 
 
@@ -94,7 +93,6 @@ def as_rules(
     decimals: Sequence[int],
     most_changes: int | None,
 ) -> Rules:
-    """Return what may happen to features, one action for each, as arrays."""
     table, numbers, whole_steps = [], [], []
     feature_of, order = np.zeros((2, len(scales.mean)), dtype=np.int64)
     for place, (feature, action) in enumerate(zip(features, actions, strict=True)):
@@ -122,23 +120,19 @@ def as_rules(
         table.append((first, len(columns), KINDS[feature.kind], change))
         numbers.append((low, high, by, base, step, 10.0**digits))
         whole_steps.append(feature.kind == "integer" or action.step is not None)
-    low, high, by, base, step, power = np.array(numbers).T.copy()
-    return Rules(
-        np.array(table, dtype=np.int64),
-        low,
-        high,
-        by,
-        base,
-        step,
-        power,
-        np.array([action.low is not None or action.high is not None for action in actions]),
-        np.array(whole_steps),
-        scales.mean,
-        scales.scale,
-        1.0 / (scales.scale * scales.distance),
-        feature_of,
-        order,
-        len(features) if most_changes is None else most_changes,
+    return Rules._make(
+        (
+            np.array(table, dtype=np.int64),
+            *np.array(numbers).T.copy(),
+            np.array([action.low is not None or action.high is not None for action in actions]),
+            np.array(whole_steps),
+            scales.mean,
+            scales.scale,
+            1.0 / (scales.scale * scales.distance),
+            feature_of,
+            order,
+            len(features) if most_changes is None else most_changes,
+        )
     )
 
 

@@ -78,7 +78,6 @@ class FeasibleSearch:
 
     @cached_property
     def limits(self) -> Limits:
-        """What people may have."""
         return self.actions.limits(self.factuals)
 
     def lengths(self, rows: Floats) -> Floats:
@@ -90,12 +89,8 @@ class FeasibleSearch:
     def nearest(self, starts: Floats, exchanges: int = EXCHANGES) -> Floats:
         """Return for every person the nearest row found that passes; NaN where none does.
 
-        Parameters
-        ----------
-        starts
-            Feasible rows to start from [people, starts, columns]; NaN where somebody has fewer.
-        exchanges
-            How often all changes are given up in turn, at most.
+        `starts` are feasible rows to start from [people, starts, columns]; NaN where somebody has
+        fewer. All changes are given up in turn, `exchanges` times at most.
         """
         best = np.full_like(self.factuals, np.nan)
         least = np.full(len(best), np.inf)
@@ -138,16 +133,8 @@ class FeasibleSearch:
 
         Each time the alternative is taken that gains most of the score for its length. Where as
         many features differ as may, and no other value of these gains anything, one of them is put
-        back to change another.
-
-        Parameters
-        ----------
-        rows
-            A feasible row of every person.
-        fixed
-            Features [people, features] that stay as they are.
-        longest
-            How far rows may go [people].
+        back to change another. `rows` are feasible, one per person. Features that are `fixed`
+        [people, features] stay as they are; rows go no farther than `longest` [people].
         """
         rows, people = rows.copy(), np.arange(len(rows))
         n_features = len(self.actions.features)
@@ -266,20 +253,16 @@ class FeasibleSearch:
                 enough[passed], too_little[~passed] = share[passed], share[~passed]
         return result
 
-    def nearest_of(self, rows: Floats, *, wanted: int = 1, most_asked: int | None = None) -> Floats:
-        """Project rows for every person and return the nearest that pass [people, wanted, columns].
+    def nearest_of(
+        self, rows: Floats, *, wanted: int = 1, most_tested: int | None = None
+    ) -> Floats:
+        """Project rows for every person; return the nearest that pass [people, wanted, columns].
 
-        They are in the order of their distance; NaN where fewer pass.
-
-        Parameters
-        ----------
-        rows
-            Where people might be sent, for instance training rows.
-        wanted, most_asked
-            How many should pass, and after how many different rows to give up.
+        They are in the order of their distance; NaN where fewer pass, of the first `most_tested`
+        that differ.
         """
         found = np.full((len(self.factuals), wanted, rows.shape[1]), np.nan)
-        limit = len(rows) if most_asked is None else most_asked
+        limit = len(rows) if most_tested is None else most_tested
         at_once = max(1, min(PEOPLE_AT_ONCE, DISTANCES_AT_ONCE // max(1, len(rows))))
         for first in range(0, len(found), at_once):
             some = np.arange(first, min(first + at_once, len(found)))
@@ -288,9 +271,9 @@ class FeasibleSearch:
             limits = self.limits.of(some)
             fill_distances(far, own, rows, self.weights, limits, self.actions.rules)
             order = np.argsort(far, axis=1, kind="stable")
-            n_found, asked = np.zeros((2, len(some)), dtype=np.int64)
+            n_found, n_tested = np.zeros((2, len(some)), dtype=np.int64)
             for start in range(0, len(rows), ROWS_AT_ONCE):
-                going = np.flatnonzero((n_found < wanted) & (asked < limit))
+                going = np.flatnonzero((n_found < wanted) & (n_tested < limit))
                 if not len(going):
                     break
                 # With the one before, to see whether the first is another.
@@ -299,8 +282,8 @@ class FeasibleSearch:
                 fresh = (tried != own[going][:, None]).any(axis=2)
                 fresh[:, 1:] &= (tried[:, 1:] != tried[:, :-1]).any(axis=2)
                 fresh[:, 0] &= start == 0
-                fresh &= asked[going][:, None] + np.cumsum(fresh, axis=1) <= limit
-                asked[going] += fresh.sum(axis=1)
+                fresh &= n_tested[going][:, None] + np.cumsum(fresh, axis=1) <= limit
+                n_tested[going] += fresh.sum(axis=1)
                 who, which = np.nonzero(fresh)
                 if not len(who):
                     continue
@@ -343,10 +326,7 @@ class FeasibleSearch:
         return tried, np.asarray((tried != rows[:, None]).any(axis=2))
 
     def _by_size(self, rows: Floats, counted: Booleans | None = None) -> tuple[Integers, Integers]:
-        """Return every person's features by the size of their change, and how many change.
-
-        Only features that are `counted`; all, by default.
-        """
+        """Return features by the size of their change and how many change, of those `counted`."""
         changes = np.zeros((len(rows), len(self.actions.features)))
         each = np.abs(rows - self.factuals) * self.weights
         for place, feature in enumerate(self.actions.features):

@@ -24,7 +24,6 @@ def affordable(count: int, n_columns: int) -> int:
 
 
 def wide_notes(n_columns: int) -> tuple[str, ...]:
-    """Return what people should know of a wide table."""
     if n_columns <= WIDE:
         return ()
     return (
@@ -38,15 +37,8 @@ def searched_features(
 ) -> Integers | None:
     """Return which features are searched: those that move a model most; None for all.
 
-    Parameters
-    ----------
-    actions
-        What may change.
-    model, score
-        The model, and how sure it is of rows.
-    rows
-        Training rows. In some that are adverse, every feature is given the value of a favourable
-        one; those count that move the model most on average.
+    In some adverse training rows, every feature is given the value of a favourable one. Those count
+    that move the `score` of the model, how sure it is, most on average.
     """
     if rows.shape[1] <= WIDE:
         return None

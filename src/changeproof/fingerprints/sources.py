@@ -53,7 +53,6 @@ def source_digest(modules: Iterable[str]) -> str:
 
 
 def imports_of(module: str) -> list[str]:
-    """Return the names of everything that a module imports, if there is a file of it."""
     path = source_of(module)
     return [] if path is None else _read(module, path, path.stat().st_mtime_ns)[1]
 
@@ -64,7 +63,6 @@ def _is_package(path: Path) -> bool:
 
 @cache
 def _read(module: str, path: Path, written: int) -> tuple[str, list[str]]:
-    """Return the code of a file without docstrings, hashed, and what it imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports = _imports(tree, module if _is_package(path) else module.rpartition(".")[0])
     for node in ast.walk(tree):

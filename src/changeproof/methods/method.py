@@ -307,7 +307,7 @@ class Method(Configurable, ABC):
         """Return the nearest feasible row that the method accepts, or else the best found."""
         own, search = proposals.factuals.rows, self._acceptable(actions, proposals)
         train = self._favourable_rows()
-        near = search.nearest_of(train, wanted=STARTS, most_asked=MOST_TESTED)
+        near = search.nearest_of(train, wanted=STARTS, most_tested=MOST_TESTED)
         starts = np.concatenate([proposals.rows[:, None], near, own[:, None]], axis=1)
         rows = search.nearest(starts)
         given = np.isfinite(proposals.wanted[:, 0]) & np.isfinite(proposals.rows[:, 0])

@@ -24,13 +24,7 @@ BITS = 24
 
 
 class TorchDraws:
-    """What `torch.Generator().manual_seed(seed)` gives, draw after draw.
-
-    Attributes
-    ----------
-    state, words
-        The generator's state, and the bits of it that numbers are made from; for kernels.
-    """
+    """What `torch.Generator().manual_seed(seed)` gives; `state` and `words` are for kernels."""
 
     def __init__(self, seed: int) -> None:
         _, state, *_ = np.random.RandomState(seed % 2**32).get_state(legacy=True)
@@ -49,7 +43,6 @@ class TorchDraws:
 
 @compiled
 def next_words(state: Any, words: Any) -> None:
-    """Advance the generator by one round, and keep the lower bits of its words."""
     one, zero = np.uint32(1), np.uint32(0)
     upper, lower = np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
     twist = np.uint32(0x9908B0DF)
@@ -86,6 +79,5 @@ def fill(state: Any, words: Any, place: int, first: Any, step: Any, numbers: Any
 
 @compiled
 def convert(words: Any, first: Any, step: Any, numbers: Any) -> None:
-    """Turn words into numbers, rounding once."""
     for i in range(numbers.size):
         numbers[i] = fma(np.float32(words[i]), step, first)

@@ -49,7 +49,6 @@ KEPT, RECTIFIED, GATED = range(3)
 
 @compiled
 def fill_tiles(rows: Any, tiles: Any, filled: int) -> None:
-    """Lay out rows [rows, features] in zeroed tiles [tiles, features, length]."""
     n_features = rows.shape[1]
     for i in range(rows.shape[0]):
         tile, place = i // filled, i % filled
@@ -377,7 +376,6 @@ def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
 def add_gradient(
     parameters: Any, sizes: Any, tiles: Any, tile: int, per_weight: Any, space: Any, sums: Any
 ) -> None:
-    """Add the gradient of the loss over one tile to its lanes [parameters, lanes]."""
     rows, logits, n_rows = tiles.rows[tile], space.logits, tiles.labels.shape[1]
     forward(parameters, sizes, rows, space.activations, logits, n_rows)
     loss_slopes(logits, tiles.labels[tile], tiles.weights[tile], per_weight, n_rows)
@@ -400,7 +398,6 @@ class Supply(NamedTuple):
 
 @compiled
 def next_batch(tiles: Any, supply: Any, step: int) -> None:
-    """Lay out the rows of a step (from 1 on) in tiles that have room for them."""
     length, n_rows = tiles.labels.shape[1], supply.order.size
     first = (step - 1) * supply.size
     for i in range(supply.size):

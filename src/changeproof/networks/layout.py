@@ -45,7 +45,6 @@ def pack(
 def unpack(
     parameters: Singles, n_features: int, hidden: Sequence[int]
 ) -> tuple[list[Singles], list[Singles]]:
-    """Undo `pack` for stacked parameters [models, n]."""
     weights, biases, start = [], [], 0
     widths = (n_features, *hidden, 1)
     for layer, (n_in, n_out) in enumerate(pairwise(widths)):
@@ -100,7 +99,7 @@ def tile_values(
 
 
 class Tiles(NamedTuple):
-    """Rows [tiles, features, length] to learn from, with labels and weights [tiles, length]."""
+    """`rows` are [tiles, features, length], labels and weights [tiles, length]."""
 
     rows: Singles
     labels: Singles

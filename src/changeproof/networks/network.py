@@ -122,7 +122,6 @@ class Network:
         return Network(tuple(moved[0::2]), tuple(moved[1::2]))
 
     def layer_weights(self) -> list[Floats]:
-        """Return the weights, layer by layer."""
         return [weight.astype(np.float64) for weight in self.weights]
 
     def with_layer_weights(self, weights: Sequence[Floats]) -> Network:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.datasets.task import Task
+from changeproof.datasets.task import Part, Task
 from changeproof.errors import InputError, described
 from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels
@@ -84,12 +84,11 @@ class TrainingData:
     @classmethod
     def of(cls, task: Task) -> Self:
         """Return the training data of a task."""
-        (train, update, validation), (seen, later, held_out) = (
-            [part_of(part).astype(np.float32) for part in ("train", "update", "validation")]
-            for part_of in (task.rows, task.labels_of)
-        )
-        rows, labels = np.concatenate([train, update]), np.concatenate([seen, later])
-        return cls(rows, labels, len(train), validation, held_out)
+        parts: tuple[Part, ...] = ("train", "update", "validation")
+        *known, held_out = (task.rows(part).astype(np.float32) for part in parts)
+        *labels, held_out_labels = (task.labels_of(part).astype(np.float32) for part in parts)
+        together = np.concatenate(known), np.concatenate(labels)
+        return cls(*together, len(known[0]), held_out, held_out_labels)
 
     @cached_property
     def order(self) -> Integers:
@@ -106,7 +105,6 @@ class TrainingData:
 
     @cached_property
     def validation_tiles(self) -> Tiles:
-        """Validation rows, laid out; where there are many, some of them."""
         rows, labels = self.validation_rows, self.validation_labels
         if len(rows) > LARGEST_BATCH:
             some = stream("batches", "validation", len(rows)).permutation(len(rows))
@@ -152,7 +150,7 @@ def train(recipes: Sequence[TrainingRecipe], data: TrainingData) -> Trained:
 
 
 def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int, int, float]:
-    """Return the network, its best epoch, the number of epochs and its validation loss."""
+    """Also return the best epoch, the number of epochs and the validation loss."""
     start = _start(recipe, data.rows.shape[1])
     parameters, sizes = start.packed(np.float32)
     training, supply = _batches(recipe, data)

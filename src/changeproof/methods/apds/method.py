@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.certificates.box import ParameterBox, check_radius
-from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
+from changeproof.certificates.sampled import ParameterSample, samples_needed
 from changeproof.datasets.task import Task
 from changeproof.methods.apds.minimal import MinimalSearch
 from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
@@ -156,7 +156,8 @@ class APDS(Method):
         certified = np.zeros(len(rows), dtype=np.bool_)
         for i in np.flatnonzero(answered).tolist():
             seed = self._certificate_seed(factuals, i)
-            certified[i] = favourable_under_draws(self._box, rows[i], self._samples, seed)
+            sample = ParameterSample.draw(self._box, self._samples, seed)
+            certified[i] = sample.all_favourable(rows[[i]])[0]
         return certified
 
     def _certificate_seed(self, factuals: Factuals, i: int) -> int:
