@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from changeproof import Plan
-from changeproof.runs.manifest import write_plan
 from changeproof.runs.published import origin_of, publish
 from changeproof.tables.people import INTERVAL_COLUMNS
+from planned import write_plan
 
 # Somebody's own, which are nowhere on this machine.
 OWN_METHOD, OWN_FAMILY = "absent.module:Kind", "absent.module:Shift"

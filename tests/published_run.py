@@ -9,8 +9,8 @@ import pandas as pd
 
 from changeproof import Plan, published_family_names
 from changeproof.paper.comparison import PUBLISHED, PaperComparison, Verdict
-from changeproof.runs.manifest import write_plan
 from changeproof.runs.published import origin_of, publish
+from planned import write_plan
 
 Tables = dict[str, pd.DataFrame]
 # Robustness on Breast Cancer that the paper's text quotes; everything else is 99.9.

@@ -10,9 +10,9 @@ import pytest
 
 import changeproof as cp
 from changeproof import InputError
-from changeproof.runs.manifest import write_plan
 from changeproof.runs.published import origin_of, publish
 from gated import OWN_METHOD, rows_of, write_gated
+from planned import write_plan
 
 RULE: dict[str, Any] = {"name": "firm", "metric": "coverage", "at_least": 95}
 

@@ -17,9 +17,9 @@ from changeproof.paper.comparison import (
     write_comparison,
 )
 from changeproof.report.page.times import published
-from changeproof.runs.manifest import write_plan
 from changeproof.tables.registry import read_finished
 from command_line import call
+from planned import write_plan
 from published_run import Tables, keeping, setting
 
 Fabricate = Callable[..., Path]

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from changeproof import InputError, Plan, Results, run
-from changeproof.runs.manifest import MANIFEST, PLAN, read_manifest, write_plan
+from changeproof.runs.manifest import MANIFEST, PLAN, read_manifest
 from changeproof.runs.pieces import Kind
 from changeproof.runs.resolve import resolve
 from changeproof.runs.work import pieces_of
+from planned import write_plan
 
 PLANNED = Plan(
     datasets=("breast-cancer",),

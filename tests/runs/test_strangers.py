@@ -13,8 +13,9 @@ from changeproof import InputError, Plan, Results, compare_runs
 from changeproof.cli import app
 from changeproof.report.page.provenance import sources
 from changeproof.runs import plan as plans
-from changeproof.runs.manifest import PLAN, write_plan
+from changeproof.runs.manifest import PLAN
 from command_line import call
+from planned import write_plan
 
 # Says so in a file whenever it is imported.
 SLY = """

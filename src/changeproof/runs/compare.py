@@ -27,6 +27,8 @@ from changeproof.runs.results import ALL_FAMILIES, StoredResults
 BY_FAMILY = ("empirical_robustness", "end_to_end_robustness")
 # Two runs are compared person by person if at least this share of the smaller one is in both.
 SHARE_IN_COMMON = 0.5
+Runs = tuple[StoredResults, StoredResults]  # before and after
+Families = Mapping[str, tuple[str, str]]  # what to call a family, and its name in both runs
 
 
 class Line(NamedTuple):
@@ -95,7 +97,6 @@ class RunComparison:
         return (1.0 - LEVEL) * len(self.judged)
 
     def counts(self) -> Counter[str]:
-        """Count the verdicts."""
         return Counter(line.verdict.value for line in self.lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -156,27 +157,38 @@ def compare_runs(
     for what, common in (("method", pairs), ("family", families)):
         if not common:
             raise _nothing(runs, what)
-    lines = [
+    lines = tuple(
         line
         for dataset, rows in same.items()
-        for method in pairs
-        for line in _lines(runs, dataset, (method, pairs[method]), families, rows, notes)
-    ]
+        for method in pairs.items()
+        for line in _lines(runs, dataset, method, families, rows, notes)
+    )
     if not lines:
         raise InputError(
             f"{runs[0].folder} and {runs[1].folder} have no finished answers in common; see: "
             "changeproof status"
         )
-    found = tuple(lines)
-    if min(min(line.people_before, line.people_after) for line in found) < FEWEST_PEOPLE:
+    if min(min(line.people_before, line.people_after) for line in lines) < FEWEST_PEOPLE:
         notes.append(
             f"Fewer than {FEWEST_PEOPLE} people stand behind some numbers: nothing is clear there."
         )
-    first, second = zip(*families.values(), strict=True)
-    back = {after: name for name, after in pairs.items()}
-    kinds = (_only_in_one(*runs, pairs, first), _only_in_one(*runs[::-1], back, second))
+    alone = []
+    for place, (run, other) in enumerate((runs, runs[::-1])):
+        in_common = {
+            "datasets": other.tasks,
+            "methods": [both[place] for both in pairs.items()],
+            "families": [both[place] for both in families.values()],
+            "base seeds": other.plan.base_seeds,
+        }
+        has = (run.tasks, run.methods, run.families, run.plan.base_seeds)
+        names = {
+            kind: tuple(str(name) for name in own if name not in common)
+            for (kind, common), own in zip(in_common.items(), has, strict=True)
+        }
+        alone.append({kind: only for kind, only in names.items() if only})
+    folders = (runs[0].folder, runs[1].folder)
     each_once = tuple(dict.fromkeys(notes))
-    return RunComparison(runs[0].folder, runs[1].folder, tuple(families), found, *kinds, each_once)
+    return RunComparison(*folders, tuple(families), lines, alone[0], alone[1], each_once)
 
 
 def _read(folder: str | Path) -> StoredResults:
@@ -186,23 +198,19 @@ def _read(folder: str | Path) -> StoredResults:
     return results
 
 
-def _methods(runs: Sequence[StoredResults], match: Mapping[str, str]) -> dict[str, str]:
+def _methods(runs: Runs, match: Mapping[str, str]) -> dict[str, str]:
     """Return the methods of the first run by those of the second that they are compared with."""
     for names, run in zip((match, match.values()), runs, strict=True):
         for name in names:
             if name not in run.methods:
                 raise unknown(f"method of {run.folder}", name, run.methods)
-    taken = set(match.values())
-    equal = {name: name for name in runs[0].methods if name in runs[1].methods}
+    free = [name for name in runs[1].methods if name not in match.values()]
     return {
-        name: match.get(name, name)
-        for name in runs[0].methods
-        if name in match or (name in equal and name not in taken)
+        name: match.get(name, name) for name in runs[0].methods if name in match or name in free
     }
 
 
-def _same_data(runs: Sequence[StoredResults], notes: list[str]) -> dict[str, pd.Index[Any]]:
-    """Return the rows that are the same in both runs, by dataset."""
+def _same_data(runs: Runs, notes: list[str]) -> dict[str, pd.Index[Any]]:
     found, other = {}, []
     common = [name for name in runs[0].tasks if name in runs[1].tasks]
     if not common:
@@ -221,8 +229,7 @@ def _same_data(runs: Sequence[StoredResults], notes: list[str]) -> dict[str, pd.
             )
         if len(rows) < shared:
             notes.append(f"{name}: {shared - len(rows)} rows are not the same in both; left out.")
-    for name in other:
-        notes.append(f"{name} is other data in the two runs, and is not compared.")
+    notes += [f"{name} is other data in the two runs, and is not compared." for name in other]
     if not found:
         raise InputError(
             f"{runs[0].folder} and {runs[1].folder} are runs on other data: {', '.join(other)} has "
@@ -231,7 +238,23 @@ def _same_data(runs: Sequence[StoredResults], notes: list[str]) -> dict[str, pd.
     return found
 
 
-def _nothing(runs: Sequence[StoredResults], what: str) -> InputError:
+def _same_rows(one: Task, other: Task) -> pd.Index[Any]:
+    """Return the ids of the rows that are the same in both: outcome, and features in common."""
+    ids: pd.Index[Any] = pd.Index(one.ids).intersection(pd.Index(other.ids), sort=False)
+    columns = [name for name in one.feature_names if name in other.feature_names]
+    if not len(ids) or not columns:
+        return ids[:0]
+    values = []
+    for task in (one, other):
+        places = pd.Index(task.ids).get_indexer(ids)
+        raw = task.frame[columns].to_numpy(dtype=np.float64)
+        values.append(np.column_stack([raw, task.labels])[places])
+    alike: Booleans = np.isclose(values[0], values[1]).all(axis=1)
+    same: pd.Index[Any] = ids[alike]
+    return same
+
+
+def _nothing(runs: Runs, what: str) -> InputError:
     plural = {"dataset": "tasks", "method": "methods", "family": "families"}
     has = [", ".join(getattr(run, plural[what])) for run in runs]
     hint = {
@@ -244,15 +267,37 @@ def _nothing(runs: Sequence[StoredResults], what: str) -> InputError:
     )
 
 
+def _families_of_both(runs: Runs, notes: list[str]) -> Families:
+    """Return the families in common: what to call each, and its name in both runs.
+
+    Other numbers of replicates make no other family: the changes in both are the same.
+    """
+    found = {name: (name, name) for name in runs[0].families if name in runs[1].families}
+    alone: list[dict[str, list[str]]] = [{}, {}]  # by name without replicates
+    for run, names in zip(runs, alone, strict=True):
+        for family in run.families:
+            name, settings = parsed(family)
+            settings = {key: value for key, value in settings.items() if key != "replicates"}
+            if family not in found:
+                names.setdefault(spelled(name, settings), []).append(family)
+    for plain, (one, *more) in alone[0].items():
+        if not more and len(others := alone[1].get(plain, [])) == 1:
+            found[plain] = (one, others[0])
+            notes.append(
+                f"{one} and {others[0]} differ in how many changes are drawn; they are compared "
+                "on those in both."
+            )
+    return found
+
+
 def _lines(
-    runs: Sequence[StoredResults],
+    runs: Runs,
     dataset: str,
     methods: tuple[str, str],
-    families: Mapping[str, tuple[str, str]],
+    families: Families,
     same: pd.Index[Any],
     notes: list[str],
 ) -> Iterator[Line]:
-    """Yield what became of a method on a dataset, over all families and under each."""
     sides = [_Side(run, dataset, method) for run, method in zip(runs, methods, strict=True)]
     there = {
         family: both
@@ -265,10 +310,10 @@ def _lines(
     if not there or not all(seeds):
         notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and left out.")
         return
-    (one, other), paired = _with_people(sides, seeds, same)
+    sides, paired = _with_people(sides, seeds, same)
     common = {}
     for family, both in there.items():
-        each = [side.changes(name) for side, name in zip((one, other), both, strict=True)]
+        each = [side.changes(name) for side, name in zip(sides, both, strict=True)]
         known = each[0].intersection(each[1], sort=False)
         if len(known):
             common[family] = known
@@ -278,24 +323,35 @@ def _lines(
                 f"{family} on {dataset}: {len(known)} changes are in both runs; {alone[0]} of the "
                 f"first and {alone[1]} of the second are left out."
             )
-    # One family alone is all of them.
-    under = common if len(common) > 1 else {}
-    over_all = _counted_in_both(runs, {family: families[family] for family in common})
     names = [run.tasks[dataset].feature_names for run in runs]
-    for family in (ALL_FAMILIES, *under) if common else ():
-        chosen = over_all if family == ALL_FAMILIES else (family,)
+    chosen = {ALL_FAMILIES: _counted_in_both(runs, {name: families[name] for name in common})}
+    if len(common) > 1:  # one family alone is all of them
+        chosen |= {family: (family,) for family in common}
+    for family, under in chosen.items() if common else ():
         before, after = (
-            side.measured({families[name][place]: common[name] for name in chosen})
-            for place, side in enumerate((one, other))
+            side.measured({families[name][place]: common[name] for name in under})
+            for place, side in enumerate(sides)
         )
-        found = metric_changes(before, after, paired=paired)
-        for metric, change in found.items():
+        for metric, change in metric_changes(before, after, paired=paired).items():
             if metric == "distance" and names[0] != names[1]:
                 continue
             if family == ALL_FAMILIES or metric in BY_FAMILY:
                 where = (dataset, *methods, family, metric)
-                numbers = (one.number, other.number)
+                numbers = [side.number for side in sides]
                 yield Line(*where, *change[:5], change.verdict, paired, *numbers)
+
+
+def _counted_in_both(runs: Runs, families: Families) -> tuple[str, ...]:
+    """Return the families that numbers over all families are about in both runs.
+
+    Without any, those that would be if the runs had no others.
+    """
+    both = tuple(
+        family
+        for family, names in families.items()
+        if all(name in run.averaged for run, name in zip(runs, names, strict=True))
+    )
+    return both or counted({name: runs[0].families[names[0]] for name, names in families.items()})
 
 
 class _Side(NamedTuple):
@@ -321,11 +377,9 @@ class _Side(NamedTuple):
         )
 
     def answers(self, seed: int) -> Counterfactuals:
-        """Return the answers to the people of a base model."""
         return self.run.counterfactuals(self.dataset, seed, self.method)
 
     def asked(self, seed: int) -> pd.Index[Any]:
-        """Return the ids of the people of a base model."""
         rows = self.answers(seed).row_ids.tolist()
         ids: pd.Index[Any] = pd.Index(self.run.tasks[self.dataset].ids.loc[rows])
         return ids
@@ -390,76 +444,3 @@ def _with_people(
         side._replace(people={s: side.asked(s).get_indexer(ids) for s, ids in known.items()})
         for side in sides
     ], True
-
-
-def _same_rows(one: Task, other: Task) -> pd.Index[Any]:
-    """Return the ids of the rows that are the same in both: outcome, and features in common."""
-    ids: pd.Index[Any] = pd.Index(one.ids).intersection(pd.Index(other.ids), sort=False)
-    columns = [name for name in one.feature_names if name in other.feature_names]
-    if not len(ids) or not columns:
-        return ids[:0]
-    values = []
-    for task in (one, other):
-        places = pd.Index(task.ids).get_indexer(ids)
-        raw = task.frame[columns].to_numpy(dtype=np.float64)
-        values.append(np.column_stack([raw, task.labels])[places])
-    alike: Booleans = np.isclose(values[0], values[1]).all(axis=1)
-    same: pd.Index[Any] = ids[alike]
-    return same
-
-
-def _families_of_both(
-    runs: Sequence[StoredResults], notes: list[str]
-) -> dict[str, tuple[str, str]]:
-    """Return the families in common: what to call each, and its name in both runs.
-
-    Other numbers of replicates make no other family: the changes in both are the same.
-    """
-    found = {name: (name, name) for name in runs[0].families if name in runs[1].families}
-    alone = [[name for name in run.families if name not in found] for run in runs]
-    for name in alone[0]:
-        plain = _without_replicates(name)
-        alike = [other for other in alone[1] if _without_replicates(other) == plain]
-        if len(alike) == 1 and [_without_replicates(other) for other in alone[0]].count(plain) == 1:
-            found[spelled(*plain)] = (name, alike[0])
-            notes.append(
-                f"{name} and {alike[0]} differ in how many changes are drawn; they are compared "
-                "on those in both."
-            )
-    return found
-
-
-def _without_replicates(family: str) -> tuple[str, dict[str, Any]]:
-    name, settings = parsed(family)
-    return name, {key: value for key, value in settings.items() if key != "replicates"}
-
-
-def _counted_in_both(
-    runs: Sequence[StoredResults], families: Mapping[str, tuple[str, str]]
-) -> tuple[str, ...]:
-    """Return the families that numbers over all families are about in both runs.
-
-    Without any, those that would be if the runs had no others.
-    """
-    both = tuple(
-        family
-        for family, names in families.items()
-        if all(name in run.averaged for run, name in zip(runs, names, strict=True))
-    )
-    kinds = {family: runs[0].families[names[0]] for family, names in families.items()}
-    return both or counted(kinds)
-
-
-def _only_in_one(
-    run: StoredResults, other: StoredResults, methods: Mapping[str, str], families: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return what only the first of two runs has, by kind."""
-    alone = {
-        "datasets": [name for name in run.tasks if name not in other.tasks],
-        "methods": [name for name in run.methods if name not in methods],
-        "families": [name for name in run.families if name not in families],
-        "base seeds": [
-            str(seed) for seed in run.plan.base_seeds if seed not in other.plan.base_seeds
-        ],
-    }
-    return {kind: tuple(names) for kind, names in alone.items() if names}

@@ -46,7 +46,6 @@ def models_to_bytes(stack: Stack, record: Mapping[str, Any], arrays: Arrays | No
 
 
 def models_from_bytes(content: bytes) -> Models:
-    """Undo `models_to_bytes`."""
     tensors = safetensors.numpy.load(content)
     record = json.loads(tensors.pop(RECORD).tobytes())
     names = [name for name in tensors if name.startswith(EXTRA)]
@@ -55,14 +54,12 @@ def models_from_bytes(content: bytes) -> Models:
 
 
 def table_to_bytes(table: pd.DataFrame) -> bytes:
-    """Keep a table."""
     buffer = io.BytesIO()
     table.to_parquet(buffer, index=False)
     return buffer.getvalue()
 
 
 def table_from_bytes(content: bytes) -> pd.DataFrame:
-    """Undo `table_to_bytes`."""
     check_size(io.BytesIO(content), "this kept table")
     # A third of the time that pandas' own function takes, which looks for folders of files.
     table = pq.ParquetFile(io.BytesIO(content)).read(use_threads=False)
@@ -71,12 +68,10 @@ def table_from_bytes(content: bytes) -> pd.DataFrame:
 
 
 def arrays_to_bytes(arrays: Arrays) -> bytes:
-    """Keep arrays by name."""
     return safetensors.numpy.save({k: np.ascontiguousarray(v) for k, v in arrays.items()})
 
 
 def arrays_from_bytes(content: bytes) -> Arrays:
-    """Undo `arrays_to_bytes`."""
     return safetensors.numpy.load(content)
 
 

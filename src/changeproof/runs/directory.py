@@ -89,10 +89,7 @@ def claimed(folder: Path) -> Iterator[None]:
 def without_its_code(folder: Path, given: Mapping[str, Any]) -> Iterator[None]:
     """Import nothing for a while that only the plan of a directory names.
 
-    Parameters
-    ----------
-    given
-        The fields of the plan that somebody has given anew. What they name may be imported.
+    What the fields of the plan name that somebody has `given` anew may be imported.
     """
     named = from_elsewhere(read_plan(folder))
     every = [name for field, names in named.items() if field not in given for name in names]

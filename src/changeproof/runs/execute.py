@@ -9,7 +9,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,17 +54,8 @@ WORTH_WORKERS = 6.0
 class Outcome(NamedTuple):
     """What became of a piece: its content and what it took or, where it failed, why.
 
-    Attributes
-    ----------
-    failure, error
-        The traceback, and its last words in one line. None and "" where something that the piece
-        needs had failed.
-    refused
-        Whether it was an `InputError`: something that was given does not fit.
-    retry
-        Whether it failed for lack of memory, disk or the like.
-    checksum
-        That of its bytes when they left the worker.
+    `failure` is the traceback, `error` its last words in one line. They are None and "" where
+    something that the piece needs had failed.
     """
 
     piece: Piece
@@ -73,9 +63,9 @@ class Outcome(NamedTuple):
     effort: Effort
     failure: str | None = None
     error: str = ""
-    refused: bool = False
-    retry: bool = False
-    checksum: str = ""
+    refused: bool = False  # by an `InputError`: something that was given does not fit
+    retry: bool = False  # whether it failed for lack of memory, disk or the like
+    checksum: str = ""  # of the bytes when they left the worker
 
 
 class Observer:
@@ -171,7 +161,7 @@ def run_pieces(
         undone = (piece for piece in manifest.pieces if store.path(piece) is None)
         after_work(manifest.without(undone, "failed in this run"))
         if left:
-            log_session(folder, replace(session, report_seconds=time.perf_counter() - began))
+            log_session(folder, session._replace(report_seconds=time.perf_counter() - began))
             if failures:
                 raise PieceFailedError(failures, skipped)
 
@@ -298,7 +288,6 @@ def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folde
 
 
 def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
-    """Return what workers have to have for these pieces."""
     kernels = kernels_for(
         {piece.method for piece in pieces},
         feasible=any(piece.feasible for piece in pieces),
@@ -346,12 +335,8 @@ Order = tuple[tuple[Piece, Ingredients], ...]
 class Jobs:
     """Makes jobs of pieces, and the payloads that they need, by key.
 
-    Parameters
-    ----------
-    pickled
-        Whether jobs go to other processes, so that objects have to be pickled, each once.
-    remote
-        Whether those may be on other machines.
+    If jobs go to other processes, objects have to be `pickled`, each once; if those may be on other
+    machines, they are `remote`.
     """
 
     def __init__(self, run: ResolvedRun, *, pickled: bool = False, remote: bool = False) -> None:
@@ -423,7 +408,6 @@ def _loaded(using: Ingredients, contents: Mapping[str, bytes]) -> Ingredients | 
 
 
 def compute_job(order: Order, contents: Mapping[str, bytes]) -> Result:
-    """Compute pieces that share work, wherever this is."""
     outputs: dict[str, bytes] = {}
     report = []
     # Loaded first: only libraries that are imported by then are kept to one thread.

@@ -24,7 +24,7 @@ from changeproof.runs.plan import Plan, check_names_something
 
 PLAN, MANIFEST, DATA = "plan.json", "manifest.json", "data"
 FORMAT, MANIFEST_FORMAT = 2, 1
-# Data that are not embedded, and counterfactuals from elsewhere, as run directories keep them.
+# Tasks that are not embedded, and counterfactuals from elsewhere, as run directories keep them.
 KEPT_TASK, KEPT_TABLE = FILE_ENDINGS[1], ".counterfactuals.parquet"
 
 
@@ -47,31 +47,15 @@ class Described:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """What a run is made of.
-
-    Attributes
-    ----------
-    plan
-        What was asked.
-    model
-        What the kind of model is called.
-    keeps_models
-        Whether its models are kept, as networks of ours are.
-    tasks
-        The names of the datasets, in order.
-    methods, families
-        By the names that tables show; counterfactuals from elsewhere are methods.
-    pieces
-        Every piece, each after its inputs.
-    """
+    """What a run is made of; methods and families by the names that tables show."""
 
     plan: Plan
-    model: str
-    keeps_models: bool
+    model: str  # what the kind of model is called
+    keeps_models: bool  # as networks of ours are kept
     tasks: tuple[str, ...]
-    methods: Mapping[str, Described]
+    methods: Mapping[str, Described]  # also counterfactuals from elsewhere
     families: Mapping[str, Described]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Piece, ...]  # each after its inputs
 
     def without(self, pieces: Iterable[Piece], reason: str) -> Manifest | None:
         """Return the part of a run that needs none of these pieces.
@@ -83,47 +67,36 @@ class Manifest:
         if any(piece.kind is Kind.BASE for piece in lost):
             return None
         families = {piece.family for piece in lost if piece.kind is Kind.BANK}
-        methods = {
-            piece.method
-            for piece in lost
-            if piece.family not in families and piece.kind is not Kind.RENEWALS
-        } - {""}
-        gone = families | methods
-        kept = [
-            piece
-            for piece in self.pieces
-            if piece not in lost and piece.method not in methods and piece.family not in families
-        ]
+        answers = {
+            p.method for p in lost if p.kind is not Kind.RENEWALS and p.family not in families
+        }
+        gone = families | (answers - {""})
+
+        def is_gone(piece: Piece) -> bool:
+            return piece.method in gone or piece.family in gone
+
         update: dict[str, Any] = {}
         left_out = dict.fromkeys(sorted(gone), reason)
-        for kind, field, value, name in (
-            (Kind.RENEWALS, "renew", None, "renewals"),
-            (Kind.LIMIT, "limit", False, "the limit"),
-        ):
-            if any(
-                piece.kind is kind and piece.method not in methods and piece.family not in families
-                for piece in lost
-            ):
-                kept = [piece for piece in kept if piece.kind is not kind]
-                update[field] = value
-                left_out[name] = reason
+        broken = {piece.kind for piece in lost if not is_gone(piece)}
+        if Kind.RENEWALS in broken:
+            update["renew"], left_out["renewals"] = None, reason
+        if Kind.LIMIT in broken:
+            update["limit"], left_out["the limit"] = False, reason
         part = replace(
             self,
             plan=self.plan.without(gone, left_out).model_copy(update=update),
             methods={name: each for name, each in self.methods.items() if name not in gone},
             families={name: each for name, each in self.families.items() if name not in gone},
-            pieces=tuple(kept),
+            pieces=tuple(p for p in self.pieces if not (is_gone(p) or p.kind in broken)),
         )
         return part if part.methods and part.families else None
 
 
 def task_file(name: str) -> str:
-    """Return where a run directory keeps a task that is not embedded."""
     return f"{DATA}/{safe_name(name, 'a dataset')}{KEPT_TASK}"
 
 
 def table_file(name: str) -> str:
-    """Return where a run directory keeps counterfactuals from elsewhere."""
     return f"{DATA}/{safe_name(name, 'counterfactuals')}{KEPT_TABLE}"
 
 
@@ -133,28 +106,25 @@ def located(reference: str, folder: Path | None) -> str:
     return str(inside) if inside is not None and inside.exists() else reference
 
 
-def write_plan(folder: Path, plan: Plan, tasks: Mapping[str, str] | None = None) -> None:
-    """Record a plan, and the fingerprints of its tasks."""
-    write_together({folder / PLAN: _plan_bytes(plan, tasks or {})}, folder)
-
-
 def write_manifest(folder: Path, manifest: Manifest, tasks: Mapping[str, str]) -> None:
-    """Record what a run is made of, and the fingerprints of its tasks."""
-    plan = _plan_bytes(manifest.plan, tasks)
-    files = {folder / PLAN: plan, folder / MANIFEST: _manifest_bytes(manifest, plan)}
+    """Record a plan with the fingerprints of its tasks, and what the run is made of."""
+    plan = {
+        "format": FORMAT,
+        "plan": manifest.plan.model_dump(mode="json"),
+        "tasks": dict(tasks),
+    }
+    files = {
+        folder / PLAN: (json.dumps(plan, indent=2) + "\n").encode(),
+        folder / MANIFEST: _manifest_bytes(manifest, _hash(plan)),
+    }
     write_together(files, folder)
 
 
-def _plan_bytes(plan: Plan, tasks: Mapping[str, str]) -> bytes:
-    content = {"format": FORMAT, "plan": plan.model_dump(mode="json"), "tasks": dict(tasks)}
-    return (json.dumps(content, indent=2) + "\n").encode()
-
-
-def _manifest_bytes(manifest: Manifest, plan: bytes) -> bytes:
+def _manifest_bytes(manifest: Manifest, plan: str) -> bytes:
     place = {piece: place for place, piece in enumerate(manifest.pieces)}
     about = {
         "format": MANIFEST_FORMAT,
-        "plan": _hash(json.loads(plan)),
+        "plan": plan,
         "model": manifest.model,
         "keeps_models": manifest.keeps_models,
         "tasks": list(manifest.tasks),
@@ -183,11 +153,8 @@ def _manifest_bytes(manifest: Manifest, plan: bytes) -> bytes:
 def read_record(folder: Path) -> Record:
     """Return what was asked of a run directory, and of which data."""
     path = folder / PLAN
-    damaged = (
-        "; if it is damaged, remove it and give the full command again, which goes on with what is "
-        "finished"
-    )
-    content = _read(path, f"{folder} is not a run directory: it has no {PLAN}", damaged)
+    remedy = "if it is damaged, remove it and give the full command again: finished work is kept"
+    content = _read(path, f"{folder} is not a run directory: it has no {PLAN}", f"; {remedy}")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a plan of this version of changeproof")
     for key in ("plan", "tasks"):
@@ -200,7 +167,6 @@ def read_record(folder: Path) -> Record:
 
 
 def read_plan(folder: Path) -> Plan:
-    """Return what was asked of a run directory."""
     return read_record(folder).plan
 
 
@@ -210,13 +176,11 @@ def read_manifest(folder: Path) -> Manifest:
     remedy = f"; to have it written again, go on with: changeproof run --out {folder}"
     content = _read(path, f"{folder} has no {MANIFEST}{remedy}", remedy)
     try:
-        of_this_plan = content["plan"] == plan_hash(folder)
-        manifest = _manifest(plan, content) if of_this_plan else None
+        if content["plan"] == plan_hash(folder):
+            return _manifest(plan, content)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, InputError):
         raise InputError(f"{path} is damaged, or of another version{remedy}") from None
-    if manifest is None:
-        raise InputError(f"{folder / PLAN} is not the plan that {path} was written for{remedy}")
-    return manifest
+    raise InputError(f"{folder / PLAN} is not the plan that {path} was written for{remedy}")
 
 
 def plan_hash(folder: Path) -> str:
@@ -243,7 +207,6 @@ def _read(path: Path, missing: str, damaged: str) -> Any:
 
 
 def _manifest(plan: Plan, content: Any) -> Manifest:
-    """Return a manifest from JSON, which may be a stranger's."""
     if content["format"] != MANIFEST_FORMAT:
         raise ValueError
     pieces: list[Piece] = []
@@ -260,17 +223,13 @@ def _manifest(plan: Plan, content: Any) -> Manifest:
         if piece.file_stem != line["file"]:
             raise ValueError
         pieces.append(piece)
-    methods, families = (
-        {str(name): Described(**each) for name, each in content[key].items()}
-        for key in ("methods", "families")
-    )
     manifest = Manifest(
         plan,
         str(content["model"]),
         bool(content["keeps_models"]),
         tuple(safe_name(name, "a dataset") for name in content["tasks"]),
-        methods,
-        families,
+        {str(name): Described(**each) for name, each in content["methods"].items()},
+        {str(name): Described(**each) for name, each in content["families"].items()},
         tuple(pieces),
     )
     _check_pieces(manifest)

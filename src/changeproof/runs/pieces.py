@@ -41,7 +41,6 @@ class Form(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """The ending of its files."""
         return "parquet" if self.table else "safetensors"
 
 
@@ -70,19 +69,10 @@ FORMS = {
 class Piece:
     """One finished or unfinished bit of a run.
 
-    Attributes
-    ----------
-    method, family
-        What it belongs to, where it belongs to one.
-    inputs
-        The pieces that it is computed from.
-    factuals, rows, feasible
-        How many people are asked at most, or which rows; and whether they are told only what they
-        can do.
-    shares_models
-        Whether its changed models are not kept, so that all that need them are made together.
-    cost
-        A rough guess of its seconds, for progress bars and for starting long pieces first.
+    `factuals` is how many people are asked at most, `feasible` whether they are told only what they
+    can do. `shares_models`: its changed models are not kept, so that all that need them are made
+    together. `cost` is a rough guess of its seconds, for progress bars and for starting long pieces
+    first.
     """
 
     kind: Kind
@@ -119,7 +109,6 @@ class Piece:
 
     @property
     def label(self) -> str:
-        """What people call it."""
         under = f"under {self.family}" if self.method and self.family else ""
         words = (self.dataset, str(self.base_seed), self.kind.value, self.subject, under)
         return " ".join(word for word in words if word)

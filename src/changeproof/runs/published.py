@@ -48,25 +48,21 @@ class Listed(NamedTuple):
 
 def publish(folder: Path, contents: Mapping[str, bytes], origin: Origin | None = None) -> None:
     """Replace the files of a run in a folder; names may have folders of their own in them."""
-    before = listed_in(folder)
-    gone = [name for name in before.files if name not in contents] if before else []
+    gone = [name for name in (listed_in(folder) or Listed({})).files if name not in contents]
     _refuse_links(folder, gone)
     checksums = {name: checksum(content) for name, content in contents.items()}
-    files = {folder / name: content for name, content in contents.items()}
-    write_together(
-        {folder / LIST: _as_bytes(Listed(checksums, origin=origin)), **files}, folder.parent
-    )
+    _write(folder, Listed(checksums, origin=origin), contents)
     _remove(folder, gone)
 
 
 def add(folder: Path, name: str, content: bytes) -> Path:
     """Write one more file, and list it where there is a list."""
     listed = listed_in(folder)
-    files = {folder / name: content}
-    if listed is not None and not listed.damaged:
+    if listed is None or listed.damaged:
+        write_together({folder / name: content}, folder.parent)
+    else:
         more = listed._replace(files=listed.files | {name: checksum(content)})
-        files = {folder / LIST: _as_bytes(more), **files}
-    write_together(files, folder.parent)
+        _write(folder, more, {name: content})
     return folder / name
 
 
@@ -74,7 +70,7 @@ def outdate(folder: Path) -> None:
     """Say of the files of a run that they are of an earlier state; they stay where they are."""
     if folder.is_dir():
         listed = listed_in(folder) or Listed({})
-        _write_list(folder, listed._replace(outdated=True, origin=None))
+        _write(folder, listed._replace(outdated=True, origin=None))
 
 
 def withdraw(folder: Path) -> None:
@@ -90,7 +86,7 @@ def withdraw(folder: Path) -> None:
             (folder / LIST).unlink()
             folder.rmdir()
     else:
-        _write_list(folder, Listed({}, outdated=True))
+        _write(folder, Listed({}, outdated=True))
 
 
 def published(folder: Path, origin: Origin | None = None) -> dict[str, bytes]:
@@ -108,7 +104,6 @@ def published(folder: Path, origin: Origin | None = None) -> dict[str, bytes]:
 
 
 def listed_in(folder: Path) -> Listed | None:
-    """Return what a folder's list says; None if it has none."""
     try:
         content: Any = json.loads((folder / LIST).read_bytes())
         files = {_safe(name): str(expected) for name, expected in content["files"].items()}
@@ -126,15 +121,13 @@ def _safe(name: str) -> str:
     return "/".join(safe_name(part, "a file") for part in name.split("/"))
 
 
-def _write_list(folder: Path, listed: Listed) -> None:
-    write_together({folder / LIST: _as_bytes(listed)}, folder.parent)
-
-
-def _as_bytes(listed: Listed) -> bytes:
+def _write(folder: Path, listed: Listed, contents: Mapping[str, bytes] | None = None) -> None:
     content: dict[str, Any] = {"outdated": listed.outdated, "files": listed.files}
     if listed.origin is not None:
         content["made_from"] = listed.origin._asdict()
-    return (json.dumps(content, indent=2) + "\n").encode()
+    files = {folder / LIST: (json.dumps(content, indent=2) + "\n").encode()}
+    files |= {folder / name: each for name, each in (contents or {}).items()}
+    write_together(files, folder.parent)
 
 
 def _refuse_links(folder: Path, names: Iterable[str]) -> None:

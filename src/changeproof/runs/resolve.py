@@ -62,18 +62,10 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class ResolvedRun:
-    """Everything that a run is made with.
+    """Everything that a run is made with, by the names that tables show.
 
-    Attributes
-    ----------
-    plan
-        What was asked, without what does not fit the model.
-    tasks, methods, families
-        By the names that tables show; counterfactuals from elsewhere are methods.
-    learner
-        The kind of model.
-    renewer
-        The method that renews letters, if that is asked for.
+    What does not fit the model is left out of the plan, too. Counterfactuals from elsewhere are
+    methods. `renewer` is the method that renews letters, if that is asked for.
     """
 
     plan: Plan
@@ -107,17 +99,11 @@ class ResolvedRun:
 def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) -> ResolvedRun:
     """Turn the names of a plan into objects; what does not fit the model is left out.
 
-    Parameters
-    ----------
-    folder
-        The run directory, where files that the plan names are looked for first.
-    given
-        What need not be looked for.
+    Files that the plan names are looked for in `folder`, the run directory, first; what is `given`
+    is not looked for.
     """
     given = given if given is not None else Given()
     tasks = dict(given.tasks) or load_tasks(plan, folder)
-    if plan.over_time:  # nothing changes about tasks that are so already
-        tasks = {name: task.over_time() for name, task in tasks.items()}
     every = list(tasks.values())
     _check_tasks(plan, every)
     learner = given.learner
@@ -132,11 +118,13 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
         )
     if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
-    found: dict[str, Method] = {
-        name: given.methods.get(name) or methods.REGISTRY.make(name) for name in plan.methods
-    }
+
+    def method(name: str) -> Method:
+        return given.methods.get(name) or methods.REGISTRY.make(name)
+
+    found = {name: method(name) for name in plan.methods}
     for name, path in plan.counterfactuals.items():
-        found[name] = given.methods.get(name) or _answers(name, located(path, folder), tasks)
+        found[name] = given.methods.get(name) or _answers(name, located(path, folder), every)
     families = {
         name: given.families.get(name) or changes.REGISTRY.make(name) for name in plan.families
     }
@@ -146,9 +134,7 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
             successors = given_successors(plan.successors, every, found, plan.threshold)
         families[SUCCESSOR] = successors
         plan = plan.model_copy(update={"successors": successors.records})
-    renewer = None
-    if plan.renew is not None:
-        renewer = given.methods.get(plan.renew) or methods.REGISTRY.make(plan.renew)
+    renewer = None if plan.renew is None else method(plan.renew)
     run = ResolvedRun(plan, tasks, learner, found, families, renewer)
     return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
 
@@ -190,7 +176,7 @@ def learner_of(
 ) -> Learner:
     """Return today's model: used as it is, if it is fitted and has a successor, or trained."""
     if is_shipped(model, successors):
-        task = _only(tasks, "today's model")
+        task = _only(tasks, "today's model: a fitted model belongs")
         return shipped_learner(model, task, grid, replacements, threshold)
     found = find_learner(model) if isinstance(model, str) else as_learner(model)
     rows = max((len(task.split.train) for task in tasks), default=0)
@@ -212,16 +198,12 @@ def given_successors(
     if not given or any(isinstance(each, str) and HASH_SIGN in each for each in given.values()):
         return Successors(records=given or {})
     letters = {n: m.table for n, m in methods.items() if isinstance(m, GivenCounterfactuals)}
-    return read_successors(given, _only(tasks, "successors"), letters, threshold, id_column)
+    task = _only(tasks, "successors: a fitted model belongs")
+    return read_successors(given, task, letters, threshold, id_column)
 
 
-def _answers(name: str, path: str, tasks: Mapping[str, Task]) -> Method:
-    """Return counterfactuals from elsewhere as a method."""
-    if len(tasks) > 1:
-        raise InputError(
-            f"counterfactuals {name!r} belong to one dataset; the plan has {', '.join(tasks)}"
-        )
-    (task,) = tasks.values()
+def _answers(name: str, path: str, tasks: Sequence[Task]) -> Method:
+    task = _only(tasks, f"counterfactuals {name!r}: they belong")
     kept = path.endswith(KEPT_TABLE)
     try:
         source = table_from_bytes(Path(path).read_bytes()) if kept else path
@@ -244,7 +226,7 @@ def _under_successors(run: ResolvedRun) -> ResolvedRun:
             run = replace(run, plan=plan)
     if run.renewer is None:
         return run
-    task = _only(list(run.tasks.values()), "successors")
+    task = next(iter(run.tasks.values()))
     reasons = {
         f"renewals under {name}": reason
         for name, successor in family.models.items()
@@ -258,29 +240,28 @@ def _under_successors(run: ResolvedRun) -> ResolvedRun:
 def _only(tasks: Sequence[Task], what: str) -> Task:
     if len(tasks) > 1:
         names = ", ".join(task.name for task in tasks)
-        raise InputError(f"{what}: a fitted model belongs to one dataset; got {names}")
+        raise InputError(f"{what} to one dataset; the plan has {names}")
     return tasks[0]
 
 
 def _fitting(run: ResolvedRun) -> ResolvedRun:
     """Return the run without what the model cannot support, and with the reasons."""
     learner = run.learner
-    if learner.traits.only_seed is not None and run.plan.base_seeds != (learner.traits.only_seed,):
+    seed, seeds = learner.traits.only_seed, run.plan.base_seeds
+    if seed is not None and seeds != (seed,):
         raise InputError(
             f"{learner.name} is fitted already, and so is one base model; expected the base seed "
-            f"{learner.traits.only_seed}, got {', '.join(map(str, run.plan.base_seeds))}"
+            f"{seed}, got {', '.join(map(str, seeds))}"
         )
-    reasons = {
-        name: f"needs {method.needs} of a model; {learner.name} offers {learner.traits.offers}"
-        for name, method in run.methods.items()
-        if method.needs > learner.traits.offers
-    }
-    if learner.traits.no_training:
-        reasons |= {
-            name: f"trains models of its own; {learner.traits.no_training}"
-            for name, method in run.methods.items()
-            if method.trains
-        }
+    traits = learner.traits
+    reasons = {}
+    for name, method in run.methods.items():
+        if method.trains and traits.no_training:
+            reasons[name] = f"trains models of its own; {traits.no_training}"
+        elif method.needs > traits.offers:
+            reasons[name] = (
+                f"needs {method.needs} of a model; {learner.name} offers {traits.offers}"
+            )
     for name, family in run.families.items():
         if reason := family.left_out(learner, run.tasks.values()):
             reasons[name] = reason

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from changeproof.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.runs.content import (
-    Models,
     arrays_from_bytes,
     models_from_bytes,
     survived_from_bytes,
@@ -37,6 +36,7 @@ from changeproof.runs.timings import piece_efforts, timings_table
 
 # What tables call all families together.
 ALL_FAMILIES = "all"
+T = TypeVar("T")
 
 
 class Answered(NamedTuple):
@@ -75,22 +75,17 @@ class StoredResults:
             (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family): piece
             for piece in self.manifest.pieces
         }
-        self._answers: dict[Answered, Counterfactuals] = {}
-        self._survived: dict[tuple[Answered, str], Booleans] = {}
-        self._changed: dict[tuple[str, int, str], pd.DataFrame] = {}
-        self._variants: dict[tuple[str, int], pd.DataFrame] = {}
+        self._kept: dict[tuple[Any, ...], Any] = {}
 
     def __repr__(self) -> str:
         plan = self.shown
-        words = [
-            f"{len(each)} {one if len(each) == 1 else several}"
-            for each, one, several in (
-                (plan.datasets, "dataset", "datasets"),
-                (plan.methods, "method", "methods"),
-                (plan.families, "family", "families"),
-                (plan.base_seeds, "base model", "base models"),
-            )
-        ]
+        counts = {
+            ("dataset", "datasets"): plan.datasets,
+            ("method", "methods"): plan.methods,
+            ("family", "families"): plan.families,
+            ("base model", "base models"): plan.base_seeds,
+        }
+        words = [f"{len(each)} {name[len(each) != 1]}" for name, each in counts.items()]
         return f"{type(self).__name__}({str(self.folder)!r}: {', '.join(words)})"
 
     @property
@@ -129,20 +124,16 @@ class StoredResults:
     def answered(self) -> list[Answered]:
         """Whose answers are there and were put to every changed model, in the plan's order."""
         keys = [Answered(*base, method) for base in self._bases for method in self.methods]
-        return [
-            key
-            for key in keys
-            if all(self.finished(Kind.SURVIVAL, *key, family) for family in self.families)
-        ]
+        return [key for key in keys if self._under_all(Kind.SURVIVAL, *key)]
 
     @cached_property
     def banks(self) -> list[tuple[str, int]]:
         """The base models, by dataset and seed, that have all their changed models."""
-        return [
-            key
-            for key in self._bases
-            if all(self.finished(Kind.BANK, *key, "", family) for family in self.families)
-        ]
+        return [key for key in self._bases if self._under_all(Kind.BANK, *key)]
+
+    def _under_all(self, kind: Kind, dataset: str, base_seed: int, method: str = "") -> bool:
+        where = (kind, dataset, base_seed, method)
+        return all(self.finished(*where, family) for family in self.families)
 
     @cached_property
     def limits(self) -> list[tuple[str, int]]:
@@ -162,16 +153,21 @@ class StoredResults:
         As a new seed does where training does not depend on it. They test nothing. Of an unfinished
         run, as far as is known.
         """
-        variants = (self.changed(p.dataset, p.base_seed, p.family) for p in self._whole(Kind.BANK))
-        names = changes_nothing(variants, map(self._holding, self._whole(Kind.SURVIVAL)))
-        return tuple(name for name in self.families if name in names)
 
-    def _holding(self, piece: Piece) -> tuple[pd.Series[str], Booleans]:
-        """Return the family of each changed model, and under which of them valid answers hold."""
-        valid = self.counterfactuals(piece.dataset, piece.base_seed, piece.method).base_valid
-        where = (piece.dataset, piece.base_seed)
-        held = self.held(*where, piece.method, piece.family)
-        return self.changed(*where, piece.family)["family"], held[valid]
+        def variants(piece: Piece) -> pd.DataFrame:
+            return self.changed(piece.dataset, piece.base_seed, piece.family)
+
+        def holding(piece: Piece) -> tuple[pd.Series[str], Booleans]:
+            key = (piece.dataset, piece.base_seed, piece.method)
+            valid = self.counterfactuals(*key).base_valid
+            return variants(piece)["family"], self.held(*key, piece.family)[valid]
+
+        banks, judged = (
+            (piece for piece in self.inventory.done if piece.kind is kind and self._is_whole(piece))
+            for kind in (Kind.BANK, Kind.SURVIVAL)
+        )
+        names = changes_nothing(map(variants, banks), map(holding, judged))
+        return tuple(name for name in self.families if name in names)
 
     @cached_property
     def averaged(self) -> tuple[str, ...]:
@@ -197,22 +193,21 @@ class StoredResults:
     def one_base(self, dataset: str) -> bool:
         """Say whether the base models of a dataset, of several seeds, are all the same."""
         bases = [key for key in self.banks if key[0] == dataset]
-        scored = [self._models(Kind.BASE, *key).arrays["probabilities"] for key in bases]
+        kept = [self._read(models_from_bytes, Kind.BASE, *key) for key in bases]
+        scored = [each.arrays["probabilities"] for each in kept]
         return len(scored) > 1 and all(np.array_equal(scored[0], each) for each in scored[1:])
 
     def task(self, dataset: str) -> Task:
-        """Return a task."""
         if dataset not in self.tasks:
             raise unknown("dataset", dataset, self.tasks)
         return self.tasks[dataset]
 
     def base_network(self, dataset: str, base_seed: int) -> Network:
-        """Return a base network."""
         return self._networks(Kind.BASE, dataset, base_seed)[0]
 
     def balanced_accuracy(self, dataset: str, base_seed: int) -> float:
         """Return the balanced accuracy of a base model on the test rows."""
-        kept = self._models(Kind.BASE, dataset, base_seed)
+        kept = self._read(models_from_bytes, Kind.BASE, dataset, base_seed)
         return float(kept.record["balanced_accuracy"])
 
     def bank(self, dataset: str, base_seed: int) -> Bank:
@@ -224,39 +219,34 @@ class StoredResults:
     def variants(self, dataset: str, base_seed: int) -> pd.DataFrame:
         """Return what was changed in each changed model, and by how much."""
         key = (dataset, base_seed)
-        if key not in self._variants:
+        if key not in self._kept:
             tables = [self.changed(*key, family) for family in self.families]
-            self._variants[key] = pd.concat(tables, ignore_index=True)
-        return self._variants[key].copy()
+            self._kept[key] = pd.concat(tables, ignore_index=True)
+        table: pd.DataFrame = self._kept[key].copy()
+        return table
 
     def changed(self, dataset: str, base_seed: int, family: str) -> pd.DataFrame:
         """Return the same of one family."""
-        key = (dataset, base_seed, family)
-        if key not in self._changed:
-            record = self._models(Kind.BANK, dataset, base_seed, "", family).record
-            self._changed[key] = pd.DataFrame(record["table"])
-        return self._changed[key]
+
+        def table(held: bytes) -> pd.DataFrame:
+            return pd.DataFrame(models_from_bytes(held).record["table"])
+
+        return self._read_once(table, Kind.BANK, dataset, base_seed, "", family)
 
     def counterfactuals(self, dataset: str, base_seed: int, method: str) -> Counterfactuals:
         """Return a method's counterfactuals for the factuals of a base model.
 
         Their `seconds` are NaN where the time was not recorded.
         """
-        key = Answered(dataset, base_seed, method)
-        if key not in self._answers:
-            piece = self._piece(Kind.COUNTERFACTUALS, *key)
-            names = self.task(dataset).feature_names
-            seconds = self._search_seconds.get(piece.file_stem, np.nan)
-            self._answers[key] = self._store.read(
-                piece,
-                lambda held: Counterfactuals.from_frame(table_from_bytes(held), names, seconds),
-            )
-        return self._answers[key]
+        where = (Kind.COUNTERFACTUALS, dataset, base_seed, method)
+        seconds = self._search_seconds.get(self._piece(*where).file_stem, np.nan)
+        names = self.task(dataset).feature_names
+        return self._read_once(
+            lambda held: Counterfactuals.from_frame(table_from_bytes(held), names, seconds), *where
+        )
 
     def tuning(self, dataset: str, method: str) -> pd.DataFrame:
-        """Return the scores of a tuned method's candidate settings."""
-        piece = self._piece(Kind.TUNING, dataset, TUNING_SEED, method)
-        return self._store.read(piece, table_from_bytes)
+        return self._read(table_from_bytes, Kind.TUNING, dataset, TUNING_SEED, method)
 
     def survived(self, dataset: str, base_seed: int, method: str) -> Booleans:
         """Return [requests, changed models], models in the order of `variants`."""
@@ -265,23 +255,20 @@ class StoredResults:
 
     def held(self, dataset: str, base_seed: int, method: str, family: str) -> Booleans:
         """Return the same for the changed models of one family."""
-        key = Answered(dataset, base_seed, method)
-        if (key, family) not in self._survived:
-            read = partial(survived_from_bytes, len(self.counterfactuals(*key)))
-            piece = self._piece(Kind.SURVIVAL, *key, family)
-            self._survived[key, family] = self._store.read(piece, read)
-        return self._survived[key, family]
+        key = (dataset, base_seed, method)
+        parse = partial(survived_from_bytes, len(self.counterfactuals(*key)))
+        return self._read_once(parse, Kind.SURVIVAL, *key, family)
 
     def finished(
         self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""
     ) -> bool:
         """Say whether a piece is there and can be read, and all that it was made from."""
         piece = self._pieces.get((kind, dataset, base_seed, method, family))
-        return piece is not None and self._done.issuperset((piece, *piece.needed))
+        return piece is not None and self._is_whole(piece)
 
     def limit(self, dataset: str, base_seed: int) -> Limit:
         """Return how far the people of a base model would have to go at least, as was found."""
-        arrays = self._store.read(self._piece(Kind.LIMIT, dataset, base_seed), arrays_from_bytes)
+        arrays = self._read(arrays_from_bytes, Kind.LIMIT, dataset, base_seed)
         return Limit(arrays["row_id"], arrays["rows"], arrays.get("changing"))
 
     @cached_property
@@ -291,13 +278,13 @@ class StoredResults:
 
     def letters(self, dataset: str, base_seed: int, method: str) -> LetterScores:
         """Return what today's model and its successors say of letters."""
-        piece = self._piece(Kind.LETTERS, dataset, base_seed, method, SUCCESSOR)
-        return LetterScores.from_arrays(self._store.read(piece, arrays_from_bytes))
+        where = (dataset, base_seed, method, SUCCESSOR)
+        return LetterScores.from_arrays(self._read(arrays_from_bytes, Kind.LETTERS, *where))
 
     def renewals(self, dataset: str, base_seed: int, method: str) -> pd.DataFrame:
         """Return the answers to people whose letters a successor breaks; see `renewal`."""
-        piece = self._piece(Kind.RENEWALS, dataset, base_seed, method, SUCCESSOR)
-        return self._store.read(piece, table_from_bytes)
+        where = (dataset, base_seed, method, SUCCESSOR)
+        return self._read(table_from_bytes, Kind.RENEWALS, *where)
 
     @property
     def timings(self) -> pd.DataFrame:
@@ -313,31 +300,31 @@ class StoredResults:
         found = {stem: each.search_seconds for stem, each in piece_efforts(self.folder).items()}
         return {stem: seconds for stem, seconds in found.items() if seconds is not None}
 
-    def _models(self, *where: Any) -> Models:
-        return self._store.read(self._piece(*where), models_from_bytes)
-
-    def _networks(self, *where: Any) -> NetworkStack:
-        stack = self._models(*where).stack
+    def _networks(self, kind: Kind, *where: Any) -> NetworkStack:
+        stack = self._read(models_from_bytes, kind, *where).stack
+        if stack is None and kind is Kind.BANK and self.manifest.keeps_models:
+            raise InputError(
+                f"not all changed models of family {where[-1]!r} are networks; they are not kept"
+            )
         if stack is None:
-            raise InputError(self._not_kept(*where))
+            raise InputError(f"models of the kind {self.manifest.model} are not kept")
         return stack
 
-    def _not_kept(self, kind: Kind, *where: Any) -> str:
-        """Say why models cannot be had: only those that are networks of ours are kept."""
-        if kind is Kind.BANK and self.manifest.keeps_models:
-            family = where[-1]
-            return f"not all changed models of family {family!r} are networks; they are not kept"
-        return f"models of the kind {self.manifest.model} are not kept"
-
-    def _whole(self, kind: Kind) -> Iterator[Piece]:
-        """Yield the finished pieces of a kind whose inputs can all be read as well."""
-        for piece in self.inventory.done:
-            if piece.kind is kind and self._done.issuperset(piece.needed):
-                yield piece
+    def _is_whole(self, piece: Piece) -> bool:
+        return self._done.issuperset((piece, *piece.needed))
 
     @cached_property
     def _done(self) -> frozenset[Piece]:
         return frozenset(self.inventory.done)
+
+    def _read(self, parse: Callable[[bytes], T], *where: Any) -> T:
+        return self._store.read(self._piece(*where), parse)
+
+    def _read_once(self, parse: Callable[[bytes], T], *where: Any) -> T:
+        if where not in self._kept:
+            self._kept[where] = self._read(parse, *where)
+        kept: T = self._kept[where]
+        return kept
 
     def _piece(
         self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""

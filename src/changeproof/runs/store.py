@@ -36,13 +36,10 @@ class Inventory:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to do."""
         return not self.damaged and not self.missing
 
 
 class Store:
-    """Outcome pieces in a folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / PIECES
         self._listed: dict[Path, dict[str, Path]] = {}
@@ -58,7 +55,6 @@ class Store:
         return found
 
     def take_inventory(self, pieces: Iterable[Piece]) -> Inventory:
-        """Compare pieces with the store, reading every file to see whether it is whole."""
         inventory = Inventory()
         for piece in pieces:
             if (path := self.path(piece)) is None:
@@ -70,7 +66,6 @@ class Store:
         return inventory
 
     def load(self, piece: Piece) -> bytes:
-        """Return the content of a piece."""
         path = self.path(piece)
         if path is None:
             raise FileNotFoundError(f"no finished piece {piece.label!r} in {self.folder}")
@@ -83,12 +78,17 @@ class Store:
         return content
 
     def read(self, piece: Piece, parse: Callable[[bytes], T]) -> T:
-        """Return what a piece says."""
+        """Return what the bytes of a piece say, or refuse bytes that are something else."""
         content = self.load(piece)
-        return parsed(self.path(piece) or self.folder, content, parse)
+        try:
+            return parse(content)
+        except Exception as error:  # whatever libraries say of what is not theirs
+            raise InputError(
+                f"{self.path(piece)} does not hold what its name says ({one_line(error)}); remove "
+                f"it, and {AGAIN}"
+            ) from None
 
     def save(self, piece: Piece, content: bytes) -> None:
-        """Keep the content of a piece."""
         stem, suffix = self.folder / piece.file_stem, FORMS[piece.kind].suffix
         path = stem.with_name(f"{stem.name}.{checksum(content)}.{suffix}")
         write_whole(path, content, self.folder.parent)
@@ -156,16 +156,5 @@ def holds(kind: Kind, content: bytes) -> bool:
         return False
 
 
-def parsed(path: Path, content: bytes, parse: Callable[[bytes], T]) -> T:
-    """Return what the bytes of a piece say, or refuse bytes that are something else."""
-    try:
-        return parse(content)
-    except Exception as error:  # whatever libraries say of what is not theirs
-        raise InputError(
-            f"{path} does not hold what its name says ({one_line(error)}); remove it, and {AGAIN}"
-        ) from None
-
-
 def checksum(content: bytes) -> str:
-    """Return what tells bytes from damaged ones."""
     return hashlib.sha256(content).hexdigest()[:16]

@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -56,8 +55,7 @@ class Effort(NamedTuple):
     processor: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Session:
+class Session(NamedTuple):
     """One call of the runner: how many pieces it computed and the wall time of its parts."""
 
     started: str
@@ -90,7 +88,7 @@ def log_piece(folder: Path, piece: Piece, effort: Effort) -> None:
 
 
 def log_session(folder: Path, session: Session) -> None:
-    _append(folder, {"session": asdict(session)})
+    _append(folder, {"session": session._asdict()})
 
 
 def sessions(folder: Path) -> list[Session]:
@@ -107,13 +105,12 @@ def piece_efforts(folder: Path) -> dict[str, Effort]:
     found = {}
     for line in _lines(folder):
         with suppress(ValidationError):
-            stem = line.pop("piece", None)
-            found[str(stem)] = _EFFORT.validate_python(line)
+            if isinstance(stem := line.pop("piece", None), str):
+                found[stem] = _EFFORT.validate_python(line)
     return found
 
 
 def timings_table(folder: Path, pieces: Sequence[Piece]) -> pd.DataFrame:
-    """Return seconds by stage and subject, for the pieces of a plan whose time is known."""
     import pandas as pd  # when it is needed: `status` does without
 
     efforts = piece_efforts(folder)
@@ -195,7 +192,6 @@ class Pace:
         self._share = 0.0
 
     def planned(self, pieces: Iterable[Piece]) -> None:
-        """Take note of what is to be done."""
         with self._lock:
             self._waiting = {piece.fingerprint: piece for piece in pieces}
             self._heard, self._share = self.clock(), 0.0

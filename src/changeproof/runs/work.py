@@ -121,7 +121,6 @@ class _OfTask:
         return Piece(Kind.BASE, self.dataset, seed, key, cost=self._training_cost(1))
 
     def _letters(self, bank: Piece, answers: Sequence[Piece]) -> Iterator[Piece]:
-        """Yield scores of letters and, where it is asked for, their renewals."""
         renewer = self.run.renewer
         for each in (each for each in answers if each.method in self.run.letters):
             yield _judging(bank, each, Kind.LETTERS)
@@ -266,7 +265,6 @@ def makes(kind: Kind, *modules: str) -> Callable[[Maker], Maker]:
 
 
 def compute(piece: Piece, ingredients: Ingredients, inputs: Mapping[str, bytes]) -> Computed:
-    """Compute a piece from its inputs, which are there by fingerprint."""
     made = MAKERS[piece.kind](Making(piece, ingredients, inputs))
     return made if isinstance(made, tuple) else (made, None)
 
@@ -332,7 +330,6 @@ def _stored_stack(content: bytes) -> Stack | None:
 
 @makes(Kind.BASE)
 def _make_base(making: Making) -> bytes:
-    """Train a base model; keep it, and how it judges the test rows."""
     piece, task, learner = making.piece, making.using.task, making.using.learner
     stack = _trained(_Base(piece.fingerprint, piece.base_seed, learner, task))
     probabilities = stack[0].probabilities(task.rows("test"))
@@ -366,7 +363,6 @@ def _make_bank(making: Making) -> bytes:
 
 @makes(Kind.TUNING, "methods.tuning", "evaluation.factuals")
 def _make_tuning(making: Making) -> bytes:
-    """Score a method's candidate settings on validation rows."""
     base = making.base(making.piece.inputs[0])
     context = making.context(base)
     factuals = tuning_factuals(context.task, context.model, base.seed)
@@ -376,7 +372,6 @@ def _make_tuning(making: Making) -> bytes:
 
 @makes(Kind.COUNTERFACTUALS, "methods.tuning", "evaluation.factuals")
 def _make_answers(making: Making) -> Computed:
-    """Have a method answer the people of a base model."""
     base_piece, *tuned = making.piece.inputs
     base = making.base(base_piece)
     context = making.context(base)

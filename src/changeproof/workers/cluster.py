@@ -101,15 +101,9 @@ def connected(
 ) -> Iterator[Client]:
     """Connect to a cluster.
 
-    Parameters
-    ----------
-    cluster
-        An address ("tcp://host:8786"), the file that a scheduler wrote about itself
-        ("scheduler.json"), or "local" for a cluster that is started here and ends with this.
-    jobs
-        How many workers a local cluster has; as many as there are cores by default.
-    certificates
-        For clusters that talk over TLS. Without them Dask's own settings count.
+    It is an address ("tcp://host:8786"), the file that a scheduler wrote about itself
+    ("scheduler.json"), or "local" for a cluster that is started here with so many `jobs` and ends
+    with this. Without `certificates` for TLS Dask's own settings count.
     """
     # What happens to a cluster is said in our own words, once.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -229,7 +223,6 @@ class Cluster(Engine):
             self._come_back()
 
     def close(self) -> None:
-        """Leave the workers as they were."""
         if self.client.status == "running":
             self.client.unregister_worker_plugin("changeproof")
         if self.client is not self._given:
@@ -446,7 +439,6 @@ class Cluster(Engine):
 
 
 def _lost(error: BaseException) -> Result:
-    """Return the result of a job that did not come back."""
     if isinstance(error, TryAgainError):
         return error.result
     why = one_line(error)

@@ -14,24 +14,15 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 
 class Result(NamedTuple):
-    """What became of a job.
+    """What became of a job: its outputs by key, fewer than promised where something failed.
 
-    Attributes
-    ----------
-    outputs
-        What it made, by key; fewer than promised where something failed.
-    report
-        Whatever else it returns.
-    retry
-        Whether another try, perhaps on another machine, may end differently.
-    error
-        Why it could not be run at all.
+    `report` is whatever else it returns.
     """
 
     outputs: Mapping[str, bytes]
     report: Any
-    retry: bool = False
-    error: str = ""
+    retry: bool = False  # whether another try, perhaps on another machine, may end differently
+    error: str = ""  # why it could not be run at all
 
 
 # Takes a job's order and the inputs that are there, by key.
@@ -96,8 +87,6 @@ class Engine(ABC):
 
 
 class InProcess(Engine):
-    """This process, which runs one job after the other."""
-
     pickles = False
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
@@ -109,7 +98,6 @@ class InProcess(Engine):
 
 
 def producers(jobs: Iterable[Job]) -> dict[str, Job]:
-    """Return by key which job makes it."""
     return {key: job for job in jobs for key in job.outputs}
 
 

@@ -73,7 +73,6 @@ class Processes(Engine):
         super().start(needs, listener)
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
-        """Run jobs as soon as there are a worker and their inputs."""
         flying: dict[Future[Result], Job] = {}
         with TemporaryDirectory(prefix="changeproof-") as folder:
             try:
