@@ -87,7 +87,7 @@ def test_no_escape_sequence_reaches_the_terminal_from_names() -> None:
     assert "\x1b[2J" not in shown
     lines = StringIO()
     with ConsoleObserver(Console(file=lines), beginning=name) as observer:
-        observer.told(f"column {name}")
+        observer.note(f"column {name}")
     assert r"column mine\x1b]0;owned" in lines.getvalue()
     assert "\x1b" not in lines.getvalue()
 

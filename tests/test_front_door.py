@@ -173,7 +173,7 @@ class Listener(Observer):
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self.notes.append(text)
 
 

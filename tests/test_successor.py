@@ -281,7 +281,7 @@ def test_thresholds_hold_everywhere(tmp_path: Path) -> None:
     notes: list[str] = []
 
     class Listening(cp.Observer):
-        def told(self, note: str) -> None:
+        def note(self, note: str) -> None:
             notes.append(note)
 
     results = cp.evaluate(

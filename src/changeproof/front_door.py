@@ -34,7 +34,7 @@ from changeproof.workers.processes import engine_for
 from changeproof.workflow import Results, run_resolved
 
 BASE_SEEDS = (2026,)
-# What else may be said of the plan, by the names of its fields.
+# What may be given beside the arguments, by the names of the plan's fields.
 PLAN_FIELDS = Plan.model_fields.keys() - {"datasets", "left_out"}
 
 Table = pd.DataFrame | str | Path
@@ -145,9 +145,15 @@ def evaluate(
     more = {name: data.pop(name) for name in sorted(data.keys() & PLAN_FIELDS)}
     known = _as_task(task, data, columns_of(by))
     known = known.over_time() if over_time else known
-    at = None if threshold is None else str(Threshold.of(threshold))
-    varied: dict[str, Any] = {"grid": grid, "replacements": replacements, "threshold": at}
-    learner = learner_of(model, [known], successors=bool(successors), **varied)
+    threshold = None if threshold is None else str(Threshold.of(threshold))
+    learner = learner_of(
+        model,
+        [known],
+        grid=grid,
+        replacements=replacements,
+        threshold=threshold,
+        successors=bool(successors),
+    )
     if methods is None:
         usual = [name for name in method_names() if name not in OURS]
         methods = () if successors and counterfactuals is not None else usual
@@ -157,7 +163,7 @@ def evaluate(
     given = _given(counterfactuals, known, data, observer)
     if rows is None and given:
         rows = pd.concat([each.table["row_id"] for each in given.values()]).unique().tolist()
-    next_models = given_successors(successors, [known], given, at, data.get("id_column"))
+    next_models = given_successors(successors, [known], given, threshold, data.get("id_column"))
     values = more | {
         "datasets": (known.name if known.name in dataset_names() else task_file(known.name),),
         "methods": tuple(asked),
@@ -166,7 +172,7 @@ def evaluate(
         "factuals": factuals,
         "rows": None if rows is None else tuple(rows),
         "model": model if isinstance(model, str) else object_reference(learner),
-        "threshold": at,
+        "threshold": threshold,
         "successors": next_models.records,
         "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
@@ -182,7 +188,7 @@ def evaluate(
     changed |= {SUCCESSOR: next_models}
     run = resolve(plan, given=Given({known.name: known}, learner, renewer | asked | given, changed))
     if successors and learner.traits.only_seed is None:
-        (observer or Observer()).told(TRAINED_HERE.format(learner.name))
+        (observer or Observer()).note(TRAINED_HERE.format(learner.name))
     engine = engine_for(jobs, client)
     folder = Path(mkdtemp(prefix="changeproof-") if out is None else out)
     check_free(folder)
@@ -262,7 +268,7 @@ def _given(
             if id_column in frame.columns:
                 table = frame.rename(columns={id_column: ID_COLUMNS[0]})
         answers = read_counterfactuals(table, task, encoding=encoding)
-        for note in answers.attrs.get("notes", ()):
-            (observer or Observer()).told(f"{name}: {note}")
+        for remark in answers.attrs.get("notes", ()):
+            (observer or Observer()).note(f"{name}: {remark}")
         found[name] = GivenCounterfactuals.named(name, {"table": answers})
     return found

@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -231,14 +232,13 @@ def from_path(kind: str, reference: str) -> Any:
         sys.path.append(here)
         importlib.invalidate_caches()
     try:
-        found: Any = importlib.import_module(module)
+        found = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(f"{kind} {reference!r} cannot be imported: {one_line(error)}") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InputError(f"{kind} {reference!r}: {module} has no {attribute!r}")
-        found = getattr(found, part)
-    return found
+    try:
+        return attrgetter(attribute)(found)
+    except AttributeError:
+        raise InputError(f"{kind} {reference!r}: {module} has no {attribute!r}") from None
 
 
 def _written(value: Any) -> str:
@@ -288,6 +288,7 @@ class Registry(Generic[T]):
     def names(self) -> tuple[str, ...]:
         """The built-in names, then those of entry points and those registered in code."""
         own = [*sorted(self._entry_points()), *self._registered]
+        # Each once: nothing replaces a built-in.
         return tuple(dict.fromkeys([*self._builtin, *own]))
 
     @overload
@@ -380,7 +381,7 @@ class Registry(Generic[T]):
     def broken(self) -> dict[str, str]:
         """Return why entry points cannot be used, by name; the others are not listed."""
         reasons = {}
-        for name, points in self._entry_points(everything=True).items():
+        for name, points in self._entry_points().items():
             if name in self._builtin:
                 owner = _owner(points[0])
                 reasons[f"{name} ({owner})"] = f"has the name of a built-in {self.kind}"
@@ -411,12 +412,11 @@ class Registry(Generic[T]):
         except (Exception, SystemExit) as error:
             raise InputError(f"{where} cannot be imported: {one_line(error)}") from error
 
-    def _entry_points(self, *, everything: bool = False) -> dict[str, list[EntryPoint]]:
-        """Return entry points by name, each place once; built-ins cannot be replaced."""
+    def _entry_points(self) -> dict[str, list[EntryPoint]]:
+        """Return entry points by name, each place once."""
         found: dict[str, dict[str, EntryPoint]] = {}
         for point in entry_points(group=self.group):
-            if everything or point.name not in self._builtin:
-                found.setdefault(point.name, {}).setdefault(point.value, point)
+            found.setdefault(point.name, {}).setdefault(point.value, point)
         return {name: list(points.values()) for name, points in found.items()}
 
     def _unknown(self, reference: str) -> InputError:

@@ -194,7 +194,7 @@ class Listening(Observer):
     def __init__(self) -> None:
         self.notes: list[str] = []
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self.notes.append(text)
 
     def planned(self, inventory: Inventory) -> None:

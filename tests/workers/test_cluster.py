@@ -57,7 +57,7 @@ class Told(Observer):
         self.texts: list[str] = []
         self.counts: list[int] = []
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self.texts.append(text)
 
     def workers(self, count: int) -> None:

@@ -219,7 +219,7 @@ class Closing(Observer):
     def finished(self, item: Outcome) -> None:
         self.cluster.close()
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self.texts.append(text)
 
 

@@ -120,7 +120,7 @@ class ConsoleObserver(Observer):
         if left:
             self._bar.reset(self._task, total=1.0)
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self._write_line(text)
 
     def damaged(self, path: Path) -> None:

@@ -74,7 +74,7 @@ class Observer:
     def planned(self, inventory: Inventory) -> None:
         """Say what is there and what is to be done."""
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Pass on what people should know."""
 
     def damaged(self, path: Path) -> None:
@@ -141,7 +141,7 @@ def run_pieces(
     observer = observer if observer is not None else Observer()
     for task in run.tasks.values():
         for note in task.notes:
-            observer.told(note)
+            observer.note(note)
     manifest = manifest_of(run)
     with claimed(folder):
         store = Store(folder)

@@ -216,7 +216,7 @@ class Cluster(Engine):
         self._needs, self._listener = needs, listener
         self._packages = packages_of(needs.objects)
         self._environment = environment_of(self._packages)
-        listener.told(f"cluster at {self.address}; watch it at {self.client.dashboard_link}")
+        listener.note(f"cluster at {self.address}; watch it at {self.client.dashboard_link}")
         try:
             self._prepare()
         except GoneError:
@@ -239,7 +239,7 @@ class Cluster(Engine):
                 )
             if not told:
                 wait = f"waiting for workers of {self.address}, at most {patience():.0f} s"
-                self._listener.told(wait)
+                self._listener.note(wait)
                 told = True
             time.sleep(PAUSE)
         for worker in sorted(found[1]):
@@ -256,7 +256,7 @@ class Cluster(Engine):
         for worker in sorted(others - self._known):
             self._known.add(worker)
             if differs := self._differs(worker):
-                self._listener.told(f"no work for {worker}: it {differs}")
+                self._listener.note(f"no work for {worker}: it {differs}")
         if len(ready) != self.workers:
             self.workers = len(ready)
             self._listener.workers(self.workers)
@@ -269,7 +269,7 @@ class Cluster(Engine):
     def _come_back(self) -> None:
         """Wait for a scheduler that is gone, and for its workers."""
         deadline = time.monotonic() + patience()
-        self._listener.told(
+        self._listener.note(
             f"the scheduler at {self.address} is gone; waiting for it, at most {patience():.0f} s"
         )
         while time.monotonic() < deadline:
