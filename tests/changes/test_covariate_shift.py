@@ -18,7 +18,7 @@ from changeproof import (
     TrainingRecipe,
     get_family,
 )
-from changeproof.changes.covariate_shift import MOST, shifting_weights
+from changeproof.changes.reweighting import MOST, shifting_weights
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 0.25, 0.5, 1.0, 1.4]), st.integers(20, 300))

@@ -15,7 +15,7 @@ from changeproof import (
     TrainingRecipe,
     get_family,
 )
-from changeproof.changes.distillation import STUDENTS
+from changeproof.changes.inherited import STUDENTS
 from changeproof.models.recipes import HIDDEN_LAYERS
 
 

@@ -20,7 +20,7 @@ from changeproof import (
     get_family,
     own_task,
 )
-from changeproof.changes.group_reweighting import groups_of, reweighing
+from changeproof.changes.reweighting import groups_of, reweighing
 from loans import loans
 
 

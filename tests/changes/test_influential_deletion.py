@@ -15,7 +15,7 @@ from changeproof import (
     TrainingRecipe,
     get_family,
 )
-from changeproof.changes.influential_deletion import influences
+from changeproof.changes.reweighting import influences
 
 
 def logistic(rows: np.ndarray, labels: np.ndarray) -> LogisticRegression:

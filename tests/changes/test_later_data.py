@@ -17,7 +17,7 @@ from changeproof import (
     load_task,
     own_task,
 )
-from changeproof.changes.later_data import cuts
+from changeproof.changes.sequences import cuts
 from lasting import MEANING, applications
 
 SEED = 2028

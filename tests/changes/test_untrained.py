@@ -31,7 +31,7 @@ from changeproof import (
     own_task,
 )
 from changeproof.changes.bank import checked_variants
-from changeproof.changes.measurement_error import measured
+from changeproof.changes.features import measured
 from changeproof.changes.outputs import isotonic, platt
 from changeproof.changes.weights import pruned, rounded
 from changeproof.models.estimator import EstimatorLearner

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 import shipped
 from changeproof import Results, compare_runs, evaluate, explain, gate
-from changeproof.changes.updates import Updates
+from changeproof.changes.sequences import Updates
 from changeproof.evaluation.counting import Apart, apart, counted
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document

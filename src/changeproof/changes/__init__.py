@@ -31,17 +31,17 @@ _BEYOND = {
     "recalibration": "outputs",
     "weight-rounding": "weights",
     "magnitude-pruning": "weights",
-    "measurement-error": "measurement_error",
-    "distillation": "distillation",
-    "fine-tuning": "fine_tuning",
-    "influential-deletion": "influential_deletion",
-    "group-reweighting": "group_reweighting",
-    "feature-change": "feature_change",
-    "covariate-shift": "covariate_shift",
+    "measurement-error": "features",
+    "distillation": "inherited",
+    "fine-tuning": "inherited",
+    "influential-deletion": "reweighting",
+    "group-reweighting": "reweighting",
+    "feature-change": "features",
+    "covariate-shift": "reweighting",
     "followed-advice": "followed_advice",
 }
 # Updates that follow each other.
-_SEQUENCES = {"later-data": "later_data", "updates": "updates"}
+_SEQUENCES = {"later-data": "sequences", "updates": "sequences"}
 
 
 def _accept(found: Any, reference: str) -> type[Family]:

@@ -1,4 +1,4 @@
-"""Retraining without a feature, or with one that was not used so far."""
+"""Features that are measured differently, dropped or added."""
 
 from __future__ import annotations
 
@@ -18,24 +18,81 @@ from changeproof.changes.family import (
     Label,
     ReplicatedFamily,
     Several,
+    Share,
     Variant,
+    either,
+    percent,
 )
 from changeproof.datasets.altered import with_columns, with_feature_held
 from changeproof.datasets.task import SMALLEST_SCALE, Task
-from changeproof.model import Floats
-from changeproof.models.altered import AlteredModel, ignoring
+from changeproof.model import Booleans, Floats
+from changeproof.models.altered import AlteredModel, ignoring, remeasured
 from changeproof.models.learner import Learner
 from changeproof.networks.draws import TorchDraws
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
+from changeproof.randomness import stream
 
 Kind = Literal["dropped", "added"]
-DROPPED: Kind = "dropped"
-ADDED: Kind = "added"
-KINDS = (DROPPED, ADDED)
 SEEDS, SEEDS_OF_INPUTS = 350_000, 1_000
-# Changed models, in the order in which they are taken.
-Described = Iterator[Variant]
+
+
+class MeasurementError(ReplicatedFamily):
+    """Show the model numbers that are off, for everybody in the same way.
+
+    Each changed model has one draw for every numeric feature: an offset, and a gain about the mean
+    of the training rows, both uniform up to a share of the feature's standard deviation there.
+    Categories and columns of two values stay as they are.
+
+    Parameters
+    ----------
+    replicates
+        How many changed models there are; the levels share them.
+    shares
+        How far a measurement is off at most: the offset in standard deviations, the gain in
+        standard deviations per standard deviation from the mean.
+    """
+
+    name = "measurement-error"
+    label = Label("Measurement error", "measure", "Measure. error")
+    source = "changeproof, docs/beyond.md"
+    trains = False
+
+    def __init__(
+        self,
+        *,
+        replicates: PositiveInt = REPLICATES,
+        shares: Several[Share] = (0.01, 0.05, 0.10),
+    ) -> None:
+        super().__init__(replicates=replicates)
+        self.shares = tuple(shares)
+        limits = either([100 * share for share in shares])
+        self.summary = (
+            f"numeric features measured wrongly, by up to {limits} % of a standard deviation"
+        )
+
+    def reason_against_task(self, task: Task) -> str | None:
+        return None if measured(task).any() else f"{task.name} has no numeric features"
+
+    def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
+        columns, variants = measured(task), []
+        for share, r in self.shared_out(self.shares):
+            generator = stream(task.name, base.seed, "measurement error", f"{share:g}", r)
+            # Rows are standardised: the mean is 0, and a standard deviation 1.
+            offsets, errors = generator.uniform(-share, share, (2, task.n_features)) * columns
+            model = remeasured(base.model, 1.0 + errors, offsets)
+            variants.append(Variant(percent(share), r, model))
+        return variants
+
+
+def measured(task: Task) -> Booleans:
+    """Return which columns hold measurements: numbers with more than two values."""
+    columns = np.zeros(task.n_features, dtype=np.bool_)
+    for feature in task.features:
+        if not feature.categories:
+            (column,) = feature.columns
+            columns[column] = task.frame.iloc[:, column].nunique() > 2
+    return columns
 
 
 class FeatureChange(ReplicatedFamily):
@@ -63,38 +120,40 @@ class FeatureChange(ReplicatedFamily):
     source = "changeproof, docs/beyond.md"
 
     def __init__(
-        self, *, replicates: PositiveInt = REPLICATES, kinds: Kind | Several[Kind] = KINDS
+        self,
+        *,
+        replicates: PositiveInt = REPLICATES,
+        kinds: Kind | Several[Kind] = ("dropped", "added"),
     ) -> None:
         super().__init__(replicates=replicates)
         self.kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
 
     def reason_against(self, learner: Learner) -> str | None:
-        if DROPPED in self.kinds or not learner.traits.original:
+        if "dropped" in self.kinds or not learner.traits.original:
             return None
         return f"{learner.name} takes the features by name and would not see an added one"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         """Describe models without a feature (half of them, if possible), then with an added one."""
         generator = np.random.default_rng(base.seed + SEEDS)
-        both = ADDED in self.kinds and not learner.traits.original
+        both = "added" in self.kinds and not learner.traits.original
         found: list[Variant] = []
-        if DROPPED in self.kinds:
+        if "dropped" in self.kinds:
             most = self.replicates - self.replicates // 2 if both else self.replicates
             found += islice(_without_features(task, base, generator), most)
         if both:
             found += islice(_with_products(task, base, generator), self.replicates - len(found))
-        return [_begun_anew(variant) for variant in self.cycled(found, learner, SEEDS)]
+        variants = self.cycled(found, learner, SEEDS)
+        for place, variant in enumerate(variants):
+            # From the second replicate on, each starts from its own seed.
+            if variant.replicate and isinstance(variant.change, TrainingRecipe):
+                variants[place] = replace(variant, change=replace(variant.change, start=None))
+        return variants
 
 
-def _begun_anew(variant: Variant) -> Variant:
-    """Return a variant that starts from its own seed if it is not the first replicate."""
-    recipe = variant.change
-    if variant.replicate == 0 or not isinstance(recipe, TrainingRecipe):
-        return variant
-    return replace(variant, change=replace(recipe, start=None))
-
-
-def _without_features(task: Task, base: BaseModel, generator: np.random.Generator) -> Described:
+def _without_features(
+    task: Task, base: BaseModel, generator: np.random.Generator
+) -> Iterator[Variant]:
     """Describe models without a feature that has more than one value, in a random order."""
     spread = np.ptp(task.rows("train"), axis=0)
     varying = [feature for feature in task.features if spread[list(feature.columns)].max() > 0]
@@ -111,26 +170,25 @@ def _without_features(task: Task, base: BaseModel, generator: np.random.Generato
         )
 
 
-def _with_products(task: Task, base: BaseModel, generator: np.random.Generator) -> Described:
+def _with_products(
+    task: Task, base: BaseModel, generator: np.random.Generator
+) -> Iterator[Variant]:
     """Describe models with a square or a product of columns, in a random order."""
     names, rows = task.feature_names, task.standardise(task.frame.to_numpy(dtype=np.float64))
-    pairs = _pairs(task)
-    for number, (one, other) in enumerate(
-        pair for part in pairs for pair in generator.permutation(part)
-    ):
+    pairs = (pair for part in _pairs(task) for pair in generator.permutation(part))
+    for number, (one, other) in enumerate(pairs):
         name = f"{names[one]} squared" if one == other else f"{names[one]} times {names[other]}"
         widened = with_columns(task, [name], products(rows, one, other))
         if np.ptp(widened.rows("train")[:, -1]) <= SMALLEST_SCALE:
             continue
-        seed = base.seed + SEEDS + SEEDS_OF_INPUTS + number
+        start = _wider_start(base, base.seed + SEEDS + SEEDS_OF_INPUTS + number)
+        rewrite = partial(_widened, task=widened, one=one, other=other)
         yield Variant(
             f"with {name}",
             0,
-            TrainingRecipe(initialisation_seed=base.seed, start=_wider_start(base, seed)),
+            TrainingRecipe(initialisation_seed=base.seed, start=start),
             task=widened,
-            finish=partial(
-                AlteredModel, rewrite=partial(_widened, task=widened, one=one, other=other)
-            ),
+            finish=partial(AlteredModel, rewrite=rewrite),
         )
 
 
