@@ -46,11 +46,8 @@ _scope: ContextVar[str] = ContextVar("scope", default="")
 def model_cache(scope: bytes) -> Iterator[None]:
     """Use the cache for models that are trained inside this context.
 
-    Parameters
-    ----------
-    scope
-        What must be the same for a model to be used again: the base model as it is stored. It also
-        shows what training depends on without our knowing.
+    The scope has to be the same for a model to be used again: it is the base model as it is
+    stored, which also shows what training depends on without our knowing.
     """
     token = _scope.set(hashlib.sha256(scope).hexdigest())
     try:
@@ -89,6 +86,7 @@ def train_cached(
         return
     with suppress(OSError):
         _make_room(place)
+    known = {"learner": learner, "task": task}
     about = [scope, learner.fingerprint, task.fingerprint, platform.python_version()]
     for recipe in recipes:
         if recipe.start is not None:
@@ -96,12 +94,12 @@ def train_cached(
             continue
         key = fingerprint(about=about, recipe=recipe_identity(recipe, exact=True))
         path = place / f"{key}{SUFFIX}"
-        model = _read(path, learner, task)
+        model = _read(path, known)
         if model is None:
             began = time.perf_counter()
             model = train(recipe, task)
             if time.perf_counter() - began > WORTH_SECONDS:
-                _write(path, model, learner, task)
+                _write(path, model, known)
         yield model
 
 
@@ -121,30 +119,24 @@ def _own(place: Path) -> Path | None:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Leaves out the task and the learner, which are there whenever a model is read."""
 
-    def __init__(self, file: io.BytesIO, learner: Any, task: Task) -> None:
+    def __init__(self, file: io.BytesIO, known: dict[str, Any]) -> None:
         super().__init__(file)
-        self.learner, self.task = learner, task
+        self.known = known
 
     def persistent_id(self, thing: Any) -> str | None:
-        return _name(thing, self.learner, self.task)
+        return next((name for name, known in self.known.items() if thing is known), None)
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, learner: Any, task: Task) -> None:
+    def __init__(self, file: io.BytesIO, known: dict[str, Any]) -> None:
         super().__init__(file)
-        self.at_hand = {"learner": learner, "task": task}
+        self.known = known
 
     def persistent_load(self, name: str) -> Any:
-        return self.at_hand[name]
+        return self.known[name]
 
 
-def _name(thing: Any, learner: Any, task: Task) -> str | None:
-    if thing is learner:
-        return "learner"
-    return "task" if thing is task else None
-
-
-def _read(path: Path, learner: Any, task: Task) -> Model | None:
+def _read(path: Path, known: dict[str, Any]) -> Model | None:
     """Return a cached model; None if there is none, or not a whole one."""
     try:
         content = path.read_bytes()
@@ -154,17 +146,17 @@ def _read(path: Path, learner: Any, task: Task) -> Model | None:
     if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:
         return None
     try:
-        model: Model = _Unpickler(io.BytesIO(content[DIGEST:]), learner, task).load()
+        model: Model = _Unpickler(io.BytesIO(content[DIGEST:]), known).load()
     except Exception:  # whatever a stranger's class may raise; it is trained again
         return None
     return model
 
 
-def _write(path: Path, model: Model, learner: Any, task: Task) -> None:
+def _write(path: Path, model: Model, known: dict[str, Any]) -> None:
     """Cache a model, if it can be pickled and is not too large."""
     file = io.BytesIO()
     try:
-        _Pickler(file, learner, task).dump(model)
+        _Pickler(file, known).dump(model)
     except Exception:  # whatever a stranger's object may raise; it is trained again
         return
     content = file.getvalue()

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -165,8 +165,6 @@ class Learner(ABC):
 
     def sized(self, rows: int) -> Self:
         """Return the learner for at most this many training rows."""
-        if not self.replacement_learners:
-            return self
         found = copy(self)
         found.replacement_learners = tuple(each.sized(rows) for each in self.replacement_learners)
         return found
@@ -179,45 +177,40 @@ class Learner(ABC):
 
     def weights(self, model: Model) -> list[Floats]:
         """Return the weights of a model, layer by layer, [outputs, ...], without the biases."""
-        return self._checked(model).layer_weights()
+        if not isinstance(model, HasWeights):
+            raise InputError(f"{self.name} has no weights to change")
+        return model.layer_weights()
 
     def with_weights(self, model: Model, weights: Sequence[Floats]) -> Model:
         """Return the model with other weights, in the order and shapes of `weights`."""
-        return self._checked(model).with_layer_weights(weights)
-
-    def _checked(self, model: Model) -> HasWeights:
         if not isinstance(model, HasWeights):
             raise InputError(f"{self.name} has no weights to change")
-        return model
-
-
-class Trainer(Protocol):
-    """Anything that trains models: a learner, or a method's private one."""
-
-    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Stack: ...
+        return model.with_layer_weights(weights)
 
 
 class TrainingRequest(NamedTuple):
-    """A recipe, who trains it and on which task; or a finished model in place of the recipe."""
+    """A recipe, who trains it and on which task; or a finished model in place of the recipe.
+
+    `learner` is a learner, or a method's private one.
+    """
 
     change: TrainingRecipe | Model
-    learner: Trainer
+    learner: Any
     task: Task
 
 
 def train_all(requests: Sequence[TrainingRequest]) -> list[Model]:
     """Return a model per request; those of one learner and task are trained together."""
-    models: dict[int, Model] = {}
-    recipes: dict[tuple[Trainer, Task], dict[int, TrainingRecipe]] = {}
+    models: list[Any] = [request.change for request in requests]
+    places: dict[tuple[Any, Task], list[int]] = {}
     for place, (change, learner, task) in enumerate(requests):
         if isinstance(change, TrainingRecipe):
-            recipes.setdefault((learner, task), {})[place] = change
-        else:
-            models[place] = change
-    for (learner, task), wanted in recipes.items():
-        trained = learner.train(list(wanted.values()), task)
-        models |= {place: trained[number] for number, place in enumerate(wanted)}
-    return [models[place] for place in range(len(requests))]
+            places.setdefault((learner, task), []).append(place)
+    for (learner, task), some in places.items():
+        trained = learner.train([models[place] for place in some], task)
+        for number, place in enumerate(some):
+            models[place] = trained[number]
+    return models
 
 
 class CountedRows(NamedTuple):

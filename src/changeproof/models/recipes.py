@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import thing_fingerprint
-from changeproof.model import Model
+from changeproof.model import Integers, Model
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights, usual_weights
 
@@ -33,7 +34,6 @@ HIDDEN_LAYERS: tuple[tuple[int, ...], ...] = (
 # fmt: on
 ADAM_LEARNING_RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 ADAM_WEIGHT_DECAYS = (0.0, 1e-5, 1e-4, 1e-3)
-BASE_SETTING = (1e-3, 0.0)
 SGD_LEARNING_RATES = (0.01, 0.03)
 SGD_WEIGHT_DECAYS = (0.0, 1e-4, 1e-3)
 RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
@@ -47,19 +47,16 @@ def bootstrap_recipe(task: Task, initialisation: int, sampling: int) -> Training
 
 def deletion_recipe(task: Task, share: float, initialisation: int, sampling: int) -> TrainingRecipe:
     """Train without a share of the training rows."""
-    n_train = len(task.split.train)
-    generator = np.random.default_rng(sampling)
-    weights = np.zeros(n_train)
-    weights[generator.choice(n_train, round((1 - share) * n_train), replace=False)] = 1.0
+    weights = np.zeros(len(task.split.train))
+    weights[_drawn(len(weights), 1 - share, sampling)] = 1.0
     return weighted_recipe(task, weights, initialisation)
 
 
 def addition_recipe(task: Task, share: float, initialisation: int, sampling: int) -> TrainingRecipe:
     """Train on the training rows and a share of the update pool."""
     n_train, n_pool = len(task.split.train), len(task.split.update)
-    generator = np.random.default_rng(sampling)
     weights = usual_weights(n_train, n_pool)
-    weights[n_train + generator.choice(n_pool, round(share * n_pool), replace=False)] = 1.0
+    weights[n_train + _drawn(n_pool, share, sampling)] = 1.0
     return TrainingRecipe(initialisation_seed=initialisation, row_weights=weights)
 
 
@@ -67,12 +64,14 @@ def label_flip_recipe(
     task: Task, share: float, initialisation: int, sampling: int
 ) -> TrainingRecipe:
     """Train after flipping a share of the training labels."""
-    n_train = len(task.split.train)
     labels = own_labels(task)
-    generator = np.random.default_rng(sampling)
-    flipped = generator.choice(n_train, round(share * n_train), replace=False)
+    flipped = _drawn(len(task.split.train), share, sampling)
     labels[flipped] = 1 - labels[flipped]
     return TrainingRecipe(initialisation_seed=initialisation, labels=labels)
+
+
+def _drawn(rows: int, share: float, seed: int) -> Integers:
+    return np.random.default_rng(seed).choice(rows, round(share * rows), replace=False)
 
 
 def weighted_recipe(
@@ -93,21 +92,15 @@ def weighted_recipe(
 
 def configuration_recipes(initialisation: int) -> list[TrainingRecipe]:
     """Train with 19 other settings of Adam, and 6 of gradient descent."""
+    base = TrainingRecipe(initialisation_seed=initialisation)
     adam = [
-        TrainingRecipe(initialisation_seed=initialisation, learning_rate=rate, weight_decay=decay)
-        for rate in ADAM_LEARNING_RATES
-        for decay in ADAM_WEIGHT_DECAYS
-        if (rate, decay) != BASE_SETTING
+        replace(base, learning_rate=rate, weight_decay=decay)
+        for rate, decay in product(ADAM_LEARNING_RATES, ADAM_WEIGHT_DECAYS)
+        if (rate, decay) != (base.learning_rate, base.weight_decay)
     ]
     sgd = [
-        TrainingRecipe(
-            initialisation_seed=initialisation,
-            optimiser="sgd",
-            learning_rate=rate,
-            weight_decay=decay,
-        )
-        for rate in SGD_LEARNING_RATES
-        for decay in SGD_WEIGHT_DECAYS
+        replace(base, optimiser="sgd", learning_rate=rate, weight_decay=decay)
+        for rate, decay in product(SGD_LEARNING_RATES, SGD_WEIGHT_DECAYS)
     ]
     return adam + sgd
 
@@ -150,17 +143,13 @@ def recipe_identity(
 
 
 def reserved_identity(recipe: TrainingRecipe, level: str, task: Task) -> str:
-    """Hash what makes a trained model what it is, however long its training may last.
-
-    Mostly that makes no difference: training ends by itself.
-    """
+    """Hash what makes a trained model what it is but for the limits of its training's length."""
     usual = TrainingRecipe(initialisation_seed=recipe.initialisation_seed)
     same = {name: getattr(usual, name) for name in ("max_epochs", "patience", "keep")}
     return recipe_identity(replace(recipe, **same), level, task)
 
 
 def model_identity(model: Model) -> str:
-    """Hash a finished model: everything that it is."""
     return hashlib.sha256(_content(model)).hexdigest()
 
 

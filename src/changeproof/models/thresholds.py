@@ -33,14 +33,9 @@ BELOW_HALF = float(np.nextafter(HALF, 0.0))
 
 @dataclass(frozen=True)
 class Threshold:
-    """The score from which on the outcome is favourable.
+    """The score from which on the outcome is favourable, itself included.
 
-    Parameters
-    ----------
-    value
-        The score at the threshold, which is favourable itself.
-    lower
-        Whether lower scores are better.
+    `lower` says whether lower scores are better.
     """
 
     value: float
@@ -73,7 +68,6 @@ class Threshold:
         return 0.0 < self.value < 1.0
 
     def accepts(self, scores: Floats) -> Booleans:
-        """Return which scores are favourable."""
         return scores <= self.value if self.lower else scores >= self.value
 
     def margins(self, scores: Floats) -> Floats:
@@ -104,7 +98,6 @@ class Threshold:
 
     @property
     def logit(self) -> float:
-        """The logit of a probability at the threshold."""
         return float(log(self.value / (1.0 - self.value)))
 
 
@@ -127,7 +120,6 @@ class ThresholdModel:
         return self.model.offers
 
     def scores(self, rows: Floats) -> Floats:
-        """Return the scores of the model itself, one per row."""
         if isinstance(self.model, FittedModel):
             return self.model.scores(rows)
         return self.model.probabilities(rows)
@@ -217,7 +209,6 @@ class ThresholdLearner(Learner):
         return with_threshold(model, self.threshold, task.rows("train"))
 
     def _plain(self, model: Model | None) -> Model | None:
-        """Return a model without its threshold."""
         if isinstance(model, Network):
             return _lifted(model, self.threshold.logit)
         return model.model if isinstance(model, ThresholdModel) else model
@@ -239,7 +230,6 @@ class ThresholdLearner(Learner):
 
 
 def _lifted(network: Network, by: float) -> Network:
-    """Return a network whose logit is higher."""
     return replace(network, biases=(*network.biases[:-1], network.biases[-1] + np.float32(by)))
 
 
