@@ -18,7 +18,7 @@ import changeproof as cp
 import shipped
 from changeproof import InputError, Results
 from changeproof.cli import app
-from changeproof.report.letters import letter_lines, letter_paragraphs
+from changeproof.report.page.letters import letter_lines, letter_paragraphs
 from changeproof.report.page.write import build_payload
 from command_line import call
 from paged import parts

@@ -24,7 +24,7 @@ from changeproof.report.constraints import (
     rules,
     why,
 )
-from changeproof.report.life import Lasting
+from changeproof.report.page.life import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose
 from changeproof.runs.results import StoredResults
 

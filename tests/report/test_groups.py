@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from changeproof.report.groups import difference_words, left_out_words, not_shown
+from changeproof.report.page.groups import difference_words, left_out_words, not_shown
 from changeproof.report.printing import print_files
 from changeproof.report.terminal.tables import print_groups
 from changeproof.tables.people import DIFFERENCES, GROUPS, LEFT_OUT
@@ -53,8 +53,9 @@ def test_a_sentence_claims_no_more_than_the_interval(tables: dict[str, pd.DataFr
 def test_what_is_not_shown_is_counted(tables: dict[str, pd.DataFrame]) -> None:
     said = ["credit by age:10: 2 groups are not shown, 13 people in all; a group needs 10."]
     assert left_out_words(tables) == said
-    assert not_shown(1, 1, 10) == "one group of 1 person is not shown; a group needs 10."
-    assert not_shown(0, 0, 10) == ""
+    one = {"groups": 1, "people": 1, "smallest_group": 10}
+    assert not_shown(one) == "one group of 1 person is not shown; a group needs 10."
+    assert not_shown(one | {"groups": 0, "people": 0}) == ""
 
 
 def test_show_prints_the_differences(tables: dict[str, pd.DataFrame]) -> None:

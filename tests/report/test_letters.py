@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.report.letters import letter_lines, letter_paragraphs, letter_section
+from changeproof.report.page.letters import letter_lines, letter_paragraphs, letter_section
 from changeproof.report.page.parts import Source
 
 WHERE = {"dataset": "loans", "base_seed": 2026, "method": "letters", "successor": "next"}
@@ -156,4 +156,4 @@ def test_families_that_do_not_count_are_named_where_they_break_more() -> None:
     )
     said = " ".join(letter_paragraphs(made)[0][0])
     assert "no simulated family that counts breaks more than 4." in said
-    assert said.endswith("breaks up to 12, and does not count.")
+    assert said.endswith("breaks up to 12, but does not count.")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from changeproof.evaluation.life import Lives
-from changeproof.report.life import Lasting
+from changeproof.report.page.life import Lasting
 from changeproof.tables.life import with_ends
 
 

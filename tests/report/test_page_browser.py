@@ -23,8 +23,8 @@ from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.charts import Shown
 from changeproof.report.page import people as listed_people
 from changeproof.report.page.parts import chart
+from changeproof.report.page.robustness import price
 from changeproof.report.page.write import build_bulk, build_payload, render
-from changeproof.report.robustness import price
 from changeproof.report.scores import Scores
 from changeproof.tables.names import method_name
 from changeproof.tables.registry import read_tables

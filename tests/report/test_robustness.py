@@ -5,7 +5,7 @@ import pytest
 
 from changeproof import Results
 from changeproof.report.charts import Shown
-from changeproof.report.robustness import limit_curves, limit_prices, limit_words
+from changeproof.report.page.robustness import limit_curves, limit_prices, limit_words
 from changeproof.tables.registry import read_tables
 
 

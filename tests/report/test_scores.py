@@ -8,7 +8,7 @@ import pytest
 
 from changeproof import Plan, Results
 from changeproof.evaluation.metrics import METRICS
-from changeproof.report.page.answer import answers
+from changeproof.report.page.rankings import answers
 from changeproof.report.scores import UNKNOWN, Score, Scores, Spread, frontier, ranked
 from changeproof.tables.registry import read_tables
 

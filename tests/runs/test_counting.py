@@ -18,8 +18,8 @@ from changeproof.changes.sequences import Updates
 from changeproof.evaluation.counting import Apart, apart, counted
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
+from changeproof.report.page.robustness import limit_curves
 from changeproof.report.page.write import build_payload
-from changeproof.report.robustness import limit_curves
 from changeproof.report.verdict import verdict
 from changeproof.runs.manifest import Described
 from changeproof.tables.registry import read_tables, screen_tables, write_tables

@@ -79,7 +79,7 @@ def audit(
     """
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.front_door import audit as run_audit
-    from changeproof.report.letters import letter_lines
+    from changeproof.report.page.letters import letter_lines
     from changeproof.report.verdict import verdict
 
     source, described = data_of(data, given)

@@ -37,7 +37,6 @@ class Constraint(NamedTuple):
 
 
 def constraints(task: Task) -> list[Constraint]:
-    """Return what must not change, feature by feature."""
     found = [
         Constraint(
             name, action.change, _short(action.low), _short(action.high), _short(action.by),
@@ -130,16 +129,9 @@ def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
 
 
 def respected(text: str, told: bool = True, breach: str = "") -> str:
-    """Return a sentence that says what must not change, and whether advice keeps to it.
+    """Say what must not change (`text`, see `rules`), and whether advice keeps to it.
 
-    Parameters
-    ----------
-    text
-        The rules; see `rules`.
-    told
-        Whether there is advice at all.
-    breach
-        What the advice breaks.
+    `told`: whether there is advice at all. `breach`: what it breaks.
     """
     if not text:
         return ""
@@ -150,26 +142,22 @@ def respected(text: str, told: bool = True, breach: str = "") -> str:
 
 def why(given: Sequence[tuple[str, str]]) -> str:
     """Return reasons as one line."""
-    return " ".join(f"{features}: {_sentence(reason)}" for features, reason in given)
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    ended = ((f, r if r.endswith((".", "!", "?")) else f"{r}.") for f, r in given)
+    return " ".join(f"{features}: {reason}" for features, reason in ended)
 
 
 def _numbers(each: Constraint) -> str:
     """Return range, reach and step in words; nothing where none is stated."""
-    low, high, step = each.low, each.high, each.step
-    steps = "" if step is None else f"in whole steps of {step}"
+    low, high, by, step = each.low, each.high, each.by, each.step
     words = []
     if low is not None and high is not None:
         words.append(f"stays between {low} and {high}")
     elif low is not None or high is not None:
         words.append(f"stays at {low} or more" if high is None else f"stays at {high} or less")
-    if each.by is not None:
-        words.append(f"changes by at most {each.by}")
-    if steps:
-        words.append(steps if words else f"moves {steps}")
+    if by is not None:
+        words.append(f"changes by at most {by}")
+    if step is not None:
+        words.append(f"{'' if words else 'moves '}in whole steps of {step}")
     return ", ".join(words)
 
 

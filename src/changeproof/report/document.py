@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from changeproof import __version__
-from changeproof.report.letters import letter_lines
+from changeproof.report.page.letters import letter_lines
 from changeproof.report.page.provenance import provenance
 from changeproof.report.page.write import FILE, state
 from changeproof.report.verdict import verdict

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from changeproof.report.changes import magnitude
 from changeproof.report.charts import Chart, Shown
 from changeproof.report.figures import FORMATS, encoded, figures_of
 from changeproof.report.formats import as_csv, as_latex, as_markdown
-from changeproof.report.life import curves
-from changeproof.report.robustness import decomposition, heat_map, price
+from changeproof.report.page.changes import magnitude
+from changeproof.report.page.life import curves
+from changeproof.report.page.robustness import decomposition, heat_map, price
 from changeproof.report.scores import Scores
 from changeproof.tables.display import Tables
 from changeproof.tables.names import in_order

@@ -14,16 +14,8 @@ from typing import NamedTuple
 from changeproof.evaluation.bar import LEAST_PERCENT as LEAST_PERCENT
 from changeproof.evaluation.bar import Standing, interval, models_needed, standing
 
-SHORTEST, ONLY, UNDECIDED, NONE_HOLDS, NOTHING, FAVOURABLE, TOO_FEW, BUT = (
-    "shortest",
-    "only",
-    "undecided",
-    "none holds",
-    "nothing",
-    "favourable",
-    "too few",
-    "but",
-)
+SHORTEST, ONLY, UNDECIDED, NONE_HOLDS = "shortest", "only", "undecided", "none holds"
+NOTHING, FAVOURABLE, TOO_FEW, BUT = "nothing", "favourable", "too few", "but"
 # The only place where the words are: the page fills the same templates.
 TEMPLATES = {
     SHORTEST: "{method}, the shortest of {holding} pieces of advice that hold in at least "
@@ -45,27 +37,17 @@ TEMPLATES = {
 
 
 class Option(NamedTuple):
-    """A method's advice to one person, as far as the choice depends on it.
-
-    Attributes
-    ----------
-    method
-        Its name.
-    usable
-        Whether there is advice, today's model accepts it, and the person can follow it.
-    distance
-        How far it is; any number where there is none.
-    held, models
-        In how many of how many changed models it holds.
-    trials
-        How many of those models are independent; None where all are.
-    """
+    """A method's advice to one person, as far as the choice depends on it."""
 
     method: str
+    # There is advice, today's model accepts it, and the person can follow it.
     usable: bool
+    # Any number where there is no advice.
     distance: float
+    # In how many of how many changed models it holds.
     held: int
     models: int
+    # How many of those models are independent; None where all are.
     trials: int | None = None
 
     @property
@@ -120,16 +102,10 @@ class Recommendation(NamedTuple):
 
 
 def choose(options: Sequence[Option], favourable: bool = False) -> Recommendation:
-    """Return the advice to follow.
+    """Return the advice to follow, of everybody's advice to one person.
 
-    Of two that are equally short, the one that holds more often; then the first.
-
-    Parameters
-    ----------
-    options
-        Everybody's advice to one person.
-    favourable
-        Whether the model already decides in the person's favour.
+    Of two that are equally short, the one that holds more often; then the first. `favourable`:
+    whether the model already decides in the person's favour.
     """
     usable = [option for option in options if option.usable]
     if not usable:
@@ -144,20 +120,18 @@ def choose(options: Sequence[Option], favourable: bool = False) -> Recommendatio
         if open_ones and too_few(often.models, often.trials):
             words += TEMPLATES[TOO_FEW]
         return Recommendation(None, often.method, 0, None, kind, words)
-    best = min(firm, key=_nearest)
+    best, nearest = (
+        min(some, key=lambda each: (each.distance, -each.held)) for some in (firm, usable)
+    )
     kind = ONLY if len(firm) == 1 else SHORTEST
     words = TEMPLATES[kind].format(holding=len(firm), **best.words)
-    nearest = min(usable, key=_nearest)
-    if nearest.distance == best.distance:
-        return Recommendation(best.method, often.method, len(firm), None, kind, words)
-    near, far = different(nearest.distance, best.distance)
-    words += TEMPLATES[BUT].format(
-        other=nearest.method,
-        other_distance=near,
-        distance=far,
-        other_percent=nearest.percent,
-    )
-    return Recommendation(best.method, often.method, len(firm), nearest.method, kind, words)
+    shorter = nearest.method if nearest.distance < best.distance else None
+    if shorter is not None:
+        near, far = different(nearest.distance, best.distance)
+        words += TEMPLATES[BUT].format(
+            other=shorter, other_distance=near, distance=far, other_percent=nearest.percent
+        )
+    return Recommendation(best.method, often.method, len(firm), shorter, kind, words)
 
 
 def too_few(models: int, trials: int | None = None) -> bool:
@@ -172,7 +146,3 @@ def different(near: float, far: float) -> tuple[str, str]:
         if texts[0] != texts[1]:
             break
     return texts
-
-
-def _nearest(option: Option) -> tuple[float, int]:
-    return option.distance, -option.held

@@ -49,11 +49,8 @@ UNKNOWN: Score = {name: Spread() for name in METRICS}
 class Scores:
     """Every metric with its spread, by dataset, method and family.
 
-    Parameters
-    ----------
-    tables
-        The tables of a run: its results with means and standard deviations, and the intervals
-        over people, if they are there.
+    Read from the tables of a run: results with means and standard deviations, and intervals over
+    people, if they are there.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -78,24 +75,23 @@ class Scores:
         return self._found.get((dataset, method, family))
 
     def of(self, metric: str, dataset: str, method: str, family: str = ALL_FAMILIES) -> Spread:
-        """Return a metric of a method, undefined where nothing is finished."""
         return (self.get(dataset, method, family) or UNKNOWN)[metric]
 
     def row(
         self, dataset: str, methods: Sequence[str], family: str = ALL_FAMILIES
     ) -> list[Score | None]:
-        """Return the scores of some methods."""
         return [self.get(dataset, method, family) for method in methods]
 
 
 def ranked(row: Sequence[Score | None]) -> list[int]:
     """Return the methods by end-to-end robustness, then by distance."""
-    keys = {
-        place: (-_or(score["end_to_end_robustness"].mean, -1.0), _or(score["distance"].mean))
-        for place, score in enumerate(row)
-        if score is not None
-    }
-    return sorted(keys, key=lambda place: keys[place])
+    keys = []
+    for place, score in enumerate(row):
+        if score is not None:
+            robust, distance = score["end_to_end_robustness"].mean, score["distance"].mean
+            far = math.inf if distance is None else distance
+            keys.append((1.0 if robust is None else -robust, far, place))
+    return [place for *_, place in sorted(keys)]
 
 
 def frontier(points: Iterable[tuple[float | None, float | None]]) -> list[int]:
@@ -121,10 +117,6 @@ def frontier_of(row: Sequence[Score | None], metric: str) -> list[int]:
     """Return the methods on the frontier of a metric against distance."""
     each = [score or UNKNOWN for score in row]
     return frontier((score[metric].mean, score["distance"].mean) for score in each)
-
-
-def _or(value: float | None, otherwise: float = math.inf) -> float:
-    return otherwise if value is None else value
 
 
 # How a sentence begins about models that are as they were.
@@ -170,20 +162,13 @@ def sentence(change: str, method: str, score: Score, over: str) -> str:
 
 
 class Covered(NamedTuple):
-    """What the spread of a dataset's scores covers.
+    """What the spread of a dataset's scores covers."""
 
-    Attributes
-    ----------
-    intervals
-        What 95 % intervals are over: "people", or "people and base models".
-    repeated
-        What standard deviations are over: "base models" or, if these are all the same, draws.
-    meaning
-        What is said of both beside numbers.
-    """
-
+    # What 95 % intervals are over: "people", or "people and base models".
     intervals: str
+    # What standard deviations are over: "base models" or, if these are all the same, draws.
     repeated: str
+    # What is said of both beside numbers.
     meaning: str
 
 

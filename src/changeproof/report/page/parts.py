@@ -30,14 +30,12 @@ class Source:
     results: StoredResults
     tables: Tables
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
-        """The plan as people read it."""
         return self.results.shown
 
     @cached_property
     def scores(self) -> Scores:
-        """Every metric of every method."""
         return Scores(self.tables)
 
     @cached_property
@@ -76,22 +74,18 @@ def text(words: str, kind: str = "", name: str = "") -> Part:
 
 
 def muted(words: str) -> Part:
-    """Return a paragraph that explains what stands above it."""
     return text(words, "muted")
 
 
 def heading(words: str) -> Part:
-    """Return a heading within a section."""
     return {"heading": words}
 
 
 def nothing(reason: str) -> list[Part]:
-    """Return why a section has nothing to show."""
     return [{"nothing": reason}]
 
 
 def chart(specification: Chart) -> Part:
-    """Return a chart."""
     return {"chart": for_page(specification)}
 
 
@@ -116,7 +110,6 @@ def folded(summary: str, parts: Sequence[Part], *, long: bool = False) -> Part:
 
 
 def beside(*columns: Sequence[Part]) -> Part:
-    """Return parts side by side."""
     return {"beside": [list(parts) for parts in columns]}
 
 

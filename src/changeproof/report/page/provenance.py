@@ -23,21 +23,23 @@ from changeproof.runs.results import StoredResults
 from changeproof.tables import names
 from changeproof.workers.interpreter import processor_name
 
+DATA = {
+    "dataset": "name",
+    "what it is": "title",
+    "favourable": "favourable",
+    "licence": "licence",
+    "fingerprint": "fingerprint",
+}
+BESIDE = (
+    "It names files of the run directory: keep plan.toml there, beside plan.json. The command "
+    "can be given anywhere, with the path of plan.toml."
+)
+
 
 def run_section(source: Source) -> list[Part]:
-    """Return what was run: plan, data, methods and families, versions, fingerprints."""
     run = provenance(source.results)
-    columns = {
-        "dataset": "name",
-        "what it is": "title",
-        "favourable": "favourable",
-        "licence": "licence",
-        "fingerprint": "fingerprint",
-    }
     known = {
-        label: key
-        for label, key in columns.items()
-        if any(each.get(key) for each in run["datasets"])
+        label: key for label, key in DATA.items() if any(each.get(key) for each in run["datasets"])
     }
     data = [[each.get(key, "") for key in known.values()] for each in run["datasets"]]
     notes = [f"{each['name']}: {note}" for each in run["datasets"] for note in each["notes"]]
@@ -89,12 +91,6 @@ def run_section(source: Source) -> list[Part]:
     ]
 
 
-BESIDE = (
-    "It names files of the run directory: keep plan.toml there, beside plan.json. The command "
-    "can be given anywhere, with the path of plan.toml."
-)
-
-
 def _listed(words: str, name: str, texts: list[str]) -> list[Part]:
     return [text(words), {"list": texts, "id": name}] if texts else []
 
@@ -143,7 +139,6 @@ def plan_toml(plan: Plan) -> str:
 
 
 def command(plan: Plan) -> str:
-    """Return what to type to get the same run."""
     # As records: reading a run imports none of the methods that a preset names.
     presets = {name: Plan.checked(values(), record=True) for name, values in PRESETS.items()}
     same = (f"--preset {name}" for name, preset in presets.items() if plan == preset)
@@ -151,7 +146,6 @@ def command(plan: Plan) -> str:
 
 
 def kept_files(plan: Plan) -> list[str]:
-    """Return the files of the run directory that a plan names."""
     datasets = [name for name in plan.datasets if name not in dataset_records()]
     return [*datasets, *plan.counterfactuals.values()]
 

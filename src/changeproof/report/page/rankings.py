@@ -1,4 +1,4 @@
-"""Do rankings hold: the rank of every method per family, and how alike families rank."""
+"""Methods ranked: the answer first, with a sentence for each, and whether rankings hold."""
 
 from __future__ import annotations
 
@@ -10,22 +10,113 @@ import numpy.typing as npt
 import pandas as pd
 
 from changeproof.report.charts import Axis, Chart, Shown, cells
-from changeproof.report.page.parts import Part, Source, beside, chart, choice, nothing
+from changeproof.report.page.life import over_all
+from changeproof.report.page.parts import Part, Source, beside, chart, choice, nothing, scripted
+from changeproof.report.scores import (
+    AS_IT_WAS,
+    Score,
+    Scores,
+    Spread,
+    after,
+    frontier_of,
+    ranked,
+    sentence,
+)
 from changeproof.runs.plan import Plan
+from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import numbers, percent
 from changeproof.tables.names import dataset_name, family_name, method_name
 
+# The columns of the ranking: metric, label and digits.
+RANKED = (
+    ("end_to_end_robustness", "End-to-end robustness (%)", 1),
+    ("empirical_robustness", "Of CFEs given (%)", 1),
+    ("coverage", "Coverage (%)", 1),
+    ("distance", "Distance", 2),
+)
 METRIC = "end_to_end_robustness_mean"
 Floats = npt.NDArray[np.float64]
 
 
+def answer_section(source: Source) -> list[Part]:
+    """Return the ranking for every dataset and change."""
+    plan, results = source.plan, source.results
+    summaries = [results.families[family].summary for family in plan.families]
+    changes = [
+        AS_IT_WAS if family in results.unchanged else after(summary)
+        for family, summary in zip(plan.families, summaries, strict=True)
+    ]
+    over = [source.covered[dataset].intervals for dataset in plan.datasets]
+    some = " that averages are about" if len(results.averaged) < len(plan.families) else ""
+    kinds = zip(source.shown.called(plan.families), summaries, strict=True)
+    seeds = source.tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
+    wanted = len(plan.base_seeds)
+    finished = [[int(seeds.get((d, m), 0)) for m in plan.methods] for d in plan.datasets]
+    data = {
+        "changes": [f"Don't know (all kinds{some})", *(f"{n}: {s}" for n, s in kinds)],
+        "columns": ["Method", *(label for _, label, _ in RANKED)],
+        "answers": answers(source.scores, plan, [over_all(results), *changes], over),
+        "behind": [
+            ["" if own == wanted else f"{own} of {wanted} base models" for own in row]
+            for row in finished
+        ],
+        "meaning": [source.covered[dataset].meaning for dataset in plan.datasets],
+    }
+    return [scripted("answer", data)]
+
+
+def answers(
+    scores: Scores, plan: Plan, changes: Sequence[str], over: Sequence[str]
+) -> list[list[dict[str, Any]]]:
+    """Return for every dataset and family the methods in order, the frontier, values, sentences.
+
+    `changes` is how sentences begin: about all families, then about each. Intervals are `over`
+    these, by dataset.
+    """
+    return [
+        [
+            _answer(scores.row(dataset, plan.methods, family), plan.methods, change, whose)
+            for change, family in zip(changes, (ALL_FAMILIES, *plan.families), strict=True)
+        ]
+        for dataset, whose in zip(plan.datasets, over, strict=True)
+    ]
+
+
+def _answer(
+    row: Sequence[Score | None], methods: Sequence[str], change: str, over: str
+) -> dict[str, Any]:
+    return {
+        "order": ranked(row),
+        "frontier": frontier_of(row, "end_to_end_robustness"),
+        "values": [
+            None
+            if score is None
+            else [_cell(score[metric], digits) for metric, _, digits in RANKED]
+            for score in row
+        ],
+        "sentences": [
+            "" if score is None else sentence(change, method, score, over)
+            for method, score in zip(methods, row, strict=True)
+        ],
+    }
+
+
+def _cell(spread: Spread, digits: int) -> list[Any]:
+    """Return the value, its text, and its interval in words."""
+    if spread.mean is None:
+        return [0, "undefined", ""]
+    ends = ""
+    if spread.low is not None and spread.high is not None:
+        ends = f"{spread.low:.{digits}f} to {spread.high:.{digits}f}"
+    return [spread.mean, f"{spread.mean:.{digits}f}", ends]
+
+
 def ranking_section(source: Source) -> list[Part] | None:
     """Return ranks under each family, and how alike families rank; None without a ranking."""
-    plan, shown = source.plan, source.shown
-    found = rankings(source.tables["family_results"], plan, source.results.unchanged)
+    found = rankings(source.tables["family_results"], source.plan, source.results.unchanged)
     if found is None or "nothing" in found:
         return None if found is None else nothing(found["nothing"])
-    views = [_charts(view, shown) for view in found["views"]]
+    views = [_charts(view, source.shown) for view in found["views"]]
     return [choice({"Data": [view["name"] for view in found["views"]]}, views)]
 
 
@@ -37,7 +128,7 @@ def _charts(view: dict[str, Any], shown: Shown) -> list[Part]:
         "Rank of every method under each family",
         "1 is the highest end-to-end robustness. Methods that tie share the mean of their ranks.",
         view["rank_words"],
-        [cells(methods, families, ranks, _short(1), _told("rank", ranks))],
+        [cells(methods, families, ranks, _short(1), _hover("rank", ranks))],
         ["method", *shown.families],
         [[method, *row] for method, row in zip(shown.methods, ranks, strict=True)],
         scale=(1, len(shown.methods), True),
@@ -48,7 +139,7 @@ def _charts(view: dict[str, Any], shown: Shown) -> list[Part]:
         "How alike two families rank the methods (Kendall's tau)",
         "1: the same order. 0: no relation. \N{MINUS SIGN}1: the opposite order.",
         view["tau_words"],
-        [cells(families, families, tau, _short(2), _told("tau", tau))],
+        [cells(families, families, tau, _short(2), _hover("tau", tau))],
         ["family", *shown.families],
         [[family, *row] for family, row in zip(shown.families, tau, strict=True)],
         scale=(0, 1, False),
@@ -62,7 +153,7 @@ def _short(digits: int) -> Callable[[float], str]:
     return lambda value: f"{float(f'{value:.{digits}f}'):g}".replace("0.", ".", 1)
 
 
-def _told(what: str, values: Sequence[Sequence[float | None]]) -> list[list[str]]:
+def _hover(what: str, values: Sequence[Sequence[float | None]]) -> list[list[str]]:
     return [
         [f"{what} {'undefined' if each is None else f'{each:.2f}'}" for each in row]
         for row in values
@@ -79,58 +170,54 @@ def rankings(
     """
     if len(plan.methods) < 2 or len(plan.families) < 2:
         return None
-    family_results = family_results[~family_results["family"].isin(unchanged)]
-    ranks = [_ranks(family_results, dataset, plan) for dataset in plan.datasets]
-    whole = [(d, r) for d, r in zip(plan.datasets, ranks, strict=True) if r.notna().any(axis=None)]
-    if not whole:
+    results = family_results[~family_results["family"].isin(unchanged)]
+    ranks = {}
+    for dataset in plan.datasets:
+        wide = results[results["dataset"] == dataset].pivot_table(
+            METRIC, "method", "family", dropna=False
+        )
+        wide = wide.reindex(index=list(plan.methods), columns=list(plan.families)).astype(float)
+        if wide.notna().any(axis=None):
+            # 1 is the most robust; ties share their mean.
+            ranks[dataset_name(dataset)] = wide.rank(ascending=False).to_numpy()
+    if not ranks:
         return {"nothing": "No method is finished yet under any family."}
-    taus = [_correlations(r) for _, r in whole]
-    views = [
-        _view(dataset_name(dataset), rank.to_numpy(), tau, plan)
-        for (dataset, rank), tau in zip(whole, taus, strict=True)
-    ]
-    if len(whole) > 1:
-        mean_rank = np.mean([r.to_numpy() for _, r in whole], axis=0)
+    taus = {name: _correlations(values) for name, values in ranks.items()}
+    if len(ranks) > 1:
         # Where it is defined on some dataset.
-        mean_tau = np.ma.masked_invalid(taus).mean(axis=0).filled(np.nan)
-        views.insert(0, _view("Mean of all datasets", mean_rank, mean_tau, plan))
+        mean_tau = np.ma.masked_invalid(list(taus.values())).mean(axis=0).filled(np.nan)
+        mean = "Mean of all datasets"
+        ranks = {mean: np.mean(list(ranks.values()), axis=0), **ranks}
+        taus[mean] = mean_tau
+    views = [
+        {
+            "name": name,
+            "ranks": numbers(values),
+            "tau": numbers(taus[name]),
+            "rank_words": _rank_words(values, plan),
+            "tau_words": _tau_words(taus[name], plan),
+        }
+        for name, values in ranks.items()
+    ]
     return {"views": views}
 
 
-def _ranks(family_results: pd.DataFrame, dataset: str, plan: Plan) -> pd.DataFrame:
-    """Rank methods (rows) per family (columns): 1 is the most robust, ties share their mean."""
-    mine = family_results[family_results["dataset"] == dataset]
-    wide = mine.pivot_table(METRIC, "method", "family", dropna=False)
-    wide = wide.reindex(index=list(plan.methods), columns=list(plan.families)).astype(float)
-    return wide.rank(ascending=False)
-
-
-def _correlations(ranks: pd.DataFrame) -> Floats:
+def _correlations(ranks: Floats) -> Floats:
     """Kendall's tau-b between every two families; NaN where one of them ranks nothing."""
-    known = ranks.notna().any()
-    values = ranks[ranks.loc[:, known].notna().all(axis=1)].to_numpy()
+    known = ~np.isnan(ranks).all(axis=0)
+    values = ranks[~np.isnan(ranks[:, known]).any(axis=1)]
     # Of every two methods: which of them a family ranks higher.
-    ahead = np.sign(values[:, None] - values[None]).reshape(-1, len(known))
+    ahead = np.sign(values[:, None] - values[None]).reshape(-1, ranks.shape[1])
     agreeing = ahead.T @ ahead
     ordered = np.sqrt(np.diag(agreeing))
     with np.errstate(invalid="ignore"):
         return np.asarray(agreeing / np.outer(ordered, ordered))
 
 
-def _view(name: str, ranks: Floats, tau: Floats, plan: Plan) -> dict[str, Any]:
-    return {
-        "name": name,
-        "ranks": numbers(ranks),
-        "tau": numbers(tau),
-        "rank_words": _rank_words(ranks, plan),
-        "tau_words": _tau_words(tau, plan),
-    }
-
-
 def _rank_words(ranks: Floats, plan: Plan) -> str:
     known = np.isfinite(ranks).any(axis=0)
     spans = [
-        (float(row.max() - row.min()), method, float(row.min()), float(row.max()))
+        (float(np.ptp(row)), method, float(row.min()), float(row.max()))
         for method, row in zip(plan.methods, ranks[:, known], strict=True)
         if len(row) and np.isfinite(row).all()
     ]

@@ -9,7 +9,6 @@ import pandas as pd
 from changeproof.datasets.find import paper_datasets
 from changeproof.paper.comparison import (
     PAPER_MACHINE,
-    Line,
     Verdict,
     compare_tables,
     reason_against,
@@ -44,7 +43,6 @@ COLUMNS = (
 
 
 def time_section(source: Source) -> list[Part]:
-    """Return the time of requests, and where that of the whole run went."""
     return [*_generation(source), *_stages(source)]
 
 
@@ -77,20 +75,17 @@ def _generation(source: Source) -> list[Part]:
     milliseconds = Axis(unit=" ms", log=True)
     panel = Panel(layers, milliseconds, Axis(names=names), height=tall(len(names), 30, 70))
     rows = zip(methods, numbers(values), found["timeouts"], strict=True)
-    return [
-        chart(
-            Chart(
-                "generation",
-                "Milliseconds per request",
-                "◆ median, ○ mean, ▶ 90 % quantile, over all datasets, on a logarithmic scale.",
-                f"{words}.",
-                [panel],
-                ["method", "median_ms", "mean_ms", "p90_ms", "budget_exhausted"],
-                [[method, *own, int(budget)] for method, own, budget in rows],
-                single=True,
-            )
-        )
-    ]
+    drawn = Chart(
+        "generation",
+        "Milliseconds per request",
+        "◆ median, ○ mean, ▶ 90 % quantile, over all datasets, on a logarithmic scale.",
+        f"{words}.",
+        [panel],
+        ["method", "median_ms", "mean_ms", "p90_ms", "budget_exhausted"],
+        [[method, *own, int(budget)] for method, own, budget in rows],
+        single=True,
+    )
+    return [chart(drawn)]
 
 
 def _stages(source: Source) -> list[Part]:
@@ -113,29 +108,25 @@ def _stages(source: Source) -> list[Part]:
         hover=[f"{name}\n{value} s" for name, value in zip(named, seconds, strict=True)],
     )
     height = tall(len(named), 22, 60)
-    return [
-        chart(
-            Chart(
-                "stages",
-                "Where the time of the run went",
-                "Seconds of work, summed over pieces.",
-                f"All pieces together took {found['seconds'].sum():.0f} s of work. The longest "
-                f"part was {named[0]} with {order['seconds'].iloc[0]:.0f} s.",
-                [Panel([bars], Axis(unit=" s"), Axis(names=named), height=height)],
-                [str(column) for column in found.columns],
-                [
-                    [each if isinstance(each, str) else number(each) for each in row]
-                    for row in found.fillna("").itertuples(index=False)
-                ],
-                texts=2,
-                single=True,
-            )
-        )
-    ]
+    drawn = Chart(
+        "stages",
+        "Where the time of the run went",
+        "Seconds of work, summed over pieces.",
+        f"All pieces together took {found['seconds'].sum():.0f} s of work. The longest part was "
+        f"{named[0]} with {order['seconds'].iloc[0]:.0f} s.",
+        [Panel([bars], Axis(unit=" s"), Axis(names=named), height=height)],
+        [str(column) for column in found.columns],
+        [
+            [each if isinstance(each, str) else number(each) for each in row]
+            for row in found.fillna("").itertuples(index=False)
+        ],
+        texts=2,
+        single=True,
+    )
+    return [chart(drawn)]
 
 
 def published_section(source: Source) -> list[Part] | None:
-    """Return every published number beside ours; None for a run of none of the paper's data."""
     found = published(source.plan, source.tables, source.results.inventory.complete)
     if found is None or "nothing" in found:
         return None if found is None else nothing(found["nothing"])
@@ -177,8 +168,13 @@ def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any] | No
     if not lines:
         return {"nothing": "The paper has none of this run's datasets and methods."}
     tally = {verdict: sum(line.verdict is verdict for line in lines) for verdict in Verdict}
+    rows = []
+    for line in lines:
+        values = [line.published, line.published_sd, line.ours, line.ours_sd, line.difference]
+        where = [line.table, line.dataset, line.method_or_family, line.metric]
+        rows.append([*where, *numbers(values), line.verdict.value, line.explanation])
     return {
-        "lines": [_line(line) for line in lines],
+        "lines": rows,
         "words": (
             f"This run has {len(lines)} of the published numbers. {tally[Verdict.WITHIN]} are "
             f"within tolerance, {tally[Verdict.EXPLAINED]} differ for a documented reason, and "
@@ -187,9 +183,3 @@ def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any] | No
         ),
         "warnings": list(comparison.warnings),
     }
-
-
-def _line(line: Line) -> list[Any]:
-    where = [line.table, line.dataset, line.method_or_family, line.metric]
-    values = [line.published, line.published_sd, line.ours, line.ours_sd, line.difference]
-    return [*where, *numbers(values), line.verdict.value, line.explanation]

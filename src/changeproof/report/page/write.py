@@ -1,4 +1,7 @@
-"""The page: everything that it shows, and one file that holds it with scripts and styles."""
+"""The page: its sections in order, everything that they show, and one file that holds it all.
+
+A section is a line of `SECTIONS` and a function that returns its parts; see `parts`.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,29 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from changeproof.report.changes import scatter_words, variant_survival
 from changeproof.report.charts import SHAPES, for_page, stylesheet
-from changeproof.report.life import about_sequences
-from changeproof.report.page.parts import Source
-from changeproof.report.page.people import people
-from changeproof.report.page.sections import SECTIONS
+from changeproof.report.page.changes import change_section, scatter_words, variant_survival
+from changeproof.report.page.groups import group_section
+from changeproof.report.page.guarantees import guarantee_section
+from changeproof.report.page.letters import letter_section
+from changeproof.report.page.life import about_sequences, life_section
+from changeproof.report.page.parts import Part, Source
+from changeproof.report.page.people import advice_section, people, person_section
+from changeproof.report.page.provenance import run_section
+from changeproof.report.page.rankings import answer_section, ranking_section
+from changeproof.report.page.robustness import family_section, hidden_section, price_section
+from changeproof.report.page.times import published_section, time_section
 from changeproof.report.verdict import verdict
 from changeproof.runs.results import StoredResults
-from changeproof.tables.display import listed
+from changeproof.tables.display import Tables, listed
 from changeproof.tables.names import dataset_name, method_name, short_family
 
 MOST_MISSING = 200
@@ -34,27 +42,146 @@ ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("core", "charts", "parts", "answer", "survival", "person", "printing")
 
 
-def page_of(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> bytes:
-    """Return the page of a run.
+class Section(NamedTuple):
+    """A section: its address, its name in the navigation, its title, how it begins, and its parts.
 
-    Parameters
-    ----------
-    results
-        The run, finished or not.
-    tables
-        Its tables; of an unfinished run those of what is finished.
+    `parts` returns None where a run has nothing of the kind.
     """
+
+    id: str
+    name: str
+    title: str
+    intro: str
+    parts: Callable[[Source], list[Part] | None]
+
+
+SECTIONS = (
+    Section(
+        "letters",
+        "Letters",
+        "The letters that are out",
+        "People were told what to change, and then the model changed. Here is the model that "
+        "really came next, put to the same letters, beside the models that were simulated.",
+        letter_section,
+    ),
+    Section(
+        "answer",
+        "Answer",
+        "The answer first",
+        "Choose the data and the change that you expect next. Methods are ranked by end-to-end "
+        "robustness: of all people who ask, the percentage who get a CFE that still holds "
+        "afterwards.",
+        answer_section,
+    ),
+    Section(
+        "families",
+        "By family",
+        "Robustness by family of change",
+        "Empirical robustness: of the CFEs that the base model accepts, the percentage that a "
+        "changed model still accepts.",
+        family_section,
+    ),
+    Section(
+        "hidden",
+        "What scores hide",
+        "What the score hides",
+        "Empirical robustness looks only at CFEs that the base model accepts. Coverage says how "
+        "many people got a CFE at all. End-to-end robustness counts everybody who asked: who got "
+        "no valid CFE was not helped.",
+        hidden_section,
+    ),
+    Section(
+        "price",
+        "Price",
+        "The price",
+        "A CFE that asks for more tends to survive more changes, but is harder to act on. "
+        "Distance is the mean change per feature, in typical deviations of that feature; another "
+        "category counts 1.",
+        price_section,
+    ),
+    Section(
+        "life",
+        "How long",
+        "How long does it last?",
+        "A CFE is given once. Then the model is updated, and updated again, each time from where "
+        "the last update left it. A CFE lasts until the first update that no longer accepts it. "
+        "There are many such futures.",
+        life_section,
+    ),
+    Section(
+        "changes",
+        "Size of changes",
+        "How big the changes were",
+        "Compared with the base model on the test rows: the share of predictions that flip, and "
+        "the mean absolute difference of the predicted probabilities.",
+        change_section,
+    ),
+    Section(
+        "guarantees",
+        "Guarantees",
+        "Do guarantees transfer?",
+        "Some methods certify their CFEs for one kind of change. Here is what they promise, and "
+        "what happened under that change and under all others.",
+        guarantee_section,
+    ),
+    Section(
+        "rankings",
+        "Rankings",
+        "Do rankings hold?",
+        "The methods ranked by end-to-end robustness, under each family by itself. If it did not "
+        "matter how the model changes, all columns would be alike.",
+        ranking_section,
+    ),
+    Section(
+        "groups",
+        "Groups",
+        "Who is let down?",
+        "The same numbers for groups of people: who gets advice, how often it still holds, and "
+        "how far it asks them to go. Small groups are not shown.",
+        group_section,
+    ),
+    Section(
+        "advice",
+        "Advice",
+        "What people are told",
+        "Advice must be something that a person can do. This is what the answers ask of people.",
+        advice_section,
+    ),
+    Section(
+        "person",
+        "A person",
+        "A person",
+        "What each method tells one person to change, in the units of the data, and how many "
+        "changed models would still accept that. In brackets: the size of a change, in typical "
+        "deviations of that feature, or 1 for another category. Recommended is the shortest "
+        "advice that today's model accepts, that the person can follow, and that is known to hold "
+        "in at least 95 % of the changed models, by its 95 % interval.",
+        person_section,
+    ),
+    Section(
+        "time",
+        "Time",
+        "Time",
+        "Time to generate one CFE. Methods answer whole batches; the time of a batch is divided "
+        "evenly among its requests.",
+        time_section,
+    ),
+    Section("published", "Published", "The published numbers beside ours", "", published_section),
+    Section("run", "Run", "What was run", "", run_section),
+)
+
+
+def page_of(results: StoredResults, tables: Tables) -> bytes:
+    """Return the page of a run; of an unfinished run, by the tables of what is finished."""
     return render(build_payload(results, tables), build_bulk(results)).encode()
 
 
-def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
+def render(payload: dict[str, Any], bulk: list[dict[str, Any]]) -> str:
     """Return the page as HTML; whatever names it holds are text."""
-    loader = jinja2.FileSystemLoader(ASSETS)
-    pages = jinja2.Environment(loader=loader, autoescape=True)
+    pages = jinja2.Environment(loader=jinja2.FileSystemLoader(ASSETS), autoescape=True)
     pages.filters["options"] = _options
-    template = pages.get_template("page.html")
     shapes = {shape.plotly: shape.path for shape in SHAPES}
-    return template.render(
+    return pages.get_template("page.html").render(
         style=Markup(f"{stylesheet()}\n{_asset('page.css')}"),
         verdict=payload["verdict"],
         scope=payload["scope"],
@@ -67,8 +194,7 @@ def render(payload: Mapping[str, Any], bulk: list[dict[str, Any]]) -> str:
 
 def _options(text: str) -> Markup:
     """Mark options of the command line, so that no line ends inside of one."""
-    marked = re.sub(r"(?<![\w-])--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text)))
-    return Markup(marked)
+    return Markup(re.sub(r"(?<![\w-])--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text))))
 
 
 def embedded(content: Any) -> str:
@@ -89,14 +215,21 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def build_payload(results: StoredResults, tables: Tables) -> dict[str, Any]:
     """Return what the page shows at once; see `build_bulk` for what it unpacks later."""
     source = Source(results, tables)
     plan, shown = source.plan, source.shown
     found = {section.id: section.parts(source) for section in SECTIONS}
+    counts = [
+        _counted(len(plan.datasets), "dataset", "datasets"),
+        _counted(len(plan.methods), "method", "methods"),
+        f"{_counted(len(plan.families), 'family', 'families')} of change",
+        f"{_counted(len(plan.base_seeds), 'base model', 'base models')} per dataset.",
+    ]
+    scope = ", ".join(counts)
     return {
         "verdict": verdict(results, tables).as_dict(),
-        "scope": _scope(source),
+        "scope": scope[0].upper() + scope[1:],
         "state": state(results, tables),
         # What scripts of their own need to know.
         "methods": list(plan.methods),
@@ -115,18 +248,6 @@ def build_payload(results: StoredResults, tables: Mapping[str, pd.DataFrame]) ->
     }
 
 
-def _scope(source: Source) -> str:
-    plan = source.plan
-    parts = [
-        _counted(len(plan.datasets), "dataset", "datasets"),
-        _counted(len(plan.methods), "method", "methods"),
-        f"{_counted(len(plan.families), 'family', 'families')} of change",
-        f"{_counted(len(plan.base_seeds), 'base model', 'base models')} per dataset.",
-    ]
-    said = ", ".join(parts)
-    return said[0].upper() + said[1:]
-
-
 def _counted(number: int, one: str, many: str) -> str:
     return f"one {one}" if number == 1 else f"{number} {many}"
 
@@ -142,7 +263,7 @@ def build_bulk(results: StoredResults) -> list[dict[str, Any]]:
     return bulk
 
 
-def state(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def state(results: StoredResults, tables: Tables) -> dict[str, Any]:
     """Say what is missing, in sentences, and name the pieces."""
     inventory, plan = results.inventory, results.shown
     missing = [*inventory.damaged, *inventory.missing]

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 
-from changeproof.report.groups import left_out_words
+from changeproof.report.page.groups import left_out_words
 from changeproof.report.terminal.grid import escape, say, terminal, titled_grid
 from changeproof.tables.display import Table, Tables
 from changeproof.tables.registry import ON_SCREEN, readable_tables

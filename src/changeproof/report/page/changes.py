@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from changeproof.model import Floats
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, tall
 from changeproof.report.page.parts import Part, Source, chart, nothing, scripted
 from changeproof.report.scores import Spread
@@ -15,7 +16,6 @@ from changeproof.runs.results import Answered, StoredResults
 from changeproof.tables.display import Tables, number, numbers, percent
 from changeproof.tables.names import in_order, method_name
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 # What is measured: what it is called, on its axis, digits and unit.
 MEASURES = {
     "hard_disagreement_percent": ("Predictions that flip", "disagreement (%)", 2, " %"),
@@ -24,7 +24,6 @@ MEASURES = {
 
 
 def change_section(source: Source) -> list[Part]:
-    """Return how big the changes were, and what each changed model left standing."""
     if source.tables["change_magnitude"].empty:
         first = nothing("No base model has all its changed models yet.")
     else:
@@ -41,11 +40,13 @@ def magnitude(tables: Tables, shown: Shown) -> Chart:
     families, places = table["family"].tolist(), list(range(len(table)))
     datasets = [] if variants.empty else in_order(variants["dataset"])
     legend = [(Mark.at(place), shown.name(dataset)) for place, dataset in enumerate(datasets)]
-    by = {}
+    by: dict[str, dict[str, list[float | None]]] = {measure: {} for measure in MEASURES}
     if datasets:
         shares = 100.0 * variants["hard_disagreement"]
         measured = variants.assign(hard_disagreement_percent=shares)
-        by = measured.groupby(["family", "dataset"])[list(MEASURES)].mean().to_dict()
+        for measure in MEASURES:
+            wide = measured.pivot_table(measure, "dataset", "family").reindex(columns=families)
+            by[measure] = {dataset: numbers(wide.loc[dataset]) for dataset in datasets}
     panels = []
     for measure, (title, axis, digits, unit) in MEASURES.items():
         means, sds = (numbers(table[f"{measure}_{part}"]) for part in ("mean", "std"))
@@ -63,7 +64,7 @@ def magnitude(tables: Tables, shown: Shown) -> Chart:
         points = [
             Layer(
                 "points",
-                own := numbers([by[measure].get((family, dataset), np.nan) for family in families]),
+                own,
                 places,
                 mark,
                 8,
@@ -73,10 +74,9 @@ def magnitude(tables: Tables, shown: Shown) -> Chart:
                 ],
                 print=False,
             )
-            for dataset, (mark, name) in zip(datasets, legend, strict=True)
+            for own, (mark, name) in zip(by[measure].values(), legend, strict=True)
         ]
-        names = Axis(names=shown.called(families))
-        height = tall(len(families), 34, 70)
+        names, height = Axis(names=shown.called(families)), tall(len(families), 34, 70)
         panels.append(Panel([bars, *points], Axis(axis, low=0), names, title, height))
     parts = [f"{measure}_{part}" for measure in MEASURES for part in ("mean", "std")]
     return Chart(
@@ -89,8 +89,8 @@ def magnitude(tables: Tables, shown: Shown) -> Chart:
         ["family", *parts, *(f"{d}: {measure}" for d in datasets for measure in MEASURES)],
         [
             [row["family"], *(number(row[part]) for part in parts)]
-            + [number(by[m].get((row["family"], d), np.nan)) for d in datasets for m in MEASURES]
-            for row in table.to_dict("records")
+            + [by[measure][dataset][place] for dataset in datasets for measure in MEASURES]
+            for place, row in enumerate(table.to_dict("records"))
         ],
         legend=legend,
     )
@@ -153,13 +153,13 @@ def _correlation_words(name: str, disagreement: Floats, values: Floats) -> str:
     known = np.isfinite(values)
     if not known.any():
         return f"{name}: nothing is known here."
-    x, y = disagreement[known], values[known]
+    x, y = pd.Series(disagreement[known]), pd.Series(values[known])
     text = (
         f"{name}: over {len(y)} changed models, survival lies between {percent(y.min())} and "
         f"{percent(y.max())}."
     )
-    if len(np.unique(x)) < 2 or len(np.unique(y)) < 2:
+    if x.nunique() < 2 or y.nunique() < 2:
         return text + " It does not vary enough for a correlation."
-    rank = float(pd.Series(x).rank().corr(pd.Series(y).rank()))
+    rank = float(x.rank().corr(y.rank()))
     how = "falls" if rank < 0 else "rises"
     return text + f" It {how} with the share of flipped predictions: rank correlation {rank:.2f}."

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from changeproof.report.page.parts import (
-    Part,
-    Source,
-    choice,
-    folded,
-    heading,
-    muted,
-    table,
-    text,
-)
+from changeproof.report.page.parts import Part, Source, choice, folded, heading, muted, table, text
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import Tables, listed, percent
 from changeproof.tables.letters import BREAKS, HOLDS, NO_LETTER, NOT_TODAY
 from changeproof.tables.names import dataset_name, family_name, method_name
 from changeproof.tables.scores import counted_in
 
-WHOSE = ["dataset", "base_seed", "method", "successor"]
+KEY = ["dataset", "base_seed", "method", "successor"]
 ORDER = {BREAKS: 0, HOLDS: 1}
 MARGINS = ("today_score", "today_margin", "successor_score", "successor_margin")
 DISTANCES = ("old", "further", "together", "more")
@@ -40,7 +31,7 @@ RENEWED = (
 )  # fmt: skip
 MEANING = (
     "A letter breaks if today's model accepts it and the successor does not. Margin: how far the "
-    "score is on the favourable side of the threshold. Columns behind the letter are what the "
+    "score is on the favourable side of the threshold. The columns after the letter are what the "
     "person had before any change. Simulated models are fitted on the training part of these "
     "data. All of it is in tables/letters.csv."
 )
@@ -48,43 +39,50 @@ MEANING = (
 MOST_NAMED = 5
 
 
-def letter_paragraphs(tables: Tables) -> list[list[list[str]]]:
-    """Return what there is to say per table of letters and successor, sentence by sentence.
+class Sent(NamedTuple):
+    """A table of letters and a successor: the rows of each table that are about them."""
 
-    In three paragraphs: what breaks and whether that was to be expected, who it is, renewals.
-    """
+    dataset: str
+    base_seed: int
+    method: str
+    successor: str
+    compared: pd.DataFrame
+    letters: pd.DataFrame
+    renewals: pd.DataFrame
+
+    def paragraphs(self, counted: Collection[str]) -> list[list[str]]:
+        """Return what breaks and whether that was to be expected, who it is, and renewals."""
+        parts = (_verdict(self.compared, counted), _who(self.letters), _renewed(self.renewals))
+        return [sentences for part in parts if (sentences := list(part))]
+
+
+def _sent(tables: Tables) -> Iterator[Sent]:
     compared = tables.get("successors", pd.DataFrame())
     if compared.empty:
-        return []
-    said = []
-    for key, rows in compared.groupby(WHOSE, sort=False):
-        letters = letter_part(tables["letters"], key)
-        parts = (_verdict(rows, counted_in(tables)), _who(letters), _renewed(tables, key))
-        said.append([sentences for part in parts if (sentences := list(part))])
-    return said
+        return
+    beside = [tables.get(name, pd.DataFrame(columns=KEY)) for name in ("letters", "renewals")]
+    key: Any
+    for key, rows in compared.groupby(KEY, sort=False):
+        letters, renewals = (each[(each[KEY] == list(key)).all(axis=1)] for each in beside)
+        dataset, seed, method, successor = key
+        yield Sent(dataset, seed, method, successor, rows, letters, renewals)
+
+
+def letter_paragraphs(tables: Tables) -> list[list[list[str]]]:
+    """Return paragraphs of sentences per table of letters and successor."""
+    return [each.paragraphs(counted_in(tables)) for each in _sent(tables)]
 
 
 def letter_lines(tables: Tables) -> Iterator[str]:
     """Yield the same line by line, with who is spoken of before it."""
-    compared = tables.get("successors", pd.DataFrame())
-    if compared.empty:
-        return
-    keys = compared[WHOSE].drop_duplicates().itertuples(index=False)
-    several = len(set(compared["base_seed"])) > 1
-    for (dataset, seed, method, successor), said in zip(
-        keys, letter_paragraphs(tables), strict=True
-    ):
-        base = f", base model {seed}" if several else ""
-        yield f"{method_name(method)} on {dataset_name(dataset)}{base}, under {successor}:"
-        yield from (f"  {sentence}" for sentences in said for sentence in sentences)
-
-
-def letter_part(frame: pd.DataFrame, key: Any) -> pd.DataFrame:
-    """Return the rows of a table about some letters and a successor."""
-    chosen = pd.Series(True, index=frame.index)
-    for column, value in zip(WHOSE, key, strict=True):
-        chosen &= frame[column] == value
-    return frame[chosen]
+    sent = list(_sent(tables))
+    several = len({each.base_seed for each in sent}) > 1
+    for each in sent:
+        base = f", base model {each.base_seed}" if several else ""
+        who = f"{method_name(each.method)} on {dataset_name(each.dataset)}{base}"
+        yield f"{who}, under {each.successor}:"
+        for sentences in each.paragraphs(counted_in(tables)):
+            yield from (f"  {sentence}" for sentence in sentences)
 
 
 def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
@@ -94,9 +92,7 @@ def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
     """
     by_family = rows.set_index("family")
     whole = by_family.loc[ALL_FAMILIES].to_dict()
-    models = int(whole["models"])
-    broken, letters = int(whole["broken"]), int(whole["letters"])
-    as_many = int(whole["models_break_as_many"])
+    models, broken = int(whole["models"]), int(whole["broken"])
     known = pd.notna(whole["decisions_changed"])
     changing = int(whole["models_change_as_many"]) if known else 0
     text = f"The successor changes {percent(whole['decisions_changed'])} of decisions"
@@ -104,7 +100,7 @@ def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
         yield "The successor is known by its scores of the letters only."
     else:
         yield f"{text}; {_models(changing, models, 'change')} as many." if models else f"{text}."
-    text = f"It breaks {broken} of {_count(letters, 'letter')}"
+    text = f"It breaks {broken} of {_count(int(whole['letters']), 'letter')}"
     if not models:
         yield f"{text}. Nothing was simulated beside it."
         return
@@ -112,22 +108,20 @@ def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
     each = by_family.drop(index=ALL_FAMILIES)["broken_most"]
     beside = each[[bool(counted) and family not in counted for family in each.index]]
     each = each.drop(index=beside.index)
-    more = list(beside.index[beside > most])
+    more = [family_name(str(family)) for family in beside.index[beside > most]]
     counts = " that counts" if more else ""
-    worst = listed([family_name(str(family)) for family in each.index[each == most]])
     if broken > most == 0:
-        yield f"{text}; no simulated model{counts} breaks any."
+        text += f"; no simulated model{counts} breaks any"
     elif broken > most:
-        yield f"{text}; no simulated family{counts} breaks more than {most}."
+        text += f"; no simulated family{counts} breaks more than {most}"
     elif broken:
-        others = f"{_models(as_many, models, 'break')} as many, and the most is {most} ({worst})"
-        yield f"{text}; {others}."
-    else:
-        yield f"{text}."
+        worst = listed([family_name(str(family)) for family in each.index[each == most]])
+        as_many = _models(int(whole["models_break_as_many"]), models, "break")
+        text += f"; {as_many} as many, and the most is {most} ({worst})"
+    yield f"{text}."
     yield _within(changing > 0 if known else None, broken <= most)
     if more:
-        names = listed([family_name(str(family)) for family in more])
-        yield f"Apart from that, {names} breaks up to {int(beside.max())}, and does not count."
+        yield f"Beside them, {listed(more)} breaks up to {int(beside.max())}, but does not count."
 
 
 def _within(decisions: bool | None, letters: bool) -> str:
@@ -149,10 +143,8 @@ def _who(letters: pd.DataFrame) -> Iterator[str]:
     if len(broken):
         names = [str(each) for each in broken["id"].head(MOST_NAMED)]
         others = len(broken) - len(names)
-        more = f" and {others} more" if others else ""
-        who = f"{', '.join(names)}{more}" if more else listed(names)
-        farthest = abs(float(broken["successor_margin"].iloc[0]))
-        closest = abs(float(broken["successor_margin"].iloc[-1]))
+        who = f"{', '.join(names)} and {others} more" if others else listed(names)
+        farthest, closest = (abs(float(broken["successor_margin"].iloc[n])) for n in (0, -1))
         apart = f"{closest:.3g} to {farthest:.3g}" if len(broken) > 1 else f"{farthest:.3g}"
         yield f"Broken: {who}; they miss the threshold by {apart}."
     for verdict, words in (
@@ -163,20 +155,16 @@ def _who(letters: pd.DataFrame) -> Iterator[str]:
             yield f"Not counted: {_count(count, 'letter')} that {words}."
 
 
-def _renewed(tables: Tables, key: Any) -> Iterator[str]:
+def _renewed(renewals: pd.DataFrame) -> Iterator[str]:
     """Say what renewing broken letters takes."""
-    renewals = tables.get("renewals", pd.DataFrame())
-    mine = renewals if renewals.empty else letter_part(renewals, key)
-    if mine.empty:
+    if renewals.empty:
         return
-    there = mine[mine["accepted"].astype(bool)]
-    who = method_name(str(mine["renewed_by"].iloc[0]))
-    yield f"{who} renews {len(there)} of {_count(len(mine), 'broken letter')}."
+    there = renewals[renewals["accepted"].astype(bool)]
+    who = method_name(str(renewals["renewed_by"].iloc[0]))
+    yield f"{who} renews {len(there)} of {_count(len(renewals), 'broken letter')}."
     if there.empty:
         return
-    old, further, together, more = (
-        float(there[f"distance_{which}"].mean()) for which in ("old", "further", "together", "more")
-    )
+    old, further, together, more = (float(there[f"distance_{each}"].mean()) for each in DISTANCES)
     yield (
         f"On average, people then have {further:.2f} typical deviations per feature to go from "
         f"where the letter brought them. In all that is {together:.2f} from where they were, "
@@ -195,28 +183,25 @@ def _count(number: int, what: str) -> str:
 
 def letter_section(source: Source) -> list[Part] | None:
     """Return a view per table of letters and successor; None where there are none."""
-    tables = source.tables
-    compared = tables.get("successors", pd.DataFrame())
-    if compared.empty:
+    named = {
+        f"{method_name(each.method)} on {dataset_name(each.dataset)} ({each.base_seed}) under "
+        f"{each.successor}": each
+        for each in _sent(source.tables)
+    }
+    if not named:
         return None
-    said = letter_paragraphs(tables)
-    keys = list(compared.groupby(WHOSE, sort=False))
-    named = [
-        f"{method_name(str(method))} on {dataset_name(str(dataset))} ({seed}) under {successor}"
-        for (dataset, seed, method, successor), _ in keys
-    ]
-    views = [
-        _view(tables, *key, words, name) for key, words, name in zip(keys, said, named, strict=True)
-    ]
-    shown = [choice({"Letters and successor": named}, views)] if len(views) > 1 else views[0]
+    counted = counted_in(source.tables)
+    views = [_view(each, each.paragraphs(counted), name) for name, each in named.items()]
+    shown = [choice({"Letters and successor": list(named)}, views)] if len(views) > 1 else views[0]
     return [*shown, muted(MEANING)]
 
 
-def _view(
-    tables: Tables, key: Any, rows: pd.DataFrame, words: list[list[str]], name: str
-) -> list[Part]:
-    renewals = tables.get("renewals", pd.DataFrame())
-    people = _people(tables, key)
+def _view(sent: Sent, words: list[list[str]], name: str) -> list[Part]:
+    letters = sent.letters
+    # Broken ones first, those that are farthest off before.
+    order = letters["verdict"].map(ORDER).fillna(len(ORDER))
+    letters = letters.assign(order=order, reason=letters["reason"].replace("", None))
+    people = letters.sort_values(["order", "successor_margin"], kind="stable")
     features = [name for name in people.columns if name.startswith(FACTUAL)]
     limits = [str(people[f"{who}_threshold"].iloc[0]) for who in ("today", "successor")]
     digits = 1 if any(abs(float(each.removeprefix("<="))) > 1 for each in limits) else 3
@@ -225,7 +210,7 @@ def _view(
     )
     columns = ["id", "verdict", f"today ({today})", "margin", f"successor ({successor})", "margin"]
     columns += ["holds in simulated", "letter", *(name.removeprefix(FACTUAL) for name in features)]
-    told = [
+    rows = [
         [
             str(row["id"]),
             row["verdict"] if pd.isna(row["reason"]) else f"{row['verdict']}: {row['reason']}",
@@ -236,44 +221,29 @@ def _view(
         ]
         for row in people.to_dict("records")
     ]
-    beside = table(
-        "Successor and simulated models",
-        SIMULATED,
-        [_family(row) for row in rows.to_dict("records")],
-    )
-    parts = [text(" ".join(sentences)) for sentences in words]
-    parts.append(folded("Beside the simulated families", [beside]))
-    parts.append(
-        table(f"Letters: {name}", columns, told, texts=2, long=7, tall=True, file="letters")
-    )
-    if not renewals.empty and len(mine := letter_part(renewals, key)):
-        renewed = table(f"Renewals: {name}", RENEWED, _renewals(mine), texts=1, long=1, tall=True)
-        parts += [heading("Renewals"), renewed]
+    compared = [_family(row) for row in sent.compared.to_dict("records")]
+    beside = table("Successor and simulated models", SIMULATED, compared)
+    parts = [
+        *(text(" ".join(sentences)) for sentences in words),
+        folded("Beside the simulated families", [beside]),
+        table(f"Letters: {name}", columns, rows, texts=2, long=7, tall=True, file="letters"),
+    ]
+    if len(sent.renewals):
+        renewed = [
+            [
+                str(row["id"]),
+                str(row["changes"]) if bool(row["accepted"]) else f"no renewal: {row['outcome']}",
+                *(_text(row[f"distance_{which}"], 2) for which in DISTANCES),
+            ]
+            for row in sent.renewals.to_dict("records")
+        ]
+        parts.append(heading("Renewals"))
+        parts.append(table(f"Renewals: {name}", RENEWED, renewed, texts=1, long=1, tall=True))
     return parts
 
 
 def _text(value: Any, digits: int) -> str:
     return DASH if pd.isna(value) else f"{float(value):.{digits}f}"
-
-
-def _people(tables: Tables, key: Any) -> pd.DataFrame:
-    """Return everybody with a letter: broken ones first, those that are farthest off before."""
-    found = letter_part(tables["letters"], key)
-    order = found["verdict"].map(ORDER).fillna(len(ORDER))
-    found = found.assign(order=order, reason=found["reason"].replace("", None))
-    return found.sort_values(["order", "successor_margin"], kind="stable")
-
-
-def _renewals(renewals: pd.DataFrame) -> list[list[Any]]:
-    """Return who, what more there is to change (or why nothing was found), and how far it is."""
-    return [
-        [
-            str(row["id"]),
-            str(row["changes"]) if bool(row["accepted"]) else f"no renewal: {row['outcome']}",
-            *(_text(row[f"distance_{which}"], 2) for which in DISTANCES),
-        ]
-        for row in renewals.to_dict("records")
-    ]
 
 
 def _family(row: Mapping[Any, Any]) -> list[Any]:

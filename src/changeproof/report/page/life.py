@@ -11,21 +11,23 @@ import pandas as pd
 
 from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
-from changeproof.report.charts import Axis, Chart, Layer, Panel, Shown, method_marks
+from changeproof.report.charts import Axis, Chart, Layer, Panel, Shown
 from changeproof.report.page.parts import Part, Source, chart, choice, muted, table
-from changeproof.report.robustness import undefined_words
+from changeproof.report.page.robustness import undefined_words
 from changeproof.report.scores import AS_IT_WAS, Spread, after
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import Tables, listed, number, numbers, percent
 from changeproof.tables.life import PARTS, SHARES, SUMMARISED, with_ends
 from changeproof.tables.names import family_name
 
-Over = Callable[[str], str] | None
 # What is drawn of a sequence, and what it is called.
 MEASURES = {"held_so_far": "held through every update so far", "holds": "holds at each update"}
-
 # Through how many updates did it hold in nearly all futures? In so many.
 NEARLY_ALL = 0.9
+SUMS = (
+    "dataset", "method", "held to the end (%)", "median life (updates)", "5 % broken by update",
+    "broken per update (%)",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,24 +71,22 @@ def _sentence(held: tuple[int, ...], futures: int, interval: str) -> str:
     updates = len(held)
     whole = "its one update" if updates == 1 else f"all {updates} updates"
     if futures == 1:
-        number = sum(held)
-        through = whole if number == updates else f"{number} of {updates} updates"
+        through = whole if sum(held) == updates else f"{sum(held)} of {updates} updates"
         return f"Held through {through}."
-    said = (
+    words = (
         f"Held through {whole} in {held[-1]} of {futures} simulated futures "
         f"(95 % interval: {interval})"
     )
-    nearly = [number for number in range(1, updates) if held[number - 1] >= NEARLY_ALL * futures]
     if held[-1] >= NEARLY_ALL * futures or updates == 1:
-        return f"{said}."
-    if nearly:
-        most = nearly[-1]
-        return f"{said}, and through {most} of {updates} in {held[most - 1]} of {futures}."
-    return f"{said}; the first update broke it in {futures - held[0]} of {futures}."
+        return f"{words}."
+    # Fewer futures hold with every update, so the last update that nearly all survive is a count.
+    most = sum(count >= NEARLY_ALL * futures for count in held)
+    if most:
+        return f"{words}, and through {most} of {updates} in {held[most - 1]} of {futures}."
+    return f"{words}; the first update broke it in {futures - held[0]} of {futures}."
 
 
 def life_section(source: Source) -> list[Part] | None:
-    """Return how long advice lasts under every sequence of updates; None where there is none."""
     lives, sums = (source.tables.get(name, pd.DataFrame()) for name in ("life", "life_summary"))
     if lives.empty:
         return None
@@ -116,7 +116,6 @@ def life_section(source: Source) -> list[Part] | None:
 
 
 def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
-    """Return what sums up a sequence of updates."""
     rows = {(row["dataset"], row["method"]): row for row in sums.to_dict("records")}
     cells = [
         [shown.name(dataset), shown.name(method)]
@@ -125,12 +124,8 @@ def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
         for method in shown.methods
         if (dataset, method) in rows
     ]
-    columns = (
-        "dataset", "method", "held to the end (%)", "median life (updates)",
-        "5 % broken by update", "broken per update (%)",
-    )  # fmt: skip
     return [
-        table("How long advice lasts", columns, cells, texts=2),
+        table("How long advice lasts", SUMS, cells, texts=2),
         muted(
             "In brackets: 95 % intervals. Median life: half held through so many updates before "
             "the first that broke them; with “>”, more than half held to the end. Broken per "
@@ -140,39 +135,32 @@ def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
 
 
 def curves(
-    tables: Tables, family: str, shown: Shown, measure: str = "held_so_far", over: Over = None
+    tables: Tables,
+    family: str,
+    shown: Shown,
+    measure: str = "held_so_far",
+    over: Callable[[str], str] = lambda dataset: "",
 ) -> Chart:
     """Return the share of advice that lasts: a panel per dataset, a line per method.
 
-    Parameters
-    ----------
-    tables
-        The tables of a run.
-    family
-        The sequence of updates.
-    shown
-        What is shown.
-    measure
-        "held_so_far" or "holds".
-    over
-        Returns what intervals on a dataset are over.
+    `measure` is one of `MEASURES`; `over` returns what intervals on a dataset are over.
     """
     life = tables["life"]
     life = life[life["family"] == family]
-    marks = method_marks(shown.methods)
     by = dict(iter(life.groupby(["dataset", "method"], sort=False)))
     panels, undefined = [], []
     for dataset in (each for each in shown.datasets if each in set(life["dataset"])):
         layers, without = [], []
-        for method in (each for each in shown.methods if (dataset, each) in by):
-            ends = by[dataset, method][[f"{measure}_{part}" for part in PARTS]]
-            mean, low, high = (numbers(ends[name]) for name in ends)
-            if mean[0] is None:
-                without.append(shown.name(method))
+        for method, (mark, name) in zip(shown.methods, shown.legend, strict=True):
+            if (dataset, method) not in by:
                 continue
-            whose = "" if over is None else over(dataset)
+            ends = by[dataset, method]
+            mean, low, high = (numbers(ends[f"{measure}_{part}"]) for part in PARTS)
+            if mean[0] is None:
+                without.append(name)
+                continue
             texts = [
-                f"update {n}: " + Spread(m, None, lo, hi).text(1, whose, " %")
+                f"update {n}: {Spread(m, None, lo, hi).text(1, over(dataset), ' %')}"
                 for n, (m, lo, hi) in enumerate(zip(mean, low, high, strict=True), start=1)
             ]
             layers.append(
@@ -180,14 +168,11 @@ def curves(
                     "steps",
                     list(range(len(mean) + 1)),
                     [100.0, *mean],
-                    marks[method],
+                    mark,
                     7,
                     1.5,
-                    name=shown.name(method),
-                    hover=[
-                        f"{shown.name(method)}\n{text}"
-                        for text in ("before the first update", *texts)
-                    ],
+                    name=name,
+                    hover=[f"{name}\n{text}" for text in ("before the first update", *texts)],
                     low=[100.0, *low],
                     high=[100.0, *high],
                 )
@@ -196,17 +181,17 @@ def curves(
             undefined.append(f"{', '.join(without)} on {shown.name(dataset)}")
         reached = [v for layer in layers for v in (*layer.y, *(layer.low or ())) if v is not None]
         last = max((len(layer.x) - 1 for layer in layers), default=1)
+        step = None if last > 20 else 2 if last > 6 else 1
         panels.append(
             Panel(
                 layers,
-                Axis("update", low=-0.02 * last, high=1.03 * last, step=_step(last)),
+                Axis("update", low=-0.02 * last, high=1.03 * last, step=step),
                 Axis("advice that held (%)", " %", max(-3, min(reached, default=0) - 6), 103),
                 shown.name(dataset),
                 340,
             )
         )
-    columns = ["dataset", "method", "family", "update", *SHARES]
-    there = [name for name in columns if name in life]
+    columns = [c for c in ("dataset", "method", "family", "update", *SHARES) if c in life]
     notes = [
         f"{shown.name(family)}: of the counterfactuals that are valid on the base model, the share "
         "that held through every update so far. Bars at the end: 95 % intervals.",
@@ -216,22 +201,16 @@ def curves(
         "life",
         "CFEs that last (%)",
         panels=panels,
-        columns=there,
-        rows=[[plain(value) for value in row] for row in life[there].to_numpy(dtype=object)],
+        columns=columns,
+        rows=[
+            [value if isinstance(value, str | int) else number(value) for value in row]
+            for row in life[columns].to_numpy(dtype=object)
+        ],
         texts=3,
         legend=shown.legend,
         intervals=True,
         notes="\n".join(filter(None, notes)),
     )
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: text, or a number as files have it."""
-    return value if isinstance(value, str | int) else number(value)
-
-
-def _step(last: int) -> float | None:
-    return None if last > 20 else 2 if last > 6 else 1
 
 
 def over_all(results: StoredResults) -> str:
@@ -275,7 +254,7 @@ def life_words(sums: pd.DataFrame, shown: Shown) -> str:
 
 
 def _fate(row: pd.Series[Any], shown: Shown) -> str:
-    told = f"{percent(row['held_to_the_end'])} of those by {shown.name(str(row['method']))}"
+    words = f"{percent(row['held_to_the_end'])} of those by {shown.name(str(row['method']))}"
     if np.isfinite(row["median_life"]):
-        return f"{told} (half are broken by update {row['median_life'] + 1:.0f})"
-    return told
+        return f"{words} (half are broken by update {row['median_life'] + 1:.0f})"
+    return words

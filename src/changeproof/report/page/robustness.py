@@ -12,45 +12,38 @@ import pandas as pd
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, cells, tall
 from changeproof.report.page.parts import NOT_YET, Part, Source, chart, nothing
 from changeproof.report.recommendation import LEAST_PERCENT
-from changeproof.report.scores import Scores, Spread, frontier
+from changeproof.report.scores import Scores, Spread, frontier_of
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import Tables, number, percent
 
 SPREAD = Spread._fields
-ROBUSTNESS = "empirical_robustness"
-DISTANCE = "distance (typical deviations per feature)"
+ROBUSTNESS, END_TO_END = "empirical_robustness", "end_to_end_robustness"
 UNDEFINED = "\N{EN DASH}  undefined: no counterfactual is valid on the base model"
 BLANK = "blank: not evaluated"
 # What a score hides: metric, how it is called, its mark and size.
 KINDS = (
     ("coverage", "coverage", Mark("muted", "circle", open=True), 15),
     (ROBUSTNESS, "empirical robustness", Mark("series-1", "square"), 11),
-    ("end_to_end_robustness", "end-to-end robustness", Mark("series-0", "diamond"), 7),
+    (END_TO_END, "end-to-end robustness", Mark("series-0", "diamond"), 7),
 )
 LIMIT = "No method can be left of this line, as far as a search that knows the changes could find."
 
 
 def family_section(source: Source) -> list[Part]:
-    """Return the heat map."""
     if not source.present:
         return nothing(NOT_YET)
-    scores, shown = source.scores, source.shown
-    words = heat_map_words(scores, shown, source.results.unchanged)
-    return [chart(heat_map(scores, shown, words, source.meaning(source.present)))]
+    unchanged, meaning = source.results.unchanged, source.meaning(source.present)
+    return [chart(heat_map(source.scores, source.shown, unchanged, meaning))]
 
 
 def hidden_section(source: Source) -> list[Part]:
-    """Return coverage, empirical and end-to-end robustness side by side."""
     if not source.present:
         return nothing(NOT_YET)
-    words = hidden_words(source.scores, source.shown)
-    return [chart(decomposition(source.scores, source.shown, words))]
+    return [chart(decomposition(source.scores, source.shown))]
 
 
 def price_section(source: Source) -> list[Part]:
-    """Return robustness against distance, where there is any."""
-    words = price_words(source.scores, source.shown, source.tables)
-    whole = price(source.scores, source.shown, source.tables, words)
+    whole = price(source.scores, source.shown, source.tables)
     defined = [p for p in whole.panels if any(layer.kind == "points" for layer in p.layers)]
     if not defined:
         return nothing("The base model accepts no CFE yet, so there is no price.")
@@ -58,12 +51,10 @@ def price_section(source: Source) -> list[Part]:
 
 
 def present(scores: Scores, shown: Shown) -> list[str]:
-    """Return the datasets that have something to show."""
+    """Return the datasets that have something to show, over all families or under one."""
+    families = (ALL_FAMILIES, *shown.families)
     return [
-        dataset
-        for dataset in shown.datasets
-        if any(score is not None for score in scores.row(dataset, shown.methods))
-        or any(scores.get(dataset, m, f) for m in shown.methods for f in shown.families)
+        d for d in shown.datasets if any(any(scores.row(d, shown.methods, f)) for f in families)
     ]
 
 
@@ -83,28 +74,22 @@ def score_rows(
 
 
 def spread_columns(metrics: Sequence[str]) -> list[str]:
-    """Return the names of columns with spreads."""
     return [f"{metric}_{part}" for metric in metrics for part in SPREAD]
 
 
-def heat_map(scores: Scores, shown: Shown, words: str = "", meaning: str = "") -> Chart:
+def heat_map(
+    scores: Scores, shown: Shown, unchanged: Sequence[str] = (), meaning: str = ""
+) -> Chart:
     """Return mean empirical robustness: a panel per dataset, methods down, families across."""
     methods, families = (Axis(names=shown.called(each)) for each in (shown.methods, shown.families))
     panels, blank, undefined = [], False, False
     for dataset in present(scores, shown):
-        spreads = [
-            [scores.of(ROBUSTNESS, dataset, method, family) for family in shown.families]
-            for method in shown.methods
-        ]
-        there = [
-            [scores.get(dataset, method, family) is not None for family in shown.families]
-            for method in shown.methods
-        ]
+        found = [[scores.get(dataset, m, f) for f in shown.families] for m in shown.methods]
+        spreads = [[Spread() if s is None else s[ROBUSTNESS] for s in row] for row in found]
+        there = [[score is not None for score in row] for row in found]
         blank |= not all(map(all, there))
-        undefined |= any(
-            known and spread.mean is None
-            for known, spread in zip(chain(*there), chain(*spreads), strict=True)
-        )
+        known = zip(chain(*there), chain(*spreads), strict=True)
+        undefined |= any(is_there and spread.mean is None for is_there, spread in known)
         over = shown.over.get(dataset, "")
         panels.append(
             cells(
@@ -125,7 +110,7 @@ def heat_map(scores: Scores, shown: Shown, words: str = "", meaning: str = "") -
         "Each cell is a mean over base models and the changed models of the family. Point at a "
         "cell for its spread. “?”: undefined, because the base model accepts no CFE of this "
         f"method. {meaning}",
-        words,
+        heat_map_words(scores, shown, unchanged),
         panels,
         ["dataset", "method", "family", *SPREAD],
         score_rows(scores, shown, [ROBUSTNESS], shown.families),
@@ -135,19 +120,19 @@ def heat_map(scores: Scores, shown: Shown, words: str = "", meaning: str = "") -
     )
 
 
-def decomposition(scores: Scores, shown: Shown, words: str = "") -> Chart:
+def decomposition(scores: Scores, shown: Shown) -> Chart:
     """Return coverage, empirical and end-to-end robustness: a panel per dataset, methods down."""
     places = range(len(shown.methods))
     panels = []
     for dataset in present(scores, shown):
+        over = shown.over.get(dataset, "")
         each = [
             [scores.of(metric, dataset, method) for method in shown.methods] for metric, *_ in KINDS
         ]
         known = [[mean for own in each if (mean := own[n].mean) is not None] for n in places]
-        ends = [[min(values), max(values), None] if values else [None] * 3 for values in known]
         span = Layer(
             "line",
-            [end for pair in ends for end in pair],
+            [end for own in known for end in ((min(own), max(own), None) if own else [None] * 3)],
             [place for n in places for place in (n, n, None)],
             Mark("line", ""),
             width=4,
@@ -161,29 +146,22 @@ def decomposition(scores: Scores, shown: Shown, words: str = "") -> Chart:
                 size,
                 name=name,
                 hover=[
-                    f"{shown.name(method)}\n{name}: "
-                    + spread.text(1, shown.over.get(dataset, ""), " %")
+                    f"{shown.name(method)}\n{name}: {spread.text(1, over, ' %')}"
                     for method, spread in zip(shown.methods, own, strict=True)
                 ],
                 spread=[spread.sd for spread in own],
             )
             for own, (_, name, mark, size) in zip(each, KINDS, strict=True)
         ]
-        panels.append(
-            Panel(
-                [span, *points],
-                Axis(unit=" %", low=-4, high=104),
-                Axis(names=shown.called(shown.methods)),
-                shown.name(dataset),
-                tall(len(shown.methods), 30, 70),
-            )
-        )
+        names, percents = Axis(names=shown.called(shown.methods)), Axis(unit=" %", low=-4, high=104)
+        height = tall(len(shown.methods), 30, 70)
+        panels.append(Panel([span, *points], percents, names, shown.name(dataset), height))
     metrics = [metric for metric, *_ in KINDS]
     return Chart(
         "hidden",
         "Coverage, empirical and end-to-end robustness (%)",
         "Means over base models and all families. The line spans the gap between the three.",
-        words,
+        hidden_words(scores, shown),
         panels,
         ["dataset", "method", *spread_columns(metrics)],
         score_rows(scores, shown, metrics),
@@ -193,24 +171,19 @@ def decomposition(scores: Scores, shown: Shown, words: str = "") -> Chart:
     )
 
 
-def price(scores: Scores, shown: Shown, tables: Tables, words: str = "") -> Chart:
+def price(scores: Scores, shown: Shown, tables: Tables) -> Chart:
     """Return empirical robustness against distance, with the frontier and, if known, the limit."""
     limits, prices = limit_curves(tables), limit_prices(tables)
     panels, kept = [], set()
     for dataset in present(scores, shown):
+        over, curve = shown.over.get(dataset, ""), limits.get(dataset, [])
         robust, far = (
             [scores.of(metric, dataset, method) for method in shown.methods]
             for metric in (ROBUSTNESS, "distance")
         )
-        best = frontier((r.mean, d.mean) for r, d in zip(robust, far, strict=True))
+        best = frontier_of(scores.row(dataset, shown.methods), ROBUSTNESS)
         kept |= {(dataset, shown.methods[place]) for place in best}
-        line = Layer(
-            "line",
-            [far[place].mean for place in best],
-            [robust[place].mean for place in best],
-            Mark("bar", ""),
-            width=6,
-        )
+        joined = [far[place].mean for place in best], [robust[place].mean for place in best]
         points = [
             Layer(
                 "points",
@@ -220,9 +193,8 @@ def price(scores: Scores, shown: Shown, tables: Tables, words: str = "") -> Char
                 12,
                 name=name,
                 hover=[
-                    f"{name}\nrobustness "
-                    + robust[place].text(1, shown.over.get(dataset, ""), " %")
-                    + f"\ndistance {far[place].text(2, shown.over.get(dataset, ''))}"
+                    f"{name}\nrobustness {robust[place].text(1, over, ' %')}"
+                    f"\ndistance {far[place].text(2, over)}"
                     + _times(prices.get((dataset, shown.methods[place])))
                 ],
                 spread=[far[place].sd],
@@ -231,7 +203,6 @@ def price(scores: Scores, shown: Shown, tables: Tables, words: str = "") -> Char
             for place, (mark, name) in enumerate(shown.legend)
             if far[place].mean is not None and robust[place].mean is not None
         ]
-        curve = limits.get(dataset, [])
         limit = Layer(
             "line",
             [distance for distance, _ in curve],
@@ -243,46 +214,43 @@ def price(scores: Scores, shown: Shown, tables: Tables, words: str = "") -> Char
         )
         lowest = min((r.mean for r in robust if r.mean is not None), default=0.0)
         reached = [d.mean for d in far if d.mean is not None] + [distance for distance, _ in curve]
+        farthest = 1.08 * max(reached, default=1.0)
         panels.append(
             Panel(
-                [line, *points, *([limit] if curve else [])],
-                Axis(
-                    "distance (typical deviations per feature)",
-                    low=0,
-                    high=1.08 * max(reached, default=1.0),
-                ),
+                [Layer("line", *joined, Mark("bar", ""), width=6), *points, *[limit][: len(curve)]],
+                Axis("distance (typical deviations per feature)", low=0, high=farthest),
                 Axis("empirical robustness", " %", max(-4, lowest - 8), 105),
                 shown.name(dataset),
             )
         )
-    said = (
+    caption = (
         "Means over base models, among CFEs that the base model accepts. The pale line joins the "
         "methods that no other beats. Up and to the left is better."
     )
+    notes = undefined_note(scores, shown)
     if limits:
-        said += (
+        caption += (
             f" The short line with dots is the limit, at 95, 99 and 100 %. {LIMIT} It asks every "
             "person's CFE to hold in that share of the changed models."
         )
+        notes = f"{notes}\nShort black line: the limit at 95, 99 and 100 %. {LIMIT}".lstrip()
     metrics = [ROBUSTNESS, "distance"]
-    rows = [
-        [*row, "yes" if (row[0], row[1]) in kept else "no"]
-        + (prices.get((row[0], row[1]), [None, None]) if limits else [])
-        for row in score_rows(scores, shown, metrics)
-    ]
-    drawn = f"Short black line: the limit at 95, 99 and 100 %. {LIMIT}" if limits else ""
     return Chart(
         "price",
         "Empirical robustness against distance",
-        said,
-        words,
+        caption,
+        price_words(scores, shown, tables),
         panels,
         ["dataset", "method", *spread_columns(metrics), "frontier"]
         + (["limit", "price"] if limits else []),
-        rows,
+        [
+            [*row, "yes" if (row[0], row[1]) in kept else "no"]
+            + (prices.get((row[0], row[1]), [None, None]) if limits else [])
+            for row in score_rows(scores, shown, metrics)
+        ],
         texts=2,
         legend=shown.legend,
-        notes="\n".join(filter(None, [undefined_note(scores, shown), drawn])),
+        notes=notes,
     )
 
 
@@ -291,12 +259,12 @@ def _times(prices: Sequence[float | None] | None) -> str:
     return "" if over is None else f"\n{over:.2f} times the limit"
 
 
-def undefined_note(scores: Scores, shown: Shown, metric: str = ROBUSTNESS) -> str:
+def undefined_note(scores: Scores, shown: Shown) -> str:
     """Name the methods without robustness, dataset by dataset."""
     parts = []
     for dataset in shown.datasets:
-        found = [(m, scores.get(dataset, m)) for m in shown.methods]
-        methods = [m for m, each in found if each is not None and each[metric].mean is None]
+        row = zip(shown.methods, scores.row(dataset, shown.methods), strict=True)
+        methods = [m for m, each in row if each is not None and each[ROBUSTNESS].mean is None]
         if methods:
             parts.append(f"{', '.join(shown.called(methods))} on {shown.name(dataset)}")
     return undefined_words(parts)
@@ -323,22 +291,21 @@ def limit_curves(tables: Tables) -> dict[str, list[tuple[float, int]]]:
 
 def limit_prices(tables: Tables) -> dict[tuple[str, str], list[float | None]]:
     """Return [limit, price over it] by dataset and method."""
-    rows = tables.get("price", pd.DataFrame()).to_dict("records")
     return {
         (row["dataset"], row["method"]): [number(row["limit_mean"]), number(row["price_mean"])]
-        for row in rows
+        for row in tables.get("price", pd.DataFrame()).to_dict("records")
     }
 
 
 def heat_map_words(scores: Scores, shown: Shown, unchanged: Sequence[str] = ()) -> str:
     """Say what the heat map shows of the families that change anything."""
     found = [
-        (spread.mean, method, dataset, family)
+        (mean, method, dataset, family)
         for dataset in shown.datasets
         for family in shown.families
         for method in shown.methods
         if family not in unchanged
-        and (spread := scores.of(ROBUSTNESS, dataset, method, family)).mean is not None
+        and (mean := scores.of(ROBUSTNESS, dataset, method, family).mean) is not None
     ]
     if unchanged and not found:
         return "Nothing was tested: no changed model differs from today's."
@@ -360,7 +327,7 @@ def hidden_words(scores: Scores, shown: Shown) -> str:
         for dataset in shown.datasets
         for method in shown.methods
         if (robust := scores.of(ROBUSTNESS, dataset, method).mean) is not None
-        and (whole := scores.of("end_to_end_robustness", dataset, method).mean) is not None
+        and (whole := scores.of(END_TO_END, dataset, method).mean) is not None
     ]
     if not gaps:
         return "Robustness is undefined everywhere: the base model accepts no CFE."
@@ -379,19 +346,15 @@ def price_words(scores: Scores, shown: Shown, tables: Tables) -> str:
     """Name the methods on every dataset's frontier, where the limit lies, and who is near it."""
     parts = []
     for dataset in shown.datasets:
-        each = [
-            (scores.of(ROBUSTNESS, dataset, m).mean, scores.of("distance", dataset, m).mean)
-            for m in shown.methods
-        ]
-        names = ", ".join(shown.name(shown.methods[place]) for place in frontier(each))
+        best = frontier_of(scores.row(dataset, shown.methods), ROBUSTNESS)
+        names = ", ".join(shown.name(shown.methods[place]) for place in best)
         parts.append(f"{shown.name(dataset)}: {names or 'nothing defined'}")
-    said = f"On the frontier, from near to far: {'; '.join(parts)}."
-    return said + limit_words(tables, shown)
+    return f"On the frontier, from near to far: {'; '.join(parts)}.{limit_words(tables, shown)}"
 
 
 def limit_words(tables: Tables, shown: Shown) -> str:
     """Say where the limit lies, and who is closest to it of those whose answers mostly hold."""
-    curves, prices = limit_curves(tables), tables.get("price", pd.DataFrame())
+    curves = limit_curves(tables)
     if not curves:
         return ""
     share = max(each for curve in curves.values() for _, each in curve)
@@ -401,15 +364,14 @@ def limit_words(tables: Tables, shown: Shown) -> str:
         for far, each in curve
         if each == share
     ]
-    said = f" The limit for advice that holds in every changed model: {', '.join(where)}."
-    firm = prices[prices["empirical_robustness_mean"] >= LEAST_PERCENT].dropna(
-        subset=["price_mean"]
-    )
+    words = f" The limit for advice that holds in every changed model: {', '.join(where)}."
+    prices = tables.get("price", pd.DataFrame()).dropna(subset=["price_mean"])
+    firm = prices[prices["empirical_robustness_mean"] >= LEAST_PERCENT]
     if firm.empty:
-        return said
+        return words
     best = firm.sort_values("price_mean", kind="stable").to_dict("records")[0]
     return (
-        f"{said} Of the methods at {LEAST_PERCENT} % or more, closest to the limit at the same "
+        f"{words} Of the methods at {LEAST_PERCENT} % or more, closest to the limit at the same "
         f"robustness is {shown.name(best['method'])} on {shown.name(best['dataset'])}: "
         f"{best['price_mean']:.2f} times as far."
     )

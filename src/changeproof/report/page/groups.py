@@ -25,7 +25,7 @@ def group_section(source: Source) -> list[Part] | None:
     plan, tables, shown = source.plan, source.tables, source.shown
     if not plan.by:
         return None
-    datasets = [d for d in source.present if _of(tables, "groups_left_out", dataset=d)]
+    datasets = [d for d in source.present if _rows(tables, "groups_left_out", dataset=d)]
     if not datasets:
         return nothing(NOT_YET)
     views = [
@@ -42,10 +42,9 @@ def group_section(source: Source) -> list[Part] | None:
 
 
 def _view(tables: Tables, dataset: str, by: str, method: str, shown: Shown) -> list[Part]:
-    rows = _of(tables, "groups", dataset=dataset, by=by, method=method)
-    apart = _of(tables, "group_differences", dataset=dataset, by=by, method=method)
-    (small,) = _of(tables, "groups_left_out", dataset=dataset, by=by)
-    left_out = not_shown(int(small["groups"]), int(small["people"]), int(small["smallest_group"]))
+    rows = _rows(tables, "groups", dataset=dataset, by=by, method=method)
+    apart = _rows(tables, "group_differences", dataset=dataset, by=by, method=method)
+    left_out = not_shown(*_rows(tables, "groups_left_out", dataset=dataset, by=by))
     values = {(row["metric"], row["group"]): float(row["value"]) for row in rows}
     picture = Chart(
         "groups",
@@ -60,10 +59,10 @@ def _view(tables: Tables, dataset: str, by: str, method: str, shown: Shown) -> l
         [[dataset, method, by, row["group"], row["metric"], *_numbers(row)] for row in rows],
         texts=5,
     )
-    said = [text(difference_words(apart, values), "sentence")]
+    words = [text(difference_words(apart, values), "sentence")]
     if left_out:
-        said.append(text(left_out[:1].upper() + left_out[1:], "muted", "groups-left-out"))
-    return [*said, chart(picture)]
+        words.append(text(left_out[:1].upper() + left_out[1:], "muted", "groups-left-out"))
+    return [*words, chart(picture)]
 
 
 def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
@@ -75,7 +74,6 @@ def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
     value, low, high = (numbers([row[name] for row in known]) for name in NUMBERS)
     ends = [end for end in (*low, *high) if end is not None]
     room = 0.06 * (max(ends, default=0.0) - min(ends, default=0.0)) or 1.0
-    mark = Mark("series-0", "circle")
     spans = Layer(
         "line",
         [end for pair in zip(low, high, strict=True) for end in (*pair, None)],
@@ -88,11 +86,14 @@ def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
         f"{fixed(row['low'], digits)} to {fixed(row['high'], digits)})\n{row['people']} people"
         for row in known
     ]
-    unit = " %" if metric.rate else ""
     return [
         Panel(
-            [spans, Layer("points", value, places, mark, 11, hover=hover)],
-            Axis("", unit, min(ends, default=0.0) - room, max(ends, default=1.0) + room),
+            [spans, Layer("points", value, places, Mark("series-0", "circle"), 11, hover=hover)],
+            Axis(
+                unit=" %" if metric.rate else "",
+                low=min(ends, default=0.0) - room,
+                high=max(ends, default=1.0) + room,
+            ),
             Axis(names=[str(row["group"]) for row in known]),
             metric.words.capitalize() + (" (%)" if metric.rate else ""),
             tall(len(known), 34, 60),
@@ -100,20 +101,17 @@ def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
     ]
 
 
-def _of(tables: Tables, name: str, **where: str) -> list[dict[Any, Any]]:
+def _rows(tables: Tables, name: str, **where: str) -> list[dict[Any, Any]]:
     """Return the rows of a table with some values; none of a table that is not there."""
     table = tables.get(name, pd.DataFrame(columns=list(where)))
-    chosen = pd.Series(True, index=table.index)
-    for column, value in where.items():
-        chosen &= table[column] == value
-    return table[chosen].to_dict("records")
+    return table[(table[list(where)] == list(where.values())).all(axis=1)].to_dict("records")
 
 
 def _numbers(row: Row) -> list[float | None]:
     return [*(number(row[name]) for name in NUMBERS), int(row["people"])]
 
 
-def _sizes(rows: list[dict[Any, Any]]) -> str:
+def _sizes(rows: Sequence[Row]) -> str:
     sizes = [int(row["people"]) for row in rows if row["metric"] == "coverage"]
     if not sizes:
         return "No group has enough people."
@@ -125,70 +123,53 @@ def _sizes(rows: list[dict[Any, Any]]) -> str:
 
 def left_out_words(tables: Tables) -> list[str]:
     """Say which groups are not shown because they are small, a line each."""
-    frame = tables.get("groups_left_out", pd.DataFrame())
-    return [
-        f"{by_group_of(row)}: {said}"
-        for row in frame.to_dict("records")
-        if (said := not_shown(int(row["groups"]), int(row["people"]), int(row["smallest_group"])))
-    ]
+    rows = tables.get("groups_left_out", pd.DataFrame()).to_dict("records")
+    return [f"{by_group_of(row)}: {words}" for row in rows if (words := not_shown(row))]
 
 
-def not_shown(groups: int, people: int, smallest: int) -> str:
+def not_shown(row: Row) -> str:
     """Say how many groups and people are not shown; nothing where all are."""
-    if not groups:
-        return ""
+    groups, people, smallest = (int(row[name]) for name in ("groups", "people", "smallest_group"))
+    who = "1 person" if people == 1 else f"{people} people"
     if groups == 1:
-        return f"one group of {_people(people)} is not shown; a group needs {smallest}."
-    return f"{groups} groups are not shown, {_people(people)} in all; a group needs {smallest}."
+        return f"one group of {who} is not shown; a group needs {smallest}."
+    if groups:
+        return f"{groups} groups are not shown, {who} in all; a group needs {smallest}."
+    return ""
 
 
 def difference_words(rows: Sequence[Row], values: Mapping[tuple[str, str], float]) -> str:
     """Say how far groups are apart; what may be chance is said to be no clear difference."""
-    rows = [row for row in rows if not math.isnan(row["difference"])]
-    if not rows:
+    found = {row["metric"]: row for row in rows if not math.isnan(row["difference"])}
+    if not found:
         return "There are no two groups with enough people, so there is nothing to compare."
-    said, alike = [], []
-    for row in _different(rows):
-        metric = row["metric"]
+    told = ("difference", "low", "high", "highest", "lowest")
+    robust, whole = (
+        [found.get(f"{each}_robustness", {}).get(name) for name in told]
+        for each in ("empirical", "end_to_end")
+    )
+    if robust == whole:
+        # It says the same.
+        found.pop("empirical_robustness", None)
+    words, alike = [], []
+    for name, row in found.items():
+        metric = METRICS[name]
+        digits, unit, points = metric.digits, *((" %", " points") if metric.rate else ("", ""))
         if row["low"] <= 0.0:
-            alike.append(METRICS[metric].words)
+            alike.append(metric.words)
             continue
-        ends = [
-            f"{group} ({_value(metric, values[metric, group])})"
+        highest, lowest = (
+            f"{group} ({fixed(values[name, group], digits)}{unit})"
             for group in (row["highest"], row["lowest"])
-        ]
-        said.append(
-            f"{METRICS[metric].words.capitalize()} is highest for {ends[0]} and lowest for "
-            f"{ends[1]}: {_apart(metric, row)}."
+        )
+        words.append(
+            f"{metric.words.capitalize()} is highest for {highest} and lowest for {lowest}: "
+            f"{row['difference']:.{digits}f}{points} apart (95 % interval "
+            f"{row['low']:z.{digits}f} to {row['high']:z.{digits}f})."
         )
     if alike:
-        one = len(alike) == 1
-        verb = "interval of its largest difference covers"
-        verb = verb if one else "intervals of their largest differences cover"
-        said.append(f"No clear difference in {listed(alike)}: the {verb} 0.")
-    return " ".join(said)
-
-
-def _different(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows without robustness where end-to-end robustness says the same."""
-    said = ("difference", "low", "high", "highest", "lowest")
-    found = {row["metric"]: [row[name] for name in said] for row in rows}
-    repeated = found.get("empirical_robustness") == found.get("end_to_end_robustness")
-    return [row for row in rows if not repeated or row["metric"] != "empirical_robustness"]
-
-
-def _apart(metric: str, row: Row) -> str:
-    """Return "9.7 points apart (95 % interval 2.5 to 15.9)"."""
-    digits, points = METRICS[metric].digits, " points" if METRICS[metric].rate else ""
-    return (
-        f"{row['difference']:.{digits}f}{points} apart (95 % interval "
-        f"{row['low']:z.{digits}f} to {row['high']:z.{digits}f})"
-    )
-
-
-def _value(metric: str, value: float) -> str:
-    return fixed(value, METRICS[metric].digits) + (" %" if METRICS[metric].rate else "")
-
-
-def _people(number: int) -> str:
-    return "1 person" if number == 1 else f"{number} people"
+        one = "interval of its largest difference covers"
+        several = "intervals of their largest differences cover"
+        verb = one if len(alike) == 1 else several
+        words.append(f"No clear difference in {listed(alike)}: the {verb} 0.")
+    return " ".join(words)
