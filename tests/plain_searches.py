@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from changeproof import Network
-from changeproof.methods.rbr.mixtures import (
-    NO_TABLE,
-    Mixtures,
-    by_class,
-    log_odds,
-    pessimistic_table,
-)
+from changeproof.methods.rbr.walk import Mixtures, log_odds
 from changeproof.model import Access
 from changeproof.models.network import NetworkLearner
 
@@ -64,18 +57,6 @@ def plain_optimistic(c: float, p: int, sigma: float, radius: float) -> tuple[flo
     return value + (p - 1) * math.log(sigma), (c - v[0]) / (sigma + v[1]) ** 2
 
 
-def plain_pessimistic(c: float, p: int, sigma: float, radius: float) -> tuple[float, float]:
-    def objective(u: np.ndarray) -> np.ndarray:
-        value = -np.log(sigma + u[1]) - (c + p**0.5 * u[0]) ** 2 / (2 * (sigma + u[1]) ** 2)
-        left = np.maximum(0.0, radius**2 - p * u[0] ** 2 - u[1] ** 2)
-        if p > 1:
-            value = value - (p - 1) * np.log(sigma + np.sqrt(left / (p - 1)))
-        return value
-
-    value, u = constrained_minimum(objective, radius, p)
-    return value, -(c + p**0.5 * u[0]) / (sigma + u[1]) ** 2
-
-
 def constrained_minimum(
     objective: Callable[[np.ndarray], np.ndarray], radius: float, weight: float
 ) -> tuple[float, np.ndarray]:
@@ -98,18 +79,16 @@ def constrained_minimum(
     return float(run.fun), place(run.x)
 
 
-def odds(
-    here: np.ndarray, samples: np.ndarray, labels: np.ndarray, inner: str = "published"
-) -> tuple[float, np.ndarray]:
+def by_class(samples: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return samples [features, samples] with the adverse first, and how many are adverse."""
+    ordered = np.concatenate([samples[~labels], samples[labels]])
+    return np.ascontiguousarray(ordered.T), int((~labels).sum())
+
+
+def odds(here: np.ndarray, samples: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
     gradient = np.empty(len(here))
-    table = cached_table(len(here)) if inner == "exact" else NO_TABLE
-    mixtures = Mixtures(1.0, 0.5, 0.5, table)
+    mixtures = Mixtures(1.0, 0.5, 0.5)
     return log_odds(here, *by_class(samples, labels), mixtures, gradient), gradient
-
-
-@cache
-def cached_table(p: int) -> np.ndarray:
-    return np.asarray(pessimistic_table(p, 1.0, 0.5))
 
 
 def plain_corner(c: float, p: int, sigma: float, radius: float) -> tuple[float, float]:
@@ -117,11 +96,10 @@ def plain_corner(c: float, p: int, sigma: float, radius: float) -> tuple[float, 
 
 
 def plain_log_odds(
-    here: np.ndarray, samples: np.ndarray, labels: np.ndarray, inner: str = "published"
+    here: np.ndarray, samples: np.ndarray, labels: np.ndarray
 ) -> tuple[float, np.ndarray]:
     value, gradient = 0.0, np.zeros(len(here))
-    worst = plain_pessimistic if inner == "exact" else plain_corner
-    for label, bound, sign in ((False, plain_optimistic, 1.0), (True, worst, -1.0)):
+    for label, bound, sign in ((False, plain_optimistic, 1.0), (True, plain_corner, -1.0)):
         rows = samples[labels == label]
         if not len(rows):
             continue

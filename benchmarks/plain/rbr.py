@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import torch
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.spatial.distance import pdist
 from scipy.special import logsumexp
 
@@ -15,9 +14,6 @@ from benchmarks.plain.draws import ball_samples
 from benchmarks.plain.method import PlainMethod
 
 QUARTER = math.pi / 2.0
-GRID = np.stack(np.meshgrid(*[np.linspace(0.0, QUARTER, 7)] * 2))
-
-Objective = Callable[[np.ndarray], np.ndarray]
 
 
 class PlainRBR(PlainMethod):
@@ -99,43 +95,11 @@ class PlainRBR(PlainMethod):
         return -value, -gap / deviation**2
 
     def pessimistic(self, c: float, p: int) -> tuple[float, float]:
-        """Return the log-density P at a distance, in the corner or least, and its derivative."""
+        """Return the log-density P at a distance, in the corner, and its derivative."""
         sigma, radius = self.settings.sigma, self.settings.pessimistic_radius
 
-        def density(u: np.ndarray) -> np.ndarray:
-            left = np.maximum(0.0, radius**2 - p * u[0] ** 2 - u[1] ** 2)
-            value = -np.log(sigma + u[1])
-            value = value - (c + math.sqrt(p) * u[0]) ** 2 / (2 * (sigma + u[1]) ** 2)
-            return value - (p - 1) * np.log(sigma + np.sqrt(left / (p - 1)))
-
-        if self.settings.inner == "published":
-            value = -((c + radius) ** 2) / (2 * sigma**2) - p * math.log(sigma)
-            return value, -(c + radius) / sigma**2
-        value, u = constrained_minimum(density, radius, float(p))
-        return value, -(c + math.sqrt(p) * u[0]) / (sigma + u[1]) ** 2
-
-
-def constrained_minimum(
-    objective: Objective, radius: float, weight: float
-) -> tuple[float, np.ndarray]:
-    """Minimise over u >= 0 with weight x u0^2 + u1^2 <= radius^2.
-
-    In two angles the constraint is a square without corners in the objective: the best of a
-    coarse grid, then a descent from there.
-    """
-
-    def place(angles: np.ndarray) -> np.ndarray:
-        length = radius * np.sin(angles[0])
-        return np.array(
-            [length * np.cos(angles[1]) / math.sqrt(weight), length * np.sin(angles[1])]
-        )
-
-    values = objective(place(GRID))
-    start = GRID[:, *np.unravel_index(values.argmin(), values.shape)]
-    found = minimize(
-        lambda angles: float(objective(place(angles))), start, bounds=[(0.0, QUARTER)] * 2
-    )
-    return float(found.fun), place(found.x)
+        value = -((c + radius) ** 2) / (2 * sigma**2) - p * math.log(sigma)
+        return value, -(c + radius) / sigma**2
 
 
 def project(change: torch.Tensor, radius: torch.Tensor) -> torch.Tensor:

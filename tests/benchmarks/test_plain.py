@@ -11,7 +11,6 @@ import pytest
 from benchmarks.machine import one_thread
 from benchmarks.plain import PLAIN
 from benchmarks.plain.apds import PlainAPDS
-from benchmarks.plain.rbr import PlainRBR
 from benchmarks.plain.rnce import PlainRNCE
 from benchmarks.plain.roar_lime import PlainRoarLime
 from changeproof import (
@@ -85,20 +84,6 @@ def test_rbr_gives_the_same_rows(small_context: Context, small_factuals: Factual
     assert (fast.diagnostics["iterations"] > 1).any()
     slow = plain_answers("rbr", settings, small_context, asked)
     np.testing.assert_array_equal(slow, fast.rows)
-
-
-def test_rbr_with_the_true_minimum_takes_the_same_step(
-    small_context: Context, small_factuals: Factuals
-) -> None:
-    """The package looks it up in a table: how many steps follow hangs on the last digits."""
-    asked = small_factuals[:2]
-    plain = PlainRBR(get_method("rbr")()).fit(small_context)
-    starts = np.array([plain.boundary(row)[0] for row in asked.rows])
-    settings = {"n_samples": 60, "max_iterations": 1, "inner": "exact"}
-    fast = get_method("rbr")(**settings).fit(small_context).generate(asked)
-    slow = plain_answers("rbr", settings, small_context, asked)
-    assert (np.abs(fast.rows - starts).max(axis=1) > 1e-3).all()
-    np.testing.assert_allclose(slow, fast.rows, atol=1e-5)
 
 
 def test_rnce_certifies_the_same_rows(small_context: Context, small_factuals: Factuals) -> None:

@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from changeproof.methods.rbr.mixtures import (
-    corner,
-    optimistic,
-    pessimistic,
-    pessimistic_table,
-    solve_pessimistic,
-)
-from plain_searches import plain_optimistic, plain_pessimistic
+from changeproof.methods.rbr.walk import corner, optimistic
+from plain_searches import plain_optimistic
 
 DISTANCES = (0.0, 0.2, 0.5, 0.51, 0.8, 1.2, 1.499, 1.5, 1.6, 2.3, 4.0, 7.0, 30.0)
 
@@ -22,47 +16,32 @@ DISTANCES = (0.0, 0.2, 0.5, 0.51, 0.8, 1.2, 1.499, 1.5, 1.6, 2.3, 4.0, 7.0, 30.0
 @pytest.mark.parametrize("p", [1, 2, 8, 30])
 def test_bounds_are_the_minima(p: int, sigma: float, radius: float) -> None:
     for c in DISTANCES:
-        for ours, plain in ((optimistic, plain_optimistic), (solve_pessimistic, plain_pessimistic)):
-            value, slope = ours(c, p, sigma, radius)
-            slow_value, slow_slope = plain(c, p, sigma, radius)
-            assert value <= slow_value + 1e-9
-            assert value == pytest.approx(slow_value, abs=1e-6, rel=1e-5)
-            # At a kink two minima are equally good and either derivative is right.
-            h = 1e-6 * (1 + c)
-            left, right = ((ours(max(c + s * h, 0.0), p, sigma, radius)[0]) for s in (-1, 1))
-            numerical = (right - left) / (c + h - max(c - h, 0.0))
-            assert slope == pytest.approx(numerical, abs=1e-3, rel=1e-4)
-            assert slope == pytest.approx(slow_slope, abs=2e-3, rel=1e-3)
-
-
-@pytest.mark.parametrize(("sigma", "radius"), [(1.0, 0.5), (0.5, 1.0)])
-@pytest.mark.parametrize("p", [3, 11, 20])
-def test_the_table_is_as_good_as_solving(p: int, sigma: float, radius: float) -> None:
-    table = pessimistic_table(p, sigma, radius)
-    distances = np.random.default_rng(p).uniform(0, 2 * (sigma + radius), 400)
-    fast = np.array([pessimistic(c, p, sigma, radius, table) for c in distances])
-    slow = np.array([solve_pessimistic(c, p, sigma, radius) for c in distances])
-    errors = np.sort(np.abs(fast - slow), axis=0)
-    # Where one minimum takes over from another the derivative jumps within a cell of the table.
-    assert (errors[-4] < [1e-6, 5e-3]).all()
-    assert (errors[-20] < [1e-8, 1e-4]).all()
-    assert errors[-1, 0] < 1e-2
+        value, slope = optimistic(c, p, sigma, radius)
+        slow_value, slow_slope = plain_optimistic(c, p, sigma, radius)
+        assert value <= slow_value + 1e-9
+        assert value == pytest.approx(slow_value, abs=1e-6, rel=1e-5)
+        # At a kink two minima are equally good and either derivative is right.
+        h = 1e-6 * (1 + c)
+        left, right = (optimistic(max(c + s * h, 0.0), p, sigma, radius)[0] for s in (-1, 1))
+        numerical = (right - left) / (c + h - max(c - h, 0.0))
+        assert slope == pytest.approx(numerical, abs=1e-3, rel=1e-4)
+        assert slope == pytest.approx(slow_slope, abs=2e-3, rel=1e-3)
 
 
 def test_bounds_in_closed_form() -> None:
     # Nothing may move: a plain Gaussian, up to the constants.
     for c in (0.0, 0.7, 3.0):
         assert optimistic(c, 4, 1.0, 0.0) == pytest.approx((c**2 / 2, c))
-        assert solve_pessimistic(c, 4, 1.0, 0.0) == pytest.approx((-(c**2) / 2, -c))
+        assert corner(c, 4, 1.0, 0.0) == pytest.approx((-(c**2) / 2, -c))
     # The mean moves onto the point, or all the way towards it.
     assert optimistic(0.4, 3, 2.0, 0.5) == pytest.approx((3 * math.log(2), 0.0))
     assert optimistic(1.5, 3, 1.0, 0.5) == pytest.approx((0.5, 1.0))
-    # In one dimension far away, all of the radius takes the mean farther.
-    assert solve_pessimistic(3.0, 1, 1.0, 0.5) == pytest.approx((-(3.5**2) / 2, -3.5))
+    # All of the radius takes the mean farther.
+    assert corner(3.0, 1, 1.0, 0.5) == pytest.approx((-(3.5**2) / 2, -3.5))
     # Whatever moves, a point gets no less likely at best and no likelier at worst.
     for c in DISTANCES:
         assert optimistic(c, 8, 1.0, 0.5)[0] <= c**2 / 2
-        assert solve_pessimistic(c, 8, 1.0, 0.5)[0] <= -(c**2) / 2
+        assert corner(c, 8, 1.0, 0.5)[0] <= -(c**2) / 2
 
 
 def test_optimistic_is_solved_to_the_last_digits() -> None:
@@ -92,5 +71,3 @@ def test_the_published_corner(p: int, sigma: float, radius: float) -> None:
         plain = -math.log(sigma) - (c + math.sqrt(p) * u0) ** 2 / (2 * sigma**2)
         assert value == pytest.approx(plain - (p - 1) * math.log(sigma))
         assert slope == pytest.approx(-(c + radius) / sigma**2)
-        # It is one of the places that the minimum is taken over.
-        assert solve_pessimistic(c, p, sigma, radius)[0] <= value + 1e-12

@@ -7,10 +7,9 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from changeproof import Context, Factuals, Task
-from changeproof.errors import InputError
-from changeproof.methods.rbr.ball import project, single_length
 from changeproof.methods.rbr.boundary import nearest_boundary
 from changeproof.methods.rbr.method import NO_BOUNDARY, NO_FAVOURABLE_ROW, RBR, _roots
+from changeproof.methods.rbr.walk import project, single_length
 from changeproof.randomness import stream
 from plain_searches import Judge, odds, plain_boundary, plain_log_odds
 
@@ -43,7 +42,7 @@ def plain_walk(
     for iteration in range(method.max_iterations):
         if single_length(here, x) >= radius:
             return here, iteration
-        value, gradient = odds(here, samples, labels, method.inner)
+        value, gradient = odds(here, samples, labels)
         change = here - np.float32(method.step_size) * gradient.astype(np.float32) - x
         project(change, radius)
         here = change + x
@@ -59,14 +58,13 @@ def plain_walk(
     "settings",
     [
         {},
-        {"inner": "exact"},
         {"extra_distance": 50.0},
         {"extra_distance": 50.0, "max_iterations": 3},
     ],
-    ids=["surface", "exact", "patience", "budget"],
+    ids=["surface", "patience", "budget"],
 )
 def test_the_walk_ends_where_it_should(
-    settings: dict[str, float | str], small_context: Context, small_factuals: Factuals
+    settings: dict[str, float], small_context: Context, small_factuals: Factuals
 ) -> None:
     method = RBR(**settings).fit(small_context)  # type: ignore[arg-type]
     asked = small_factuals[:6]
@@ -85,18 +83,6 @@ def test_the_walk_ends_where_it_should(
         if "extra_distance" not in settings:
             radius = single_length(begin, x) + np.float32(0.2)
             assert single_length(row, x) >= radius
-
-
-def test_both_inner_searches(small_context: Context, small_factuals: Factuals) -> None:
-    published, exact = (
-        RBR(inner=inner, extra_distance=50.0).fit(small_context).generate(small_factuals[:10])
-        for inner in ("published", "exact")
-    )
-    default = RBR(extra_distance=50.0).fit(small_context).generate(small_factuals[:10])
-    np.testing.assert_array_equal(default.rows, published.rows)
-    assert np.abs(published.rows - exact.rows).max() > 1e-3
-    with pytest.raises(InputError, match=r"inner search of rbr 'true'.*published, exact"):
-        RBR(inner="true")
 
 
 def test_roots() -> None:
@@ -183,5 +169,4 @@ def test_settings_are_the_papers() -> None:
     assert (method.sigma, method.optimistic_radius, method.pessimistic_radius) == (1, 0.5, 0.5)
     assert (method.max_iterations, method.patience, method.tolerance) == (500, 10, 1e-10)
     assert method.step_size == pytest.approx(1000**-0.5)
-    assert method.inner == "published"
     assert not RBR.tuning_candidates()
