@@ -40,8 +40,8 @@ from .changes.sequences import LaterData as LaterData
 from .changes.sequences import Updates as Updates
 from .changes.weights import MagnitudePruning as MagnitudePruning
 from .changes.weights import WeightRounding as WeightRounding
-from .checks.check import check_family as check_family
-from .checks.check import check_method as check_method
+from .checks.families import check_family as check_family
+from .checks.methods import check_method as check_method
 from .datasets.custom import load_dataset as load_dataset
 from .datasets.custom import own_task as own_task
 from .datasets.find import dataset_names as dataset_names

@@ -1,4 +1,8 @@
-"""What somebody's method or family is tried on, and what checks found: passed, failed or told."""
+"""How somebody's method or family is checked: what it is tried on, and what checks find.
+
+>>> def test_my_method():
+...     assert not [finding for finding in cp.check_method(MyMethod) if finding.failed]
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import sys
 import traceback
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,14 +20,17 @@ from typing import Any, Literal
 
 import joblib
 import numpy as np
-import pandas as pd
 
+from changeproof.datasets.find import load_task
 from changeproof.datasets.task import PARTS, Task
 from changeproof.errors import one_line
 from changeproof.networks.network import Network
+from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.plugins import NAME, parsed
 from changeproof.workers.payloads import Payload, packed
 from changeproof.workers.processes import map_in_processes
+
+DATASET, BASE_SEED = "diabetes", 2026
 
 
 class CheckFailed(Exception):  # noqa: N818 (not an error: it is what was seen)
@@ -32,57 +39,56 @@ class CheckFailed(Exception):  # noqa: N818 (not an error: it is what was seen)
 
 @dataclass(frozen=True)
 class Finding:
-    """One check: what was seen and, where it failed, how to mend it."""
+    """One check: what was seen and, where it failed, how to fix it; "info" is not judged."""
 
     check: str
-    outcome: Literal["passed", "failed", "told"]
+    outcome: Literal["passed", "failed", "info"]
     seen: str
     fix: str = ""
 
     @property
     def failed(self) -> bool:
-        """Whether the contract was broken."""
         return self.outcome == "failed"
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check by name: a function that says what it saw, or raises."""
+    """A check: a function that says what it saw, or raises. Without a fix it only informs."""
 
     name: str
-    look: Callable[[], str]
-    fix: str
-    judged: bool = True
+    run: Callable[[], str]
+    fix: str = ""
+
+    def finding(self) -> Finding:
+        try:
+            with warnings.catch_warnings(), fresh_generators():
+                warnings.simplefilter("ignore")
+                seen = self.run()
+        except CheckFailed as failed:
+            return Finding(self.name, "failed", str(failed), self.fix)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(last.filename).name}, line {last.lineno}"
+            return Finding(self.name, "failed", f"{one_line(error)} ({where})", self.fix)
+        return Finding(self.name, "passed" if self.fix else "info", seen)
 
 
-def examine(checks: Sequence[Check]) -> list[Finding]:
-    """Do checks one after the other; when the first one fails the others make no sense."""
-    first, *others = checks
-    found = _finding(first)
-    return [found] if found.failed else [found, *map(_finding, others)]
-
-
-def findings_table(findings: Iterable[Finding]) -> pd.DataFrame:
-    """Return findings as a table to print."""
-    return pd.DataFrame(list(findings), columns=["check", "outcome", "seen"])
-
-
-def demand(condition: Any, seen: str) -> None:
-    """Fail the check that is being done unless a condition holds."""
+def require(condition: Any, seen: str) -> None:
+    """Fail the check that is running unless a condition holds."""
     if not condition:
         raise CheckFailed(seen)
 
 
 @contextmanager
 def fresh_generators() -> Iterator[None]:
-    """Bring the global random generators into a state of their own, and back again."""
+    """Seed the global random generators with something new, and restore them afterwards."""
     numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
     seed = int.from_bytes(os.urandom(4), "little")
     np.random.seed(seed)  # noqa: NPY002
     random.seed(seed)
     try:
         with ExitStack() as forked:
-            # Who draws from PyTorch has imported it; to do so for nobody takes seconds.
+            # Code that draws from PyTorch has imported it; importing it here would take seconds.
             if (torch := sys.modules.get("torch")) is not None:
                 forked.enter_context(torch.random.fork_rng(devices=[]))
                 torch.manual_seed(seed)
@@ -92,65 +98,66 @@ def fresh_generators() -> Iterator[None]:
         random.setstate(pythons)
 
 
-def _finding(check: Check) -> Finding:
-    try:
-        with warnings.catch_warnings(), fresh_generators():
-            warnings.simplefilter("ignore")
-            seen = check.look()
-    except CheckFailed as failed:
-        return Finding(check.name, "failed", str(failed), check.fix)
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}, line {last.lineno}"
-        return Finding(check.name, "failed", f"{one_line(error)} ({where})", check.fix)
-    return Finding(check.name, "passed" if check.judged else "told", seen)
+def task_and_network() -> tuple[Task, Network]:
+    """Return a small real task, a copy that the checked code may damage, and its base network."""
+    task = load_task(DATASET)
+    task = Task(task.name, task.frame.copy(), task.labels.copy(), task.split)
+    recipe = TrainingRecipe(initialisation_seed=BASE_SEED)
+    return task, train([recipe], TrainingData.of(task)).stack[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Bench(ABC):
-    """Something and what it is tried on; every check begins with a new one like it."""
+    """A method or family, and what it is tried on; every check begins with a new copy of it."""
 
-    tried: Any
+    subject: Any
     task: Task
     network: Network
-    base_seed: int
 
     @abstractmethod
-    def _asked(self) -> Any:
-        """Return the answers of a new one."""
+    def checks(self) -> list[Check]:
+        """Return all checks, each with how to fix what it finds."""
 
     @abstractmethod
-    def _same(self, answers: Any, how: str) -> str:
-        """Demand that answers are those against which others are held."""
+    def _result(self) -> Any:
+        """Return what a new copy answers."""
+
+    @abstractmethod
+    def _same(self, result: Any, how: str) -> str:
+        """Require that a result is the one that was seen first."""
+
+    def findings(self) -> list[Finding]:
+        """Run all checks; if the first one fails, the others make no sense."""
+        first, *others = self.checks()
+        found = first.finding()
+        return [found] if found.failed else [found, *(check.finding() for check in others)]
 
     def _fresh(self) -> Any:
-        """Return a new one like that which is tried."""
-        return type(self.tried).named(self.tried.name, self.tried.given_settings())
+        return type(self.subject).named(self.subject.name, self.subject.given_settings())
 
     def name(self) -> str:
         """A name that plans can use."""
-        name = parsed(self.tried.name)[0]
-        demand(NAME.fullmatch(name) or ":" in name, name)
-        demand(self.tried.summary, "no summary")
-        return f"{name}: {self.tried.summary}"
+        name = parsed(self.subject.name)[0]
+        require(NAME.fullmatch(name) or ":" in name, name)
+        require(self.subject.summary, "no summary")
+        return f"{name}: {self.subject.summary}"
 
-    def process(self) -> str:
-        """In another process as in this one."""
-        job = (packed(self.tried.name, self._fresh()), replace(self, tried=None))
-        (answers,) = map_in_processes(_asked_elsewhere, [job], workers=2)
-        return self._same(answers, "in another process")
+    def another_process(self) -> str:
+        job = (packed(self.subject.name, self._fresh()), replace(self, subject=None))
+        (result,) = map_in_processes(_result_elsewhere, [job], workers=2)
+        return self._same(result, "in another process")
 
-    def left_alone(self) -> str:
-        """Nothing that it was given is changed, no global generator used."""
+    def side_effects(self) -> str:
+        """Nothing that it was given is changed, and no global generator is used."""
         before = self._state()
-        self._asked()
+        self._result()
         after = self._state()
         changed = [name for name, state in before.items() if after[name] != state]
-        demand(not changed, f"changed: {', '.join(changed)}")
+        require(not changed, f"changed: {', '.join(changed)}")
         return "inputs and global random generators are as they were"
 
     def _state(self) -> dict[str, str]:
-        """Return hashes of all that a stranger's code has to leave alone, by what it is."""
+        """Return hashes of all that the checked code must not change."""
         task, network = self.task, self.network
         parts = [getattr(task.split, part) for part in PARTS]
         content: dict[str, Any] = {
@@ -164,9 +171,9 @@ class Bench(ABC):
             # Its seed and not its state: building a module draws, though nothing may depend on it.
             seed = sys.modules["torch"].initial_seed()
             content["the seed of PyTorch's global random generator"] = seed
-        return {name: joblib.hash(kept) for name, kept in content.items()}
+        return {name: joblib.hash(value) for name, value in content.items()}
 
 
-def _asked_elsewhere(job: tuple[Payload, Bench]) -> Any:
+def _result_elsewhere(job: tuple[Payload, Bench]) -> Any:
     payload, bench = job
-    return replace(bench, tried=payload.load())._asked()
+    return replace(bench, subject=payload.load())._result()

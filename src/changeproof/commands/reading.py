@@ -267,11 +267,13 @@ def check(
 
     changeproof check my_package.module:MyMethod
     """
-    from changeproof.checks.check import check_family, check_method, findings_table
+    from changeproof.checks.families import check_family
+    from changeproof.checks.methods import check_method
     from changeproof.report.terminal.grid import print_table
 
     findings = (check_family if family else check_method)(reference)
-    print_table(reference, findings_table(findings))
+    columns = ("check", "outcome", "seen")
+    print_table(reference, [{name: getattr(each, name) for name in columns} for each in findings])
     failed = [finding for finding in findings if finding.failed]
     for finding in failed:
         say(f"{finding.check}: {finding.fix}")
