@@ -68,13 +68,12 @@ def task_to_bytes(task: Task) -> bytes:
         },
         "time": task.time,
     }
-    # Written only where they are there, as most tasks have none.
-    if task.favourable_values:
-        described["favourable_values"] = [text_of(value) for value in task.favourable_values]
-    if task.keep_filled:
-        described["keep_filled"] = True
-    if task.notes:
-        described["notes"] = list(task.notes)
+    optional = {
+        "favourable_values": [text_of(value) for value in task.favourable_values],
+        "keep_filled": task.keep_filled,
+        "notes": list(task.notes),
+    }
+    described |= {name: value for name, value in optional.items() if value}
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
     sink = pa.BufferOutputStream()
     # A dictionary would compare values, and make one of 0.0 and -0.0.
@@ -114,14 +113,13 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         dtype=described["row_ids"]["dtype"],
         name=_from_json(described["row_ids"]["name"]),
     )
-    columns = described["columns"]
-    first = table.num_columns - len(columns)
+    columns, first = described["columns"], table.num_columns - len(described["columns"])
     series = {
         position: pd.Series(table.column(first + position).to_numpy(), row_ids, column["dtype"])
         for position, column in enumerate(columns)
     }
-    frame = pd.DataFrame(series, index=row_ids)
-    frame.columns = pd.Index([_from_json(column["name"]) for column in columns])
+    names = pd.Index([_from_json(column["name"]) for column in columns])
+    frame = pd.DataFrame(series, index=row_ids).set_axis(names, axis="columns")
     ids = None
     if "id" in table.column_names:
         ids = [_from_json(json.loads(text)) for text in table["id"].to_pylist()]
@@ -188,11 +186,10 @@ def _to_json(value: Any) -> Any:
         return value
     if type(value) is tuple:
         return [_to_json(each) for each in value]
-    if isinstance(value, np.str_):
-        # `item` would lose zeros at the end.
-        return {"dtype": value.dtype.str, "value": "".join(value)}
     if isinstance(value, np.generic) and type(value.item()) in PLAIN:
-        return {"dtype": value.dtype.str, "value": value.item()}
+        # Of a text, `item` would lose zeros at the end.
+        plain = "".join(value) if isinstance(value, np.str_) else value.item()
+        return {"dtype": value.dtype.str, "value": plain}
     if isinstance(value, pd.Timestamp):
         zone = None if value.tz is None else str(value.tz)
         return {"time": value.tz_localize(None).isoformat(), "zone": zone}
@@ -205,12 +202,13 @@ def _to_json(value: Any) -> Any:
 
 
 def _from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_from_json(each) for each in value)
-    if isinstance(value, dict) and "time" in value:
-        return pd.Timestamp(value["time"]).tz_localize(value["zone"])
-    if isinstance(value, dict) and "date" in value:
-        return date.fromisoformat(value["date"])
-    if isinstance(value, dict):
-        return np.dtype(value["dtype"]).type(value["value"])
+    match value:
+        case list():
+            return tuple(_from_json(each) for each in value)
+        case {"time": time, "zone": zone}:
+            return pd.Timestamp(time).tz_localize(zone)
+        case {"date": day}:
+            return date.fromisoformat(day)
+        case {"dtype": dtype, "value": plain}:
+            return np.dtype(dtype).type(plain)
     return value

@@ -39,8 +39,7 @@ from changeproof.networks.stack import NetworkStack
 PERCENTS = (100, 99, 95)
 PEOPLE_AT_ONCE = 256
 # Accepted training rows to start from: at the first share of all families, and at the others.
-FIRST_NEAREST = 2
-NEAREST = 1
+FIRST_NEAREST, NEAREST = 2, 1
 EXCHANGES = 1
 # More training rows to start from find next to nothing here.
 MOST_NEAREST = 2
@@ -69,11 +68,11 @@ class Limit(NamedTuple):
     changing: Floats | None = None
 
     def distances(self, task: Task) -> Floats:
-        """Return how far it is [1 + families, shares, people]."""
+        """Return how far it is to `rows` [1 + families, shares, people]."""
         return self._distances(task, self.rows)
 
     def changing_distances(self, task: Task) -> Floats | None:
-        """Return how far it is [shares, people] over the families that change something."""
+        """Return how far it is to `changing` [shares, people]."""
         return None if self.changing is None else self._distances(task, self.changing)
 
     def _distances(self, task: Task, rows: Floats) -> Floats:

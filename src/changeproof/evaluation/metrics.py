@@ -105,7 +105,6 @@ class Requests:
         self._distance = change.mean() if valid.any() else np.nan
 
     def under(self, survived: Booleans, families: Sequence[str] | None = None) -> Metrics:
-        """Return the metrics under some changed models; see `measure`."""
         coverage, validity, held = self._coverage, self._validity, survived[self._valid]
         robustness = _mean(held, families) if held.size else np.nan
         end_to_end = coverage * validity * robustness if self._valid.any() else 0.0 * coverage
