@@ -26,8 +26,9 @@ from changeproof.adapters.dice import from_dice
 from changeproof.adapters.tables import read_counterfactuals
 from changeproof.datasets.task import Task
 from changeproof.feasible.rules import WAYS
+from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.methods.method import Context, Counterfactuals, Factuals
+from changeproof.methods.method import Context, Factuals
 from changeproof.networks.network import Network
 from changeproof.workflow import Results
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from changeproof import Counterfactuals
-from changeproof.methods.method import FOUND, NOT_FOUND
+from changeproof.methods.answers import FOUND, NOT_FOUND
 
 N_FEATURES = 3
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from changeproof import Network
-from changeproof.methods.rbr.walk import Mixtures, log_odds
+from changeproof.methods.rbr import Mixtures, log_odds
 from changeproof.model import Access
 from changeproof.models.network import NetworkLearner
 

@@ -73,6 +73,7 @@ from .methods import get_method as get_method
 from .methods import make_method as make_method
 from .methods import method_names as method_names
 from .methods import published_method_names as published_method_names
+from .methods.answers import Counterfactuals as Counterfactuals
 from .methods.apds.method import APDS as APDS
 from .methods.betarce import BetaRCE as BetaRCE
 from .methods.extension import method as method
@@ -81,13 +82,12 @@ from .methods.given import GivenCounterfactuals as GivenCounterfactuals
 from .methods.kdtree import KDTree as KDTree
 from .methods.method import Candidates as Candidates
 from .methods.method import Context as Context
-from .methods.method import Counterfactuals as Counterfactuals
+from .methods.method import Cost as Cost
 from .methods.method import Factuals as Factuals
 from .methods.method import Method as Method
-from .methods.profile import Cost as Cost
-from .methods.profile import Promise as Promise
+from .methods.method import Promise as Promise
 from .methods.quorum.method import Quorum as Quorum
-from .methods.rbr.method import RBR as RBR
+from .methods.rbr import RBR as RBR
 from .methods.rnce import RNCE as RNCE
 from .methods.roar_lime.method import RoarLime as RoarLime
 from .methods.robx import RobXBalanced as RobXBalanced

@@ -12,8 +12,8 @@ import pytest
 from changeproof import Context, Factuals, InputError
 from changeproof.adapters.dice import from_dice
 from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_counterfactuals
+from changeproof.methods.answers import FOUND
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.methods.method import FOUND
 
 NOTE = "DiCE gave {} more counterfactuals: one per person was kept, the first of the desired class"
 COLUMNS = ["a", "b", "c", "d", "e", "approved"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from changeproof import Context, Factuals, InputError, Network, Task, get_method, method_names
-from changeproof.methods.method import ALREADY_FAVOURABLE, FACTUAL_NOT_FINITE, FOUND
+from changeproof.methods.answers import ALREADY_FAVOURABLE, FACTUAL_NOT_FINITE, FOUND
 
 
 @pytest.fixture(params=method_names())

@@ -13,19 +13,13 @@ from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import proven_rows
 from changeproof.certificates.sampled import ParameterSample
 from changeproof.feasible.actions import Actions
-from changeproof.methods.answers import NOTHING_FEASIBLE
+from changeproof.methods.answers import NOTHING_FEASIBLE, Counterfactuals
 from changeproof.methods.apds.method import APDS, CERTIFICATE_OFFSET
 from changeproof.methods.betarce import BetaRCE
 from changeproof.methods.kdtree import KDTree
-from changeproof.methods.method import (
-    Candidates,
-    Counterfactuals,
-    Method,
-    People,
-    Proposals,
-)
+from changeproof.methods.method import Candidates, Method, People, Proposals
 from changeproof.methods.quorum.method import Quorum
-from changeproof.methods.rbr.method import RBR
+from changeproof.methods.rbr import RBR
 from changeproof.methods.rnce import RNCE
 from changeproof.methods.roar_lime.method import RoarLime
 from changeproof.methods.robx import RobXBalanced, RobXRobust

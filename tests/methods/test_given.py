@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from changeproof import Context, Factuals, InputError, Task, get_method, own_task
 from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_counterfactuals
+from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, UNCHANGED
 from changeproof.methods.given import NOT_IN_TABLE, GivenCounterfactuals
-from changeproof.methods.method import ALREADY_FAVOURABLE, FOUND, UNCHANGED
 from loans import loans
 
 

@@ -19,7 +19,7 @@ from changeproof import (
     evaluation_factuals,
     make_method,
 )
-from changeproof.methods.method import NOT_FINITE, NOT_FOUND, UNCHANGED
+from changeproof.methods.answers import NOT_FINITE, NOT_FOUND, UNCHANGED
 
 
 class Scripted(Method):

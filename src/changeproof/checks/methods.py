@@ -17,19 +17,16 @@ from changeproof import methods
 from changeproof.checks.bench import BASE_SEED, Bench, Check, Finding, require, task_and_network
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
-from changeproof.methods.kdtree import KDTree
-from changeproof.methods.method import (
+from changeproof.methods.answers import (
     ALREADY_FAVOURABLE,
     FACTUAL_NOT_FINITE,
     NOT_FINITE,
     NOT_FOUND,
     UNCHANGED,
-    Candidates,
-    Context,
     Counterfactuals,
-    Factuals,
-    Method,
 )
+from changeproof.methods.kdtree import KDTree
+from changeproof.methods.method import Candidates, Context, Factuals, Method
 from changeproof.model import Access, Floats
 from changeproof.networks.network import Network
 

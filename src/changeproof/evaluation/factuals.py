@@ -9,7 +9,8 @@ import pandas as pd
 
 from changeproof.datasets.task import Part, Task
 from changeproof.errors import InputError
-from changeproof.methods.method import Counterfactuals, Factuals
+from changeproof.methods.answers import Counterfactuals
+from changeproof.methods.method import Factuals
 from changeproof.model import Booleans, Model, Stack
 
 FACTUAL_OFFSET = 30_000

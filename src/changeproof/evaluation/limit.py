@@ -23,14 +23,14 @@ from changeproof.feasible.actions import Actions
 from changeproof.feasible.feature import Feature
 from changeproof.feasible.search import FeasibleSearch
 from changeproof.methods.method import sureness
-from changeproof.methods.shared.ensembles import Ensemble
-from changeproof.methods.shared.linear_steps import (
+from changeproof.methods.quorum.points import (
     WORTHWHILE,
     Jury,
     Room,
     nearest_accepted_points,
     pulled,
 )
+from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.networks.network import Network
@@ -185,7 +185,7 @@ class NetworkSearch:
         """
         jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
 
-        def accept(rows: Floats, _: Integers) -> Booleans:
+        def accept(rows: Floats) -> Booleans:
             judged = jury.logits(rows) >= 0.0
             return np.asarray(judged[:, 0] & (np.sum(~judged[:, 1:], axis=1) <= failures))
 
@@ -204,7 +204,7 @@ class NetworkSearch:
         found = nearest_accepted_points(
             jury,
             people,
-            [np.concatenate(starts)],
+            np.concatenate(starts),
             Room(weights, *tiled),
             margin=0.0,
             failures=failures,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from changeproof.datasets.task import Task
-from changeproof.methods.method import Counterfactuals
+from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Floats
 
 

@@ -26,7 +26,7 @@ from changeproof.evaluation.uncertainty import (
     rate_interval,
     student_reach,
 )
-from changeproof.methods.method import Counterfactuals
+from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Floats, Integers
 
 

@@ -15,7 +15,7 @@ _METHODS = {
     "betarce": "changeproof.methods.betarce:BetaRCE",
     "kdtree": "changeproof.methods.kdtree:KDTree",
     "quorum": "changeproof.methods.quorum.method:Quorum",
-    "rbr": "changeproof.methods.rbr.method:RBR",
+    "rbr": "changeproof.methods.rbr:RBR",
     "rnce": "changeproof.methods.rnce:RNCE",
     "roar-lime": "changeproof.methods.roar_lime.method:RoarLime",
     "robx-balanced": "changeproof.methods.robx:RobXBalanced",

@@ -51,14 +51,6 @@ class Realisation:
         """Return the columns of a table."""
         return {f"{REALISED}{name}": values for name, values in vars(self).items()}
 
-    def spread(self, asked: Booleans) -> Realisation:
-        """Return the same for everybody; those who were not searched for have no answer."""
-        breach = np.full(len(asked), "", dtype=object)
-        valid, distance = np.zeros(len(asked), dtype=np.bool_), np.full(len(asked), np.nan)
-        breach[asked], valid[asked] = self.raw_breach, self.raw_base_valid
-        distance[asked] = self.raw_distance
-        return Realisation(breach, valid, distance)
-
 
 @dataclass(frozen=True, eq=False)
 class Counterfactuals:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.votes import share_bound
 from changeproof.datasets.task import Task
-from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
-from changeproof.methods.profile import Cost, Promise, WarmUp
+from changeproof.methods.answers import BUDGET
+from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, Promise, WarmUp
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.model import Booleans, Floats
@@ -28,6 +29,7 @@ def ensemble_recipes(task: Task, base_seed: int, size: int) -> list[TrainingReci
     return [bootstrap_recipe(task, base_seed, seed) for seed in range(first, first + size)]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BetaRCE(Method):
     """Growing spheres to a counterfactual, then from it to one that the ensemble agrees on.
 
@@ -67,24 +69,13 @@ class BetaRCE(Method):
     source = f"Stepka et al. 2025 (https://arxiv.org/abs/2408.04842), as in {PAPER}"
     trains = True
 
-    def __init__(
-        self,
-        *,
-        ensemble_size: int = 32,
-        robustness: float = 0.9,
-        confidence: float = 0.95,
-        samples: int = 100,
-        step: float = 0.1,
-        first_shells: int = 200,
-        second_shells: int = 100,
-    ) -> None:
-        self.ensemble_size = ensemble_size
-        self.robustness = robustness
-        self.confidence = confidence
-        self.samples = samples
-        self.step = step
-        self.first_shells = first_shells
-        self.second_shells = second_shells
+    ensemble_size: int = 32
+    robustness: float = 0.9
+    confidence: float = 0.95
+    samples: int = 100
+    step: float = 0.1
+    first_shells: int = 200
+    second_shells: int = 100
 
     def _prepare(self) -> None:
         task = self.context.task
@@ -126,23 +117,20 @@ class BetaRCE(Method):
         first = first_spheres.search(
             factuals.rows, model.favourable, *address, "betarce first", model=model
         )
-        rows = first.points.copy()
-        second_shells = np.zeros(n, dtype=np.int64)
+        rows, second_shells = first.points.copy(), np.zeros(n, dtype=np.int64)
         waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
         waiting = waiting[~self._robust(rows[waiting])]
-        second = second_spheres.search(
+        rows[waiting], second_shells[waiting] = second_spheres.search(
             rows[waiting], self._robust, *address, "betarce second", model=model
         )
-        rows[waiting], second_shells[waiting] = second.points, second.shells
         found = np.asarray(np.isfinite(rows).all(axis=1))
         bounds = np.full(n, np.nan)
         bounds[found] = self.bounds(rows[found])
-        diagnostics = {
-            "first_shells": first.shells,
-            "second_shells": second_shells,
-            "bound": bounds,
-        }
-        return Candidates(rows, np.where(found, "", BUDGET).tolist(), diagnostics)
+        return Candidates(
+            rows,
+            np.where(found, "", BUDGET).tolist(),
+            {"first_shells": first.shells, "second_shells": second_shells, "bound": bounds},
+        )
 
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._robust(rows)

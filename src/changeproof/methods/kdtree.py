@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
-from changeproof.methods.method import Candidates, Factuals, Method, People
-from changeproof.methods.profile import Cost
+from changeproof.methods.method import Candidates, Cost, Factuals, Method, People
 from changeproof.model import Floats
 from changeproof.plugins import PAPER
 
@@ -39,8 +38,9 @@ class KDTree(Method):
             nothing = np.full_like(factuals.rows, np.nan)
             return Candidates(nothing, reasons=[NONE_FAVOURABLE] * len(factuals))
         distances, nearest = self._tree.query(factuals.rows)
-        diagnostics = {"l2_distance": np.asarray(distances)}
-        return Candidates(self._favourable[nearest], diagnostics=diagnostics)
+        return Candidates(
+            self._favourable[nearest], diagnostics={"l2_distance": np.asarray(distances)}
+        )
 
     def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
         return {"l2_distance": np.sqrt(((rows - people.factuals) ** 2).sum(axis=1))}

@@ -12,7 +12,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, final
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +23,18 @@ from changeproof.errors import InputError
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.search import FeasibleSearch
 from changeproof.feasible.wide_tables import searched_features
-from changeproof.methods.answers import ALREADY_FAVOURABLE as ALREADY_FAVOURABLE
-from changeproof.methods.answers import BUDGET as BUDGET
-from changeproof.methods.answers import FACTUAL_NOT_FINITE as FACTUAL_NOT_FINITE
-from changeproof.methods.answers import FOUND, NOTHING_FEASIBLE, Realisation, shared_out
-from changeproof.methods.answers import NOT_FINITE as NOT_FINITE
-from changeproof.methods.answers import NOT_FOUND as NOT_FOUND
-from changeproof.methods.answers import UNCHANGED as UNCHANGED
-from changeproof.methods.answers import Counterfactuals as Counterfactuals
-from changeproof.methods.profile import Cost, Promise, WarmUp
+from changeproof.methods.answers import (
+    ALREADY_FAVOURABLE,
+    FACTUAL_NOT_FINITE,
+    FOUND,
+    NOT_FINITE,
+    NOT_FOUND,
+    NOTHING_FEASIBLE,
+    UNCHANGED,
+    Counterfactuals,
+    Realisation,
+    shared_out,
+)
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
@@ -40,6 +44,63 @@ from changeproof.plugins import Configurable
 # Training rows that a search among feasible rows starts from, and how many of a person's nearest
 # are tested to find them.
 STARTS, MOST_TESTED = 2, 256
+# What a promise can be about, other than one family by name.
+PARAMETERS, EVERY_FAMILY = "parameter-perturbation", "all"
+
+
+class Cost(NamedTuple):
+    """Rough seconds, for progress bars and for starting long work first.
+
+    Parameters
+    ----------
+    per_person
+        What an answer takes as published, on a network of ours.
+    feasible
+        The same where people are told only what they can do.
+    own_model
+        The same on a model that is not ours.
+    tuning
+        What tuning takes where people are told only what they can do.
+    models
+        How many models the method trains for itself.
+    """
+
+    per_person: float = 0.01
+    feasible: float = 0.01
+    own_model: float = 0.01
+    tuning: float = 1.0
+    models: int = 0
+
+
+class WarmUp(NamedTuple):
+    """That a method has kernels of its own, which are compiled before the work starts.
+
+    That takes `seconds`, roughly: what takes longest is begun first. With the `settings`, the
+    method does no more than it has to for it.
+    """
+
+    seconds: float
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
+class Promise(NamedTuple):
+    """What a method promises of a certified counterfactual.
+
+    Parameters
+    ----------
+    words
+        What it promises, after "A certified counterfactual"; filled with the method's settings and
+        with level, sure and unsure in percent.
+    ground
+        The family of change that the promise is about, or all of them. Of moved parameters only
+        those count that are within the method's radius: its setting, or else its diagnostic.
+    always
+        Whether the method answers with nothing else.
+    """
+
+    words: str
+    ground: str | None = None
+    always: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,18 +159,9 @@ class Candidates:
 class Proposals:
     """The proposals of a batch, put on feasible rows.
 
-    Attributes
-    ----------
-    factuals
-        Who asks.
-    wanted
-        What the method proposed; NaN where it proposed nothing.
-    rows
-        A feasible row of each that the base model accepts; NaN where none was found.
-    private
-        The arrays that the search left, one entry per person.
-    level
-        The score that is good enough; infinite where nothing was proposed.
+    `wanted` is what the method proposed, NaN where that was nothing; `rows` are feasible rows near
+    it that the base model accepts, NaN where none was found. `private` is what the search left, and
+    `level` the score that is good enough, infinite where nothing was proposed.
     """
 
     factuals: Factuals
@@ -169,12 +221,10 @@ class Method(Configurable, ABC):
                 f"this one offers {context.model.offers}"
             )
         self.context = context
-        rows, actions = context.task.rows("train"), context.actions
-        self._searched_features = (
-            None
-            if actions is None
-            else searched_features(actions, context.model, sureness(context.model), rows)
-        )
+        self._searched_features = None
+        if context.actions is not None:
+            rows, sure = context.task.rows("train"), sureness(context.model)
+            self._searched_features = searched_features(context.actions, context.model, sure, rows)
         self._prepare()
         return self
 
@@ -191,19 +241,26 @@ class Method(Configurable, ABC):
             )
         outcomes = self._need_not_ask(factuals)
         asking = np.asarray(outcomes == FOUND, dtype=np.bool_)
+        asked = factuals[asking]
         started = time.perf_counter()
-        answers, realisation = self._answers(factuals[asking])
+        proposed = self._proposed(asked)
+        answers = self._feasible(asked, proposed)
         elapsed = time.perf_counter() - started
         rows = np.full(factuals.rows.shape, np.nan)
         rows[asking] = answers.rows
-        outcomes[asking] = _outcomes(answers, factuals.rows[asking])
-        if realisation is not None:
-            realisation = realisation.spread(asking)
+        outcomes[asking] = _outcomes(answers, asked.rows)
+        realisation = None
+        if self.context.actions is not None:
+            own = np.full(factuals.rows.shape, np.nan)
+            own[asking] = proposed.rows
+            realisation = self._realisation(self.context.actions, factuals, own)
             found = np.flatnonzero(outcomes == FOUND)
-            broken = self._breaches(factuals[found], rows[found])
-            outcomes[found] = [words or FOUND for words in broken]
+            for actions, who in self._by_kept(self.context.actions, factuals[found]):
+                some = found[who]
+                broken = actions.breaches(factuals.rows[some], rows[some]).words
+                outcomes[some] = [words or FOUND for words in broken]
         rows[outcomes != FOUND] = np.nan
-        found = np.asarray(outcomes == FOUND, dtype=np.bool_)
+        found = np.flatnonzero(outcomes == FOUND)
         base_valid = np.zeros(len(factuals), dtype=np.bool_)
         base_valid[found] = self.context.model.favourable(rows[found])
         return Counterfactuals(
@@ -213,9 +270,9 @@ class Method(Configurable, ABC):
             outcomes.astype(np.str_),
             base_valid,
             shared_out(elapsed, asking),
-            {name: _spread(v, asking) for name, v in answers.diagnostics.items()},
+            {name: _spread(values, asking) for name, values in answers.diagnostics.items()},
             realisation,
-            tuple(map(str, self.context.task.feature_names)),
+            tuple(map(str, task.feature_names)),
         )
 
     def _need_not_ask(self, factuals: Factuals) -> npt.NDArray[np.object_]:
@@ -233,47 +290,45 @@ class Method(Configurable, ABC):
             outcomes[adverse] = [reason or FOUND for reason in reasons]
         return outcomes
 
-    def _answers(self, asked: Factuals) -> tuple[Candidates, Realisation | None]:
-        """Return answers, feasible where they have to be, and what the proposals were like."""
+    def _proposed(self, asked: Factuals) -> Candidates:
+        """Return what the search proposes, checked."""
         if not len(asked):
-            candidates = Candidates(np.empty((0, self.context.task.n_features)))
-        else:
-            before = asked.rows.copy()
-            candidates = self._search(asked)
-            self._check(candidates, asked, before)
-        if self.context.actions is None:
-            return candidates, None
-        realisation = self._realisation(self.context.actions, asked, candidates.rows)
-        if not self.searches_feasible:
-            return candidates, realisation
+            return Candidates(np.empty((0, self.context.task.n_features)))
+        before = asked.rows.copy()
+        candidates = self._search(asked)
+        self._check(candidates, asked, before)
+        return candidates
+
+    def _feasible(self, asked: Factuals, candidates: Candidates) -> Candidates:
+        """Return feasible rows that the method accepts, in place of its proposals."""
+        actions = self.context.actions
+        if actions is None or not self.searches_feasible:
+            return candidates
+        if self._searched_features is not None:
+            others = np.arange(len(actions.features))
+            actions = actions.keeping(np.setdiff1d(others, self._searched_features))
         outcomes = _outcomes(candidates, asked.rows)
         rows = np.full_like(asked.rows, np.nan)
         measured: dict[str, npt.NDArray[Any]] = {}
         diagnostics = {name: np.array(v) for name, v in candidates.diagnostics.items()}
-        for actions, who in self._groups(asked):
+        for allowed, who in self._by_kept(actions, asked):
             private = {name: values[who] for name, values in candidates.private.items()}
             wanted = np.where((outcomes[who] == FOUND)[:, None], candidates.rows[who], np.nan)
-            people = self._propose(actions, asked[who], wanted, private)
-            rows[who] = self._nearest_accepted(actions, people)
-            there = np.isfinite(rows[who]).all(axis=1)
-            measured = dict(self._measure(rows[who][there], People(np.flatnonzero(there), people)))
+            proposals = self._propose(allowed, asked[who], wanted, private)
+            rows[who] = self._nearest_accepted(allowed, proposals)
+            there = np.flatnonzero(np.isfinite(rows[who]).all(axis=1))
+            measured = dict(self._measure(rows[who[there]], People(there, proposals)))
             for name, values in measured.items():
                 diagnostics[name] = _replaced(diagnostics.get(name), len(asked), who[there], values)
         if "certified" in diagnostics:
             # Only what is told is certified: as measured, or the method's own row, to the byte.
             own = (rows if "certified" in measured else candidates.rows) == rows
-            certified = diagnostics["certified"].astype(bool) & own.all(axis=1)
-            diagnostics["certified"] = certified
+            diagnostics["certified"] = diagnostics["certified"].astype(bool) & own.all(axis=1)
         reasons = np.where(outcomes == FOUND, NOTHING_FEASIBLE, outcomes)
-        return Candidates(rows, reasons.tolist(), diagnostics), realisation
+        return Candidates(rows, reasons.tolist(), diagnostics)
 
-    def _groups(self, asked: Factuals) -> list[tuple[Actions, Integers]]:
+    def _by_kept(self, actions: Actions, asked: Factuals) -> list[tuple[Actions, Integers]]:
         """Return what may change about whom; some people keep what was filled in about them."""
-        actions = self.context.actions
-        assert actions is not None
-        if self._searched_features is not None:
-            others = np.arange(len(actions.features))
-            actions = actions.keeping(np.setdiff1d(others, self._searched_features))
         kept = self.context.task.kept_of(asked.row_ids, asked.rows)
         if kept is None:
             return [(actions, np.arange(len(asked)))]
@@ -312,15 +367,12 @@ class Method(Configurable, ABC):
         rows = search.nearest(starts)
         given = np.isfinite(proposals.wanted[:, 0]) & np.isfinite(proposals.rows[:, 0])
         lost = np.flatnonzero(given & np.isnan(rows[:, 0]))
-        rows[lost] = self._best_effort(search.of(lost), proposals, lost)
-        return rows
-
-    def _best_effort(self, search: FeasibleSearch, proposals: Proposals, lost: Integers) -> Floats:
-        """Return what scores best no farther than the proposal, for whom nothing is accepted."""
-        starts, wanted = proposals.rows[lost], proposals.wanted[lost]
+        # Whoever has no accepted row gets what scores best no farther than the proposal.
+        search, starts, wanted = search.of(lost), proposals.rows[lost], proposals.wanted[lost]
         longest = np.maximum(search.lengths(starts), search.lengths(wanted))
-        rows, _ = search.climb(starts, longest=longest)
-        return np.where(self.context.model.favourable(rows)[:, None], rows, starts)
+        best, _ = search.climb(starts, longest=longest)
+        rows[lost] = np.where(self.context.model.favourable(best)[:, None], best, starts)
+        return rows
 
     def _favourable_rows(self) -> Floats:
         rows = self.context.task.rows("train")
@@ -328,13 +380,13 @@ class Method(Configurable, ABC):
 
     def _acceptance(self, actions: Actions, people: Floats) -> FeasibleSearch:
         """Return the search for what the base model accepts."""
-        sure = sureness(self.context.model)
+        model, sure = self.context.model, sureness(self.context.model)
         return FeasibleSearch(
             actions,
             people,
-            lambda rows, _: self.context.model.favourable(rows),
+            lambda rows, _: model.favourable(rows),
             lambda rows, _: sure(rows),
-            1.0 / self._distance_scale,
+            1.0 / self.context.task.distance_scale,
         )
 
     def _acceptable(self, actions: Actions, proposals: Proposals) -> FeasibleSearch:
@@ -349,36 +401,19 @@ class Method(Configurable, ABC):
         def score(rows: Floats, places: Integers) -> Floats:
             return self._score(rows, People(places, proposals))
 
-        people = proposals.factuals.rows
-        return FeasibleSearch(actions, people, passes, score, 1.0 / self._distance_scale)
+        people, weights = proposals.factuals.rows, 1.0 / self.context.task.distance_scale
+        return FeasibleSearch(actions, people, passes, score, weights)
 
-    @property
-    def _distance_scale(self) -> Floats:
-        return self.context.task.distance_scale
-
-    def _realisation(self, actions: Actions, asked: Factuals, rows: Floats) -> Realisation:
+    def _realisation(self, actions: Actions, factuals: Factuals, rows: Floats) -> Realisation:
         """Return what proposals are like: which rules they break, and how far they are."""
-        there = np.flatnonzero(np.isfinite(rows).all(axis=1) & (rows != asked.rows).any(axis=1))
+        there = np.flatnonzero(np.isfinite(rows).all(axis=1) & (rows != factuals.rows).any(axis=1))
+        own, changed = factuals.rows[there], rows[there]
         broken = np.full(len(rows), "", dtype=object)
         valid, distance = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), np.nan)
-        broken[there] = actions.breaches(asked.rows[there], rows[there]).first
-        valid[there] = self.context.model.favourable(rows[there])
-        distance[there] = self.context.task.distances(asked.rows[there], rows[there])
+        broken[there] = actions.breaches(own, changed).first
+        valid[there] = self.context.model.favourable(changed)
+        distance[there] = self.context.task.distances(own, changed)
         return Realisation(broken, valid, distance)
-
-    def _breaches(self, factuals: Factuals, rows: Floats) -> list[str]:
-        """Return which rule each answer breaks, in words; "" where it breaks none."""
-        actions = self.context.actions
-        assert actions is not None
-        kept = self.context.task.kept_of(factuals.row_ids, factuals.rows)
-        if kept is None:
-            return list(actions.breaches(factuals.rows, rows).words)
-        words = [""] * len(rows)
-        for rules, who in actions.by_kept(kept):
-            found = rules.breaches(factuals.rows[who], rows[who]).words
-            for place, text in zip(who.tolist(), found, strict=True):
-                words[place] = text
-        return words
 
     def _prepare(self) -> None:
         """Do what is done once per base model."""

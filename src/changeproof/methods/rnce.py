@@ -12,8 +12,16 @@ from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.exact import MAX_NODES, proven_rows
-from changeproof.methods.method import Candidates, Factuals, Method, People
-from changeproof.methods.profile import PARAMETERS, Cost, Promise, WarmUp
+from changeproof.methods.method import (
+    PARAMETERS,
+    Candidates,
+    Cost,
+    Factuals,
+    Method,
+    People,
+    Promise,
+    WarmUp,
+)
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
 from changeproof.plugins import PAPER
@@ -56,33 +64,32 @@ class RNCE(Method):
         check_radius(self.radius)
 
     def _prepare(self) -> None:
-        network = self.context.model
+        network, rows = self.context.model, self.context.task.rows("train")
         assert isinstance(network, Network)
-        rows = self.context.task.rows("train")
         self._box = ParameterBox(network, self.radius)
-        self._candidates = rows[proven_rows(self._box, rows, max_nodes=self.max_nodes)]
+        self._candidates = rows[self._proven(rows)]
         self._tree = SpatialTree(self._candidates) if len(self._candidates) else None
 
-    def _search(self, factuals: Factuals) -> Candidates:
-        n_factuals = len(factuals)
-        diagnostics = {
-            "certified": np.full(n_factuals, self._tree is not None),
-            "candidates": np.full(n_factuals, len(self._candidates)),
-            "l2_distance": np.full(n_factuals, np.nan),
-        }
-        if self._tree is None:
-            reason = f"no training row is certified favourable at radius {self.radius:g}"
-            nothing = np.full_like(factuals.rows, np.nan)
-            return Candidates(nothing, reasons=[reason] * n_factuals, diagnostics=diagnostics)
-        distances, nearest = self._tree.query(factuals.rows)
-        diagnostics["l2_distance"] = np.asarray(distances)
-        return Candidates(self._candidates[nearest], diagnostics=diagnostics)
-
-    def _accepts(self, rows: Floats, people: People) -> Booleans:
+    def _proven(self, rows: Floats) -> Booleans:
         return proven_rows(self._box, rows, max_nodes=self.max_nodes)
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
-        return {
-            "certified": proven_rows(self._box, rows, max_nodes=self.max_nodes),
-            "l2_distance": np.sqrt(((rows - people.factuals) ** 2).sum(axis=1)),
+    def _search(self, factuals: Factuals) -> Candidates:
+        n = len(factuals)
+        rows, distances = np.full_like(factuals.rows, np.nan), np.full(n, np.nan)
+        reason = f"no training row is certified favourable at radius {self.radius:g}"
+        if self._tree is not None:
+            distances[:], nearest = self._tree.query(factuals.rows)
+            rows = self._candidates[nearest]
+        diagnostics = {
+            "certified": np.full(n, self._tree is not None),
+            "candidates": np.full(n, len(self._candidates)),
+            "l2_distance": distances,
         }
+        return Candidates(rows, [reason] * n, diagnostics)
+
+    def _accepts(self, rows: Floats, people: People) -> Booleans:
+        return self._proven(rows)
+
+    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+        distances = np.sqrt(((rows - people.factuals) ** 2).sum(axis=1))
+        return {"certified": self._proven(rows), "l2_distance": distances}

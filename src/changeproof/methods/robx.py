@@ -13,8 +13,8 @@ import numpy.typing as npt
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.feasible.wide_tables import WIDE
-from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
-from changeproof.methods.profile import Cost, WarmUp
+from changeproof.methods.answers import BUDGET
+from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, WarmUp
 from changeproof.methods.shared.estimates import Estimates, tiled_moves
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.methods.shared.nearest_rows import nearest_rows

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
-from changeproof.methods.method import Candidates, Factuals, Method, People
-from changeproof.methods.profile import Cost
+from changeproof.methods.method import Candidates, Cost, Factuals, Method, People
 from changeproof.model import Access, DifferentiableModel, Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 from changeproof.plugins import PAPER

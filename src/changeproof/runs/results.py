@@ -17,7 +17,7 @@ from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import changes_nothing, counted
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
-from changeproof.methods.method import Counterfactuals
+from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack

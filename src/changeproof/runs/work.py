@@ -28,7 +28,8 @@ from changeproof.evaluation.letters import letter_scores, renewals
 from changeproof.evaluation.limit import PERCENTS, find_limit, rejected
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
-from changeproof.methods.method import Context, Counterfactuals, Factuals, Method
+from changeproof.methods.answers import Counterfactuals
+from changeproof.methods.method import Context, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Floats, Model, Stack
 from changeproof.models.cache import model_cache

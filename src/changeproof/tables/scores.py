@@ -17,7 +17,7 @@ from changeproof.datasets.task import PARTS
 from changeproof.evaluation.counting import Apart, apart
 from changeproof.evaluation.metrics import METRICS, Requests
 from changeproof.evaluation.uncertainty import Summary, summarise
-from changeproof.methods.method import BUDGET
+from changeproof.methods.answers import BUDGET
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables import names
 from changeproof.tables.cases import cases, mean_and_std, stacked

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from changeproof.methods.quorum.calibration import Losses, smallest_margin
+from changeproof.methods.quorum.calibration import smallest_margin
 from changeproof.methods.quorum.pool import lower_bounds
 from changeproof.model import Floats
 
 GRID = tuple(np.linspace(0.0, 16.0, 65))
 
 
-def judged(critical: Floats, margin: float) -> Losses:
+def judged(critical: Floats, margin: float) -> tuple[Floats, Floats]:
     """A model accepts a person's advice from a margin on that both of them decide."""
     lost = (critical > margin).mean(axis=1)
-    return Losses(lost, lost)
+    return lost, lost
 
 
 @settings(max_examples=40, deadline=None)
@@ -30,8 +30,8 @@ def judged(critical: Floats, margin: float) -> Losses:
 def test_it_is_the_first_margin_of_a_slow_search(seed: int, target: float, guess: int) -> None:
     critical = np.random.default_rng(seed).exponential(0.5, size=(70, 8))
     found = smallest_margin(GRID, lambda m, some: judged(critical[some], m), 70, target, guess)
-    bounded = [(judged(critical, margin).lost.sum() + 1.0) / 71.0 for margin in GRID]
-    means = [judged(critical, margin).lost.mean() for margin in GRID]
+    bounded = [(judged(critical, margin)[0].sum() + 1.0) / 71.0 for margin in GRID]
+    means = [judged(critical, margin)[0].mean() for margin in GRID]
     enough = bounded if 1.0 - target >= 1.0 / 71.0 else means
     fine = [place for place, value in enumerate(enough) if value <= 1.0 - target + 1e-12]
     place = fine[0] if fine else 8 * int(np.argmin(bounded[::8]))
@@ -68,7 +68,7 @@ def test_bounds_are_those_of_an_exact_test() -> None:
 
 
 def test_without_anybody_the_estimate_is_nothing() -> None:
-    def nobody(margin: float, some: slice) -> Losses:
+    def nobody(margin: float, some: slice) -> tuple[Floats, Floats]:
         raise AssertionError("there is nobody to try a margin on")
 
     assert smallest_margin(GRID, nobody, 0, 0.95, 3) == (GRID[3], 0.0, 0)
@@ -80,9 +80,9 @@ def test_where_risk_rises_again_the_margin_just_suffices(risks: list[float], gue
     """The guess may decide which: it suffices, unlike the next smaller, or is one of eight."""
     risk = dict(zip(GRID, risks, strict=True))
 
-    def losses(margin: float, some: slice) -> Losses:
+    def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
         lost = np.full(len(range(100)[some]), risk[margin])
-        return Losses(lost, lost)
+        return lost, lost
 
     def bounded(place: int) -> float:
         return (100 * risks[place] + 1.0) / 101.0
@@ -96,18 +96,18 @@ def test_two_guesses_may_find_two_margins() -> None:
     """Risk that falls, rises and falls again; the docstring says so."""
     enough = [10 <= place < 20 or place >= 40 for place in range(65)]
 
-    def losses(margin: float, some: slice) -> Losses:
+    def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
         lost = np.full(len(range(100)[some]), 0.0 if enough[GRID.index(margin)] else 0.5)
-        return Losses(lost, lost)
+        return lost, lost
 
     found = {smallest_margin(GRID, losses, 100, 0.9, guess).margin for guess in range(65)}
     assert found == {GRID[10], GRID[40]}
 
 
 def test_a_risk_that_is_no_number_does_not_suffice() -> None:
-    def losses(margin: float, some: slice) -> Losses:
+    def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
         lost = np.full(len(range(100)[some]), np.nan if margin < GRID[30] else 0.0)
-        return Losses(lost, lost)
+        return lost, lost
 
     for target in (0.9, 0.999):
         assert smallest_margin(GRID, losses, 100, target, 10).margin == GRID[30]

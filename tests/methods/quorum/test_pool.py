@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from changeproof import InputError, Network, TrainingRecipe, get_family, published_family_names
+from changeproof import (
+    Context,
+    InputError,
+    Network,
+    TrainingRecipe,
+    get_family,
+    published_family_names,
+)
 from changeproof.changes.bank import checked_variants, reserved_recipes
 from changeproof.changes.family import BaseModel
 from changeproof.methods.quorum.pool import KINDS, expected_members, private_seed, supported_kinds
@@ -63,8 +70,7 @@ def test_no_member_is_a_changed_model(kind: str, seed: int) -> None:
     kinds = supported_kinds(private)
     # Every kind alone, and all of them, each with a second pool behind the first.
     for expect in [*((one,) for one in kinds), kinds]:
-        base = (task, network, seed, private, expect)
-        pools = expected_members(*base, 30, 30)
+        pools = expected_members(Context(task, network, seed, private), expect, 30, 30)
         first, second = (identities([(m.change, m.learner) for m in pool]) for pool in pools)
         assert len(first) == len(second) == 30
         assert not first & identities(bank)
@@ -90,8 +96,8 @@ def test_kinds_are_those_of_the_families_and_numbers_have_a_limit() -> None:
 def test_new_settings_lie_between_those_of_the_bank() -> None:
     task, learner = loans_task(None), PrivateLearner(NetworkLearner())
     network = Network.initialised(task.n_features, (4,), 1)
-    base = (task, network, 2026, learner)
-    pools = expected_members(*base, ("training-configuration",), 25, 25)
+    context = Context(task, network, 2026, learner)
+    pools = expected_members(context, ("training-configuration",), 25, 25)
     rates = {"adam": (2.5e-4, 4e-3), "sgd": (0.01, 0.03)}
     for recipe in [member.change for pool in pools for member in pool]:
         assert isinstance(recipe, TrainingRecipe)
@@ -103,7 +109,7 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
     task, learner = loans_task(None), PrivateLearner(NetworkLearner())
     network = Network.initialised(task.n_features, (4,), 1)
     kinds = supported_kinds(learner)
-    members, judges = expected_members(task, network, 2026, learner, kinds, 48, 40)
+    members, judges = expected_members(Context(task, network, 2026, learner), kinds, 48, 40)
     far = {"bootstrap": 15, "architecture": 12, "label-update": 12, "new-initialization": 9}
     assert Counter(member.kind for member in members) == far
     assert {member.kind for member in judges[:8]} == set(kinds)
@@ -119,7 +125,7 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
     assert sizes[1] <= 32 < sizes[2] <= sizes[3] <= 80 <= sizes[4]
     # Where nothing far-reaching is expected, the pool has what is.
     mild = ("data-deletion", "data-addition")
-    members, judges = expected_members(task, network, 2026, learner, mild, 4, 4)
+    members, judges = expected_members(Context(task, network, 2026, learner), mild, 4, 4)
     for pool in (members, judges):
         assert Counter(member.kind for member in pool) == dict.fromkeys(mild, 2)
 
@@ -129,7 +135,7 @@ def test_moved_models_have_private_seeds() -> None:
     network = Network.initialised(task.n_features, (4,), 1)
     private = PrivateLearner(NetworkLearner())
     kinds = ("parameter-perturbation",)
-    members, judges = expected_members(task, network, 2026, private, kinds, 2, 2)
+    members, judges = expected_members(Context(task, network, 2026, private), kinds, 2, 2)
     for number, member in enumerate([*members, *judges]):
         radius = (0.001, 0.005)[number % 2]
         expected = NetworkLearner().perturbed(network, radius, private_seed(2026, number))

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from changeproof import Context, Counterfactuals, Factuals, InputError, Network, Quorum
 from changeproof.methods.quorum.method import CAUTION, COARSE
-from changeproof.methods.quorum.points import AgreedPoints
+from changeproof.methods.quorum.points import AgreedPoints, Jury
 from changeproof.methods.quorum.pool import usual_log_odds
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
@@ -96,12 +96,8 @@ def test_sparsity_spares_features_at_a_price_that_is_kept() -> None:
     context, people, _, _ = answered(False)
     lengths, changed = [], []
     for sparsity in (0.0, 0.15):
-        points = AgreedPoints(
-            alike(context.task.n_features, 4),
-            context.task,
-            context.task.rows("train"),
-            sparsity,
-        )
+        jury = Jury(alike(context.task.n_features, 4))
+        points = AgreedPoints(jury, context.task, sparsity)
         rows = points.search(people.rows, 0.05)
         there = np.isfinite(rows).all(axis=1)
         assert there.mean() > 0.5
@@ -179,9 +175,9 @@ def test_who_cannot_have_the_margin_gets_the_largest_that_there_is(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"target": 1.0}, "target has to be between 0 and 1; got 1.0"),
-        ({"members": 0}, "both pools need at least one model"),
-        ({"sparsity": -0.1}, "sparsity must not be negative"),
+        ({"target": 1.0}, "target should be less than 1; got 1.0"),
+        ({"members": 0}, "members should be greater than 0; got 0"),
+        ({"sparsity": -0.1}, "sparsity should be greater than or equal to 0; got -0.1"),
         ({"expect": "weather"}, "unknown kind of change 'weather'"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.plain.rbr import project as plain_project
-from changeproof.methods.rbr.walk import project, single_length, single_sum
+from changeproof.methods.rbr import project, single_length, single_sum
 
 
 def slow_sum(numbers: np.ndarray) -> np.float32:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from changeproof.methods.rbr.walk import corner, optimistic
+from changeproof.methods.rbr import corner, optimistic
 from plain_searches import plain_optimistic
 
 DISTANCES = (0.0, 0.2, 0.5, 0.51, 0.8, 1.2, 1.499, 1.5, 1.6, 2.3, 4.0, 7.0, 30.0)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-import changeproof.methods.rbr.boundary as boundary_module
+import changeproof.methods.rbr as rbr
 from changeproof import Context, Factuals
-from changeproof.methods.rbr.boundary import largest_distance, nearest_boundary
+from changeproof.methods.rbr import largest_distance, nearest_boundary
 from plain_searches import Judge, plain_boundary
 
 
@@ -22,8 +22,8 @@ def test_boundary_is_that_of_judging_every_step(
     small_factuals: Factuals,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(boundary_module, "SHELL_POINTS", shell_points)
-    monkeypatch.setattr(boundary_module, "FACTUALS_AT_ONCE", 5)
+    monkeypatch.setattr(rbr, "SHELL_POINTS", shell_points)
+    monkeypatch.setattr(rbr, "FACTUALS_AT_ONCE", 5)
     train = small_context.task.rows("train")
     rows = train[small_context.model.favourable(train)]
     people = small_factuals.rows[:12]
@@ -69,7 +69,7 @@ def test_boundary_search_asks_for_little_more_than_it_must(
     steps = np.arange(1, 100) / 99 * lengths[:, :, None]
     must = (steps < found.distances[:, None, None]).sum()
     assert must < sum(model.asked) < 0.7 * steps.size
-    assert sum(model.asked) < must + 16 * (len(rows) + boundary_module.SHELL_POINTS)
+    assert sum(model.asked) < must + 16 * (len(rows) + rbr.SHELL_POINTS)
 
 
 def test_boundary_of_equals_is_the_first_and_may_not_exist() -> None:

@@ -7,9 +7,15 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from changeproof import Context, Factuals, Task
-from changeproof.methods.rbr.boundary import nearest_boundary
-from changeproof.methods.rbr.method import NO_BOUNDARY, NO_FAVOURABLE_ROW, RBR, _roots
-from changeproof.methods.rbr.walk import project, single_length
+from changeproof.methods.rbr import (
+    NO_BOUNDARY,
+    NO_FAVOURABLE_ROW,
+    RBR,
+    _roots,
+    nearest_boundary,
+    project,
+    single_length,
+)
 from changeproof.randomness import stream
 from plain_searches import Judge, odds, plain_boundary, plain_log_odds
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from changeproof.methods.rbr.walk import Mixtures, all_log_odds, log_odds
+from changeproof.methods.rbr import Mixtures, all_log_odds, log_odds
 from plain_searches import by_class, odds, plain_log_odds
 
 

@@ -12,9 +12,18 @@ import numpy.typing as npt
 from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.sampled import ParameterSample, samples_needed
 from changeproof.datasets.task import Task
+from changeproof.methods.answers import BUDGET
 from changeproof.methods.apds.minimal import MinimalSearch
-from changeproof.methods.method import BUDGET, Candidates, Factuals, Method, People
-from changeproof.methods.profile import PARAMETERS, Cost, Promise, WarmUp
+from changeproof.methods.method import (
+    PARAMETERS,
+    Candidates,
+    Cost,
+    Factuals,
+    Method,
+    People,
+    Promise,
+    WarmUp,
+)
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
 from changeproof.networks.training import update
@@ -71,15 +80,14 @@ class APDS(Method):
     update_batch: int = 8
 
     def __post_init__(self) -> None:
-        if self.radius is not None:
-            check_radius(self.radius)
+        check_radius(self.radius or 0.0)
         self._samples = samples_needed(self.confidence, self.robustness)
 
     def _prepare(self) -> None:
         task, network = self.context.task, self.context.model
         assert isinstance(network, Network)
-        given = self.radius
-        self.calibrated_radius = self._calibrate(task, network) if given is None else given
+        radius = self.radius
+        self.calibrated_radius = self._calibrate(task, network) if radius is None else radius
         self._box = ParameterBox(network, self.calibrated_radius)
         # One sample for the search, shared by all factuals and margins.
         self._sample = ParameterSample.draw(self._box, self._samples, self.context.base_seed)
@@ -108,7 +116,8 @@ class APDS(Method):
         margins, tried = np.full(n, np.nan), np.zeros(n, dtype=np.int64)
         waiting = np.arange(n)
         previous = rows.copy()
-        for number in range(self._margins()):
+        last = int(np.floor((self.last_margin - self.first_margin) / self.margin_step + 1e-9))
+        for number in range(last + 1):
             margin = self.first_margin + number * self.margin_step
             found = self._minimal.search(
                 factuals.rows[waiting], margin + MARGIN_SLACK, previous[waiting]
@@ -126,8 +135,8 @@ class APDS(Method):
         answered = np.isfinite(margins)
         return Candidates(
             rows,
-            reasons=["" if there else BUDGET for there in answered],
-            diagnostics={
+            np.where(answered, "", BUDGET).tolist(),
+            {
                 "certified": self._certified(factuals, rows, answered),
                 "margin": margins,
                 "margins_tried": tried,
@@ -148,9 +157,6 @@ class APDS(Method):
             "margin": network.logits(rows),
         }
 
-    def _margins(self) -> int:
-        return int(np.floor((self.last_margin - self.first_margin) / self.margin_step + 1e-9)) + 1
-
     def _certified(self, factuals: Factuals, rows: Floats, answered: Booleans) -> Booleans:
         """Test every answer once more, on a sample of its own."""
         certified = np.zeros(len(rows), dtype=np.bool_)
@@ -161,10 +167,10 @@ class APDS(Method):
         return certified
 
     def _certificate_seed(self, factuals: Factuals, i: int) -> int:
-        """Return the seed of the sample that certifies a person's answer, in any batch.
+        """Return a seed that does not depend on the batch.
 
-        It is the protocol's for the people that are drawn for a base model, by their place among
-        them. For all others it depends on their row id.
+        It is the protocol's for people who are drawn for a base model, by their place among them.
+        For all others it depends on their row id.
         """
         if factuals.places is not None:
             return self.context.base_seed + CERTIFICATE_OFFSET + int(factuals.places[i])

@@ -28,11 +28,14 @@ LINEARISATIONS = 30
 SEGMENT_POINTS = 32
 BISECTIONS = 40
 SLACK = 1e-9
+TARGET_SLACK = 1e-7
+MAX_PIVOTS = 1_000
+# How much shorter a move has to become, or how dear a neuron has to be.
+WORTHWHILE = 1e-7
 
 
 @compiled
 def distance(point: Any, other: Any) -> float:
-    """Return the l1 distance of two points."""
     total = 0.0
     for j in range(len(point)):
         total += abs(point[j] - other[j])
@@ -158,10 +161,6 @@ def shorten(network: Any, origin: Any, low: Any, high: Any, target: float, point
     return here
 
 
-MAX_PIVOTS = 1_000
-WORTHWHILE = 1e-7
-
-
 @compiled
 def affine_forms(network: Any, active: Any, slopes: Any, constants: Any) -> None:
     """Fill the affine forms of all pre-activations and, last, of the logit in a region."""
@@ -267,25 +266,13 @@ def walk_regions(
     return length, move
 
 
-TARGET_SLACK = 1e-7
-
-
 @dataclass(frozen=True, eq=False)
 class MinimalSearch:
-    """The shortest change that lifts the logit of a network to a target.
+    """The shortest change, within a range, that lifts the logit of a network to a target.
 
-    Parameters
-    ----------
-    network
-        The network to persuade.
-    low, high
-        Range that the counterfactual must stay in. A factual outside is first moved inside.
-    rows
-        Training rows, which give directions to start in.
-    segments
-        How many of the nearest training rows that reach the target are tried.
-    max_regions
-        Linear programmes per start; fewer on wide tables.
+    A factual outside of the range is first moved inside. Searches start towards so many of the
+    nearest training rows that reach the target (`segments`), and walk through at most `max_regions`
+    linear regions each, fewer on wide tables.
     """
 
     network: Network
@@ -302,12 +289,7 @@ class MinimalSearch:
     def search(self, factuals: Floats, target: float, previous: Floats | None = None) -> Floats:
         """Return for every factual the shortest change found; NaN where there is none.
 
-        Parameters
-        ----------
-        target
-            The logit to reach.
-        previous
-            Answers for a smaller target, as further starts (NaN rows are ignored).
+        `previous` are answers for a smaller target, as further starts; NaN rows are ignored.
         """
         reaching = self.rows[self._row_logits >= target]
         reaching = np.clip(reaching, self.low, self.high)
@@ -330,6 +312,7 @@ class MinimalSearch:
         climbers = [origin] if np.isnan(previous[0]) else [origin, previous]
         starts += [climb(network, begin, low, high, target) for begin in climbers]
         best_length, best = np.inf, np.full(len(factual), np.nan)
+        room, regions = (high - origin, origin - low), affordable(self.max_regions, len(origin))
         walked: set[bytes] = set()
         for start in starts:
             if np.isnan(start[0]):
@@ -343,15 +326,9 @@ class MinimalSearch:
             if region in walked:
                 continue
             walked.add(region)
-            length, move = self._walk(origin, point, target)
+            length, move = walk_regions(network, origin, *room, point, target, regions)
             if length < best_length - SLACK:
                 candidate = np.minimum(np.maximum(origin + move, low), high)
                 if preactivations(*network[1:], candidate, values) >= target - TARGET_SLACK:
                     best_length, best = length, candidate
         return best
-
-    def _walk(self, origin: Floats, point: Floats, target: float) -> tuple[float, Floats]:
-        """Return length and move of the best that the regions around a point have."""
-        room = self.high - origin, origin - self.low
-        regions = affordable(self.max_regions, len(origin))
-        return walk_regions(self.network.flat, origin, *room, point, target, regions)

@@ -28,13 +28,6 @@ TURNS_OF_INTERPOLATION = 4
 LEAST_RISK = 1e-9
 
 
-class Losses(NamedTuple):
-    """What people lose, from 0 to 1, and what they may be expected to, judged by how narrowly."""
-
-    lost: Floats
-    expected: Floats
-
-
 class Calibrated(NamedTuple):
     """A margin, the share that it is estimated to hold, and how many people it was tried on.
 
@@ -59,7 +52,7 @@ class Tried(NamedTuple):
 
 def smallest_margin(
     grid: Sequence[float],
-    losses: Callable[[float, slice], Losses],
+    losses: Callable[[float, slice], tuple[Floats, Floats]],
     people: int,
     target: float,
     guess: int = 0,
@@ -77,7 +70,8 @@ def smallest_margin(
     grid
         Margins, from small to large.
     losses
-        Tries a margin on some of the people, and returns what each loses.
+        Tries a margin on some of the people. Returns what each loses, from 0 to 1, and what each
+        may be expected to lose, judged by how narrowly models accept.
     people
         How many there are.
     target
@@ -96,9 +90,9 @@ def smallest_margin(
     def tried(place: int, to_the_end: bool = False) -> Tried:
         lost = expected = 0.0
         for first in range(0, people, PEOPLE_AT_ONCE):
-            found = losses(grid[place], slice(first, first + PEOPLE_AT_ONCE))
-            lost += float(found.lost.sum())
-            expected += float(found.expected.sum())
+            some = losses(grid[place], slice(first, first + PEOPLE_AT_ONCE))
+            lost += float(some[0].sum())
+            expected += float(some[1].sum())
             bounded = (lost + 1.0) / (people + 1.0)
             suffices = (bounded if enough_people else expected / people) <= allowed
             if not suffices and not to_the_end:

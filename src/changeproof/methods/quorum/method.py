@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.task import Part
 from changeproof.errors import InputError
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import WIDE, affordable
-from changeproof.methods.method import Candidates, Factuals, Method, People
-from changeproof.methods.profile import EVERY_FAMILY, Cost, Promise, WarmUp
-from changeproof.methods.quorum.calibration import (
-    DIGIT,
-    LOG_TEN,
-    Calibrated,
-    Losses,
-    smallest_margin,
+from changeproof.methods.method import (
+    EVERY_FAMILY,
+    Candidates,
+    Cost,
+    Factuals,
+    Method,
+    People,
+    Promise,
+    WarmUp,
 )
-from changeproof.methods.quorum.points import AgreedPoints
+from changeproof.methods.quorum.calibration import DIGIT, LOG_TEN, Calibrated, smallest_margin
+from changeproof.methods.quorum.points import AgreedPoints, Jury
 from changeproof.methods.quorum.pool import (
     Judges,
     checked_kinds,
@@ -119,23 +122,14 @@ class Quorum(Method):
     source = "changeproof, docs/quorum.md"
     trains = True
 
-    target: float = 0.99
-    members: int = 48
-    held_out: int = 36
-    people: int = 256
+    target: Annotated[float, Field(gt=0, lt=1)] = 0.99
+    members: PositiveInt = 48
+    held_out: PositiveInt = 36
+    people: PositiveInt = 256
     expect: str | Sequence[str] = ()
-    sparsity: float = 0.02
+    sparsity: NonNegativeFloat = 0.02
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.target < 1.0:
-            raise InputError(f"target has to be between 0 and 1; got {self.target!r}")
-        if self.members < 1 or self.held_out < 1 or self.people < 1:
-            raise InputError(
-                "both pools need at least one model, and calibration somebody; got "
-                f"{self.members}, {self.held_out} and {self.people}"
-            )
-        if not self.sparsity >= 0.0:
-            raise InputError(f"sparsity must not be negative; got {self.sparsity!r}")
         self._kinds = checked_kinds([self.expect] if isinstance(self.expect, str) else self.expect)
 
     def _prepare(self) -> None:
@@ -147,9 +141,8 @@ class Quorum(Method):
                     f"quorum expects {kind!r}, which cannot happen to {context.learner.name}; "
                     f"expected some of: {', '.join(supported)}"
                 )
-        base = (context.task, context.model, context.base_seed, context.learner)
         kinds = self._kinds or supported
-        members, judges = expected_members(*base, kinds, self.members, self.held_out)
+        members, judges = expected_members(context, kinds, self.members, self.held_out)
         models = train_all(
             [
                 TrainingRequest(member.change, member.learner or context.learner, context.task)
@@ -171,9 +164,8 @@ class Quorum(Method):
         networks = [one for one in models if isinstance(one, Network)]
         self._points: AgreedPoints | None = None
         if len(networks) == len(models):
-            task = self.context.task
-            rows = task.rows("train")
-            self._points = AgreedPoints(tuple(networks), task, rows, self.sparsity, units)
+            jury = Jury(tuple(networks), units)
+            self._points = AgreedPoints(jury, self.context.task, self.sparsity)
 
     def _without_odd_ones(
         self, models: Sequence[Model], units: Floats, people: Factuals
@@ -211,22 +203,20 @@ class Quorum(Method):
         return Factuals(row_ids[some], rows[some])
 
     def _calibrate(self, people: Factuals) -> Calibrated:
-        """Choose the margin."""
-
-        def losses(margin: float, some: slice) -> Losses:
+        def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
             found = self._advice(people[some], margin)
             # Who gets no advice cannot be failed by it.
             lost, expected = np.zeros((2, len(found)))
             there = np.isfinite(found).all(axis=1)
             lost[there], expected[there] = self._judges.refusals(found[there])
-            return Losses(CAUTION * lost, CAUTION * expected)
+            return CAUTION * lost, CAUTION * expected
 
         return smallest_margin(MARGINS, losses, len(people), self.target, self._first_guess)
 
     def _advice(self, people: Factuals, margin: float) -> Floats:
         """Return what people would be told with a margin."""
         self._margin = margin
-        return self._answers(people)[0].rows
+        return self._feasible(people, self._proposed(people)).rows
 
     @property
     def _first_guess(self) -> int:

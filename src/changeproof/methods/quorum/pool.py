@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.stats import beta
 
 from changeproof.arithmetic.functions import logarithms, normal_tails
-from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
+from changeproof.methods.method import Context
 from changeproof.model import Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
@@ -38,13 +38,13 @@ from changeproof.networks.training import TrainingRecipe
 
 # The seeds of changed models are less than this above the base seed.
 SEEDS_OF_A_BANK = 2**20
-# Whose turn it is in a pool: only kinds that move a model far, if there are such among the kinds
-# that are expected. Points that these accept, the others mostly accept as well.
+# Kinds of change in a pool, by turns: only those that move a model far, if any of them is expected.
+# Points that these accept, the others mostly accept as well.
 FAR_REACHING = (
     *(3 * ("bootstrap", "architecture", "label-update", "new-initialization")),
     *("bootstrap", "label-update", "architecture", "bootstrap"),
 )
-# Whose turn it is among those that judge: all kinds, and more of those that refuse more often.
+# Kinds of change among judges, by turns: all kinds, and more of those that refuse more often.
 JUDGING = (
     *("new-initialization", "bootstrap", "data-deletion", "data-addition", "label-update"),
     *("training-configuration", "architecture", "parameter-perturbation", "label-update"),
@@ -52,16 +52,21 @@ JUDGING = (
     *("bootstrap", "label-update", "new-initialization", "architecture", "bootstrap"),
     "label-update",
 )
-# Shares of flipped labels, by turns: in a pool the largest, among those that judge all of them.
+# Shares of flipped labels, by turns: in a pool the largest, among judges all of them.
 FLIPPED_IN_A_POOL = FLIPPED_SHARES[-1:]
 FLIPPED_FOR_JUDGES = tuple(FLIPPED_SHARES[place] for place in (2, 1, 2, 0, 2, 1))
-# Small networks refuse most. So that judges are what all architectures are, the small, the middling
-# and the large third have turns.
+# Small networks refuse most. For judges to be like all architectures, the small, the middling and
+# the large third take turns.
 _BY_SIZE = tuple(sorted(HIDDEN_LAYERS, key=sum))
 HIDDEN_FOR_JUDGES = (_BY_SIZE[17:], _BY_SIZE[8:17], _BY_SIZE[:8])
-# Neighbours in a list of settings are alike: few members take every seventh.
+# Neighbours in a list of settings are alike, so members take every seventh.
 STRIDE = 7
 HALF_AN_OCTAVE = 2.0**0.5
+# Probabilities are taken as no nearer to 0 and 1 than this, and spreads as no less.
+TINY = 1e-12
+
+
+T = TypeVar("T")
 
 
 class Member(NamedTuple):
@@ -76,22 +81,24 @@ class Member(NamedTuple):
     strength: float = 0.0
 
 
-class Circumstances(NamedTuple):
-    """What a kind of change depends on; `number` counts the members of that kind."""
+class Turn(NamedTuple):
+    """What a member depends on; `number` counts the members of its kind."""
 
-    task: Task
-    model: Model
-    learner: PrivateLearner
-    base_seed: int
+    context: Context
     seed: int
     number: int
-    judging: bool = False
+    judging: bool
 
-    def one_of(self, count: int) -> int:
-        """Choose one of many: a pool shall be diverse, and judges as changed models are."""
+    def next_of(self, values: Sequence[T]) -> T:
+        """Return the value whose turn it is."""
+        return values[self.number % len(values)]
+
+    def one_of(self, values: Sequence[T]) -> T:
+        """Return one of many: a pool shall be diverse, and judges like changed models."""
+        count = len(values)
         if self.judging:
-            return int(np.random.default_rng((self.seed, count)).integers(count))
-        return STRIDE * self.number % count
+            return values[int(np.random.default_rng((self.seed, count)).integers(count))]
+        return values[STRIDE * self.number % count]
 
 
 def private_seed(base_seed: int, number: int) -> int:
@@ -101,73 +108,68 @@ def private_seed(base_seed: int, number: int) -> int:
     return (base_seed + FAR_AWAY + number) % SEEDS
 
 
-def _initialised(here: Circumstances) -> Member:
-    return Member(TrainingRecipe(initialisation_seed=here.seed))
+def _initialised(turn: Turn) -> Member:
+    return Member(TrainingRecipe(initialisation_seed=turn.seed))
 
 
-def _resampled(here: Circumstances) -> Member:
-    return Member(bootstrap_recipe(here.task, here.base_seed, here.seed))
+def _resampled(turn: Turn) -> Member:
+    return Member(bootstrap_recipe(turn.context.task, turn.context.base_seed, turn.seed))
 
 
-def _shortened(here: Circumstances) -> Member:
-    share = DELETED_SHARES[here.number % len(DELETED_SHARES)]
-    return Member(deletion_recipe(here.task, share, here.base_seed, here.seed))
+def _shortened(turn: Turn) -> Member:
+    share = turn.next_of(DELETED_SHARES)
+    return Member(deletion_recipe(turn.context.task, share, turn.context.base_seed, turn.seed))
 
 
-def _extended(here: Circumstances) -> Member:
+def _extended(turn: Turn) -> Member:
     # Not the whole: that can be added in one way only, which is a changed model's.
-    share = ADDED_SHARES[here.number % len(ADDED_SHARES)]
-    return Member(addition_recipe(here.task, share, here.base_seed, here.seed))
+    share = turn.next_of(ADDED_SHARES)
+    return Member(addition_recipe(turn.context.task, share, turn.context.base_seed, turn.seed))
 
 
-def _relabelled(here: Circumstances) -> Member:
-    shares = FLIPPED_FOR_JUDGES if here.judging else FLIPPED_IN_A_POOL
-    share = shares[here.number % len(shares)]
-    return Member(label_flip_recipe(here.task, share, here.base_seed, here.seed), strength=share)
+def _relabelled(turn: Turn) -> Member:
+    share = turn.next_of(FLIPPED_FOR_JUDGES if turn.judging else FLIPPED_IN_A_POOL)
+    return Member(
+        label_flip_recipe(turn.context.task, share, turn.context.base_seed, turn.seed),
+        strength=share,
+    )
 
 
-def _reconfigured(here: Circumstances) -> Member:
-    if "optimiser" in here.learner.traits.follows:
-        recipes = configuration_recipes(here.base_seed)
-        recipe = recipes[here.one_of(len(recipes))]
-        alike = [other for other in recipes if other.optimiser == recipe.optimiser]
-        rates = [other.learning_rate for other in alike]
-        rate = _between(here, recipe.learning_rate, min(rates), max(rates))
-        return Member(replace(recipe, learning_rate=rate))
-    return _alternative(here, here.learner.configurations())
+def _reconfigured(turn: Turn) -> Member:
+    if "optimiser" not in turn.context.learner.traits.follows:
+        return _alternative(turn, turn.context.learner.configurations())
+    recipes = configuration_recipes(turn.context.base_seed)
+    recipe = turn.one_of(recipes)
+    # Another learning rate, up to half an octave away, between those of the same optimiser.
+    rates = [other.learning_rate for other in recipes if other.optimiser == recipe.optimiser]
+    low = max(min(rates), recipe.learning_rate / HALF_AN_OCTAVE)
+    high = min(max(rates), recipe.learning_rate * HALF_AN_OCTAVE)
+    rate = float(np.random.default_rng(turn.seed).uniform(low, high))
+    return Member(replace(recipe, learning_rate=rate))
 
 
-def _rebuilt(here: Circumstances) -> Member:
-    if "hidden" in here.learner.traits.follows:
-        shapes = HIDDEN_LAYERS
-        if here.judging:
-            shapes = HIDDEN_FOR_JUDGES[here.number % len(HIDDEN_FOR_JUDGES)]
-        hidden = shapes[here.one_of(len(shapes))]
-        return Member(TrainingRecipe(initialisation_seed=here.seed, hidden=hidden))
-    return _alternative(here, here.learner.replacements())
+def _rebuilt(turn: Turn) -> Member:
+    if "hidden" not in turn.context.learner.traits.follows:
+        return _alternative(turn, turn.context.learner.replacements())
+    shapes = turn.next_of(HIDDEN_FOR_JUDGES) if turn.judging else HIDDEN_LAYERS
+    return Member(TrainingRecipe(initialisation_seed=turn.seed, hidden=turn.one_of(shapes)))
 
 
-def _between(here: Circumstances, value: float, low: float, high: float) -> float:
-    """Return another value, up to half an octave away, inside limits."""
-    up, down = min(high, value * HALF_AN_OCTAVE), max(low, value / HALF_AN_OCTAVE)
-    return float(np.random.default_rng(here.seed).uniform(down, up))
-
-
-def _alternative(here: Circumstances, learners: Sequence[PrivateLearner]) -> Member:
+def _alternative(turn: Turn, learners: Sequence[PrivateLearner]) -> Member:
     """Train another kind of model; one without seeds on a sample, to be none of the bank's."""
-    other = learners[here.number % len(learners)]
+    other = turn.next_of(learners)
     if other.traits.has_seeds:
-        return Member(TrainingRecipe(initialisation_seed=here.seed), other)
-    return Member(bootstrap_recipe(here.task, here.seed, here.seed), other)
+        return Member(TrainingRecipe(initialisation_seed=turn.seed), other)
+    return Member(bootstrap_recipe(turn.context.task, turn.seed, turn.seed), other)
 
 
-def _perturbed(here: Circumstances) -> Member:
-    radius = RADII[here.number % len(RADII)]
+def _perturbed(turn: Turn) -> Member:
     # Such a seed becomes a private one when the model is moved.
-    return Member(here.learner.perturbed(here.model, radius, here.seed - FAR_AWAY))
+    seed = turn.seed - FAR_AWAY
+    return Member(turn.context.learner.perturbed(turn.context.model, turn.next_of(RADII), seed))
 
 
-KINDS: dict[str, Callable[[Circumstances], Member]] = {
+KINDS: dict[str, Callable[[Turn], Member]] = {
     "new-initialization": _initialised,
     "bootstrap": _resampled,
     "data-deletion": _shortened,
@@ -198,53 +200,26 @@ def checked_kinds(expect: Sequence[str]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in expect)
 
 
-class Pools(NamedTuple):
-    """Models that the base model may become: those that have to agree, and those that judge."""
-
-    members: list[Member]
-    judges: list[Member]
-
-
 def expected_members(
-    task: Task,
-    model: Model,
-    base_seed: int,
-    learner: PrivateLearner,
-    kinds: Sequence[str],
-    members: int,
-    judges: int,
-) -> Pools:
-    """Describe models that the base model may become, kind after kind in turn.
-
-    Parameters
-    ----------
-    task, model, base_seed, learner
-        The base model, and how its kind is trained.
-    kinds
-        Which kinds of change happen.
-    members, judges
-        How many models of either pool; no two of all are the same.
-    """
+    context: Context, kinds: Sequence[str], members: int, judges: int
+) -> tuple[list[Member], list[Member]]:
+    """Describe so many members and judges, kind after kind; no two of all are the same."""
 
     def described(turns: Sequence[str], first: int, count: int, judging: bool) -> list[Member]:
         turns = [kind for kind in turns if kind in kinds] or kinds
         found, numbers = [], dict.fromkeys(kinds, 0)
         for place in range(count):
             kind = turns[place % len(turns)]
-            seed = private_seed(base_seed, first + place)
-            here = Circumstances(task, model, learner, base_seed, seed, numbers[kind], judging)
-            found.append(KINDS[kind](here)._replace(kind=kind))
+            seed = private_seed(context.base_seed, first + place)
+            turn = Turn(context, seed, numbers[kind], judging)
+            found.append(KINDS[kind](turn)._replace(kind=kind))
             numbers[kind] += 1
         return found
 
-    return Pools(
+    return (
         described(FAR_REACHING, 0, members, judging=False),
         described(JUDGING, members, judges, judging=True),
     )
-
-
-# Probabilities are taken as no nearer to 0 and 1 than this, and spreads as no less.
-TINY = 1e-12
 
 
 def log_odds(stack: Stack, rows: Floats) -> Floats:
@@ -270,17 +245,8 @@ class Judges:
     """Models that are asked about advice and had no part in searching it.
 
     They do have a part in the margin that it is searched with: that is chosen by what they refuse.
-
-    Parameters
-    ----------
-    stack
-        The models.
-    units
-        What a margin of 1 is for each of them, in log odds.
-    groups
-        Their places, one array for every kind and strength of change.
-    weights
-        What each group counts; the kinds count the same, and so do the strengths of a kind.
+    A margin of 1 is `units` of each, in log odds. `groups` are the places of each kind and strength
+    of change; by `weights` all kinds count the same, and so do the strengths of a kind.
     """
 
     stack: Stack

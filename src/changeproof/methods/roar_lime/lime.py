@@ -1,4 +1,4 @@
-"""Local linear stand-ins for a model, as LIME fits them (Ribeiro, Singh and Guestrin).
+"""Local linear surrogates of a model, as LIME fits them (Ribeiro, Singh and Guestrin).
 
 LIME draws normal samples around the training mean, scaled by the training standard deviation,
 and measures distances in that scale. A task's rows are standardised with those very statistics,
@@ -7,9 +7,8 @@ so LIME's scale is the one that rows are in already, and its samples are standar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from changeproof.arithmetic.lanes import (
     plus,
     spread,
     store_row,
-    times,
     tree_sum,
 )
 from changeproof.feasible.wide_tables import WIDE, affordable
@@ -33,123 +31,6 @@ from changeproof.networks.kernels import add_lanes, add_outer_product
 from changeproof.networks.layout import tile_length, tile_rows, tile_values
 from changeproof.randomness import stream
 
-
-@compiled
-def fill_logits(rows: Any, parameters: Any, logits: Any) -> None:
-    """Fill in the logits of samples, which are columns [features, samples]."""
-    for r in range(len(logits)):
-        logits[r] = 0.0
-    for k in range(len(parameters)):
-        for r in range(len(logits)):
-            logits[r] = fma(parameters[k], rows[k, r], logits[r])
-
-
-@compiled
-def judge_samples(
-    logits: Any,
-    labels: Any,
-    weights: Any,
-    losses: Any,
-    agreements: Any,
-    residuals: Any,
-    bends: Any,
-) -> None:
-    """Fill in what each sample loses, whether it agrees, and how it slopes and bends the loss."""
-    for r in range(len(logits)):
-        logit, label, weight = logits[r], labels[r], weights[r]
-        small = exp(-abs(logit))
-        positive = logit if logit > 0.0 else 0.0
-        probability = (1.0 if logit >= 0.0 else small) / (1.0 + small)
-        losses[r] = weight * (positive - label * logit + log1p(small))
-        agreements[r] = weight if (logit >= 0.0) == (label > 0.5) else 0.0
-        residuals[r] = weight * (probability - label)
-        bends[r] = weight * small / ((1.0 + small) * (1.0 + small))
-
-
-# How much smaller what is left of a step's equations has to be than at first, and how many
-# products that may take.
-ENOUGH, MOST_PRODUCTS = 0.05, 100
-
-
-def loss_and_gradient(
-    tiles: Floats, labels: Floats, weights: Floats, parameters: Floats
-) -> tuple[float, float, Floats, Floats]:
-    """Return the loss, the agreement, the gradient and how much each sample bends the loss."""
-    gradient, bends = np.zeros(tiles.shape[1]), np.zeros(labels.shape)
-    loss, agreement = _evaluate(tiles, labels, weights, parameters, gradient, bends)
-    return loss, agreement, gradient[: len(parameters)], bends
-
-
-def newton_step(tiles: Floats, bends: Floats, penalties: Floats, gradient: Floats) -> Floats:
-    """Return about the step to where the gradient would be nought, were the loss a parabola."""
-
-    def curved(vector: Floats) -> Floats:
-        product = np.zeros(tiles.shape[1])
-        _multiply(tiles, bends, vector, product)
-        return np.asarray(product[: len(vector)] + penalties * vector)
-
-    step, left = np.zeros_like(gradient), -gradient
-    way, size = left, float((left * left).sum())
-    enough = ENOUGH**2 * size
-    for _ in range(MOST_PRODUCTS):
-        if size <= enough:
-            break
-        bent = curved(way)
-        share = size / float((way * bent).sum())
-        step, left = step + share * way, left - share * bent
-        before, size = size, float((left * left).sum())
-        way = left + (size / before) * way
-    return step
-
-
-@compiled
-def _evaluate(
-    tiles: Any, labels: Any, weights: Any, parameters: Any, gradient: Any, bends: Any
-) -> Any:
-    n_tiles, n_features, n_rows = tiles.shape
-    lanes = count(tiles)
-    logits, residuals = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
-    losses, agreements = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
-    slopes = aligned_zeros((n_features, lanes), tiles)
-    loss, agreement = spread(0.0), spread(0.0)
-    for tile in range(n_tiles):
-        rows = tiles[tile]
-        fill_logits(rows, parameters, logits)
-        labelled, weighed = labels[tile], weights[tile]
-        judge_samples(logits, labelled, weighed, losses, agreements, residuals, bends[tile])
-        for r in range(0, n_rows, lanes):
-            loss = plus(loss, load(losses, r))
-            agreement = plus(agreement, load(agreements, r))
-        _add_columns(rows, residuals, slopes)
-    add_lanes(slopes, gradient)
-    return tree_sum(loss), tree_sum(agreement)
-
-
-@compiled
-def _multiply(tiles: Any, bends: Any, vector: Any, product: Any) -> None:
-    n_tiles, n_features, n_rows = tiles.shape
-    along = aligned_zeros((n_rows,), tiles)
-    slopes = aligned_zeros((n_features, count(tiles)), tiles)
-    for tile in range(n_tiles):
-        rows = tiles[tile]
-        fill_logits(rows, vector, along)
-        for r in range(n_rows):
-            along[r] *= bends[tile, r]
-        _add_columns(rows, along, slopes)
-    add_lanes(slopes, product)
-
-
-@compiled
-def _add_columns(rows: Any, factors: Any, slopes: Any) -> None:
-    """Add to every feature's lanes its values times the factors of the samples."""
-    for k in range(len(slopes)):
-        total = load_row(slopes, k, 0)
-        for r in range(0, len(factors), slopes.shape[1]):
-            total = fma(load(factors, r), load_row(rows, k, r), total)
-        store_row(slopes, k, 0, total)
-
-
-Measured = tuple[float, float, Floats, Callable[[Floats, Floats], Floats]]
 ONE_CLASS = "the model predicts one class for all of LIME's samples"
 NOT_CONVERGED = "LIME's logistic regression did not converge"
 
@@ -158,25 +39,15 @@ TILE = 256
 GRADIENT_TOLERANCE = 1e-6
 ROUNDING = 1e-12
 MAX_EVALUATIONS = 200
+# On wide tables a step's equations are solved up to this share of what was left at first, with at
+# most so many products.
+ENOUGH, MOST_PRODUCTS = 0.05, 100
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A logistic regression: one coefficient per feature, then the intercept.
+class Surrogate(NamedTuple):
+    """A linear model around a factual; where there is none, `reason` says why.
 
     `accuracy` is the weighted share of samples on whose side of the boundary it is right.
-    """
-
-    parameters: Floats
-    accuracy: float
-    converged: bool
-
-
-@dataclass(frozen=True)
-class Surrogate:
-    """The linear model that stands in for the base model around one factual.
-
-    Where there is none, `reason` says why and the numbers are NaN.
     """
 
     coefficients: Floats
@@ -185,24 +56,20 @@ class Surrogate:
     reason: str = ""
 
 
+class Fit(NamedTuple):
+    """A logistic regression: one coefficient per feature, then the intercept."""
+
+    parameters: Floats
+    accuracy: float
+    converged: bool
+
+
 @dataclass(kw_only=True, eq=False)
 class LocalSurrogates:
     """Fit surrogates, each from its factual's own random stream, and remember them.
 
     A surrogate depends on the context and on the factual alone, so methods that differ only in
     what they do with it (the candidates of a tuning) may share one of these.
-
-    Parameters
-    ----------
-    n_samples
-        Samples per factual; the first is the factual itself. On wide tables fewer: as many
-        numbers as with 200 features.
-    kernel_width
-        Width of the kernel that weighs samples, in units of the root of the number of features.
-    inverse_penalty
-        Inverse weight of the squared coefficients (scikit-learn's C).
-    decimals
-        Coefficients and intercept are rounded to so many decimals.
     """
 
     n_samples: int
@@ -231,10 +98,10 @@ class LocalSurrogates:
         samples[0] = row
         favourable = context.model.favourable(samples)
         if favourable.all() or not favourable.any():
-            return _missing(row, ONE_CLASS)
+            return Surrogate(np.full_like(row, np.nan), np.nan, np.nan, ONE_CLASS)
         fit = fit_logistic(samples, favourable, self.weights(samples, row), self.inverse_penalty)
         if not fit.converged:
-            return _missing(row, NOT_CONVERGED)
+            return Surrogate(np.full_like(row, np.nan), np.nan, np.nan, NOT_CONVERGED)
         rounded = np.round(fit.parameters, self.decimals)
         return Surrogate(rounded[:-1], float(rounded[-1]), fit.accuracy)
 
@@ -245,17 +112,10 @@ class LocalSurrogates:
         return np.asarray(np.sqrt(exponentials(-squares / width**2)))
 
 
-def _missing(row: Floats, reason: str) -> Surrogate:
-    return Surrogate(np.full_like(row, np.nan), np.nan, np.nan, reason)
-
-
 def fit_logistic(
     samples: Floats, favourable: Booleans, weights: Floats, inverse_penalty: float
 ) -> Fit:
-    """Fit a weighted logistic regression by Newton's method, the intercept not penalised.
-
-    A step that does not lower the loss is halved until it does.
-    """
+    """Fit a weighted logistic regression by Newton's method, the intercept not penalised."""
     size = samples.shape[1] + 1
     length = tile_length(len(samples), TILE)
     tiles = tile_rows(np.column_stack((samples, np.ones(len(samples)))), length, np.float64)
@@ -275,20 +135,21 @@ def fit_logistic(
 def _newton(
     tiles: Floats, labels: Floats, weights: Floats, penalties: Floats, start: Floats
 ) -> Fit:
+    """Take Newton's steps; one that does not lower the loss is halved until it does."""
     total = weights.sum()
-    measured = _measured if len(start) <= WIDE + 1 else _measured_wide
+    step_from = _solved_step if len(start) <= WIDE + 1 else _approximate_step
     best, step, least = start, np.zeros_like(start), np.inf
     accuracy = 0.0
     for _ in range(MAX_EVALUATIONS):
         parameters = best + step
-        loss, agreement, gradient, step_from = measured(tiles, labels, weights, parameters)
+        loss, agreement, gradient, bends = _evaluate(tiles, labels, weights, parameters)
         loss += 0.5 * (penalties * parameters**2).sum()
         if not loss <= least * (1.0 + ROUNDING):
             step = 0.5 * step
             continue
         best, least, accuracy = parameters, loss, agreement / total
-        gradient += penalties * parameters
-        step = step_from(penalties, gradient)
+        gradient = gradient[: len(start)] + penalties * parameters
+        step = step_from(tiles, bends, penalties, gradient)
         if np.isnan(step).any():  # a factual so far away that all else is lost in rounding
             break
         if np.abs(gradient).max() <= GRADIENT_TOLERANCE * total:
@@ -296,74 +157,131 @@ def _newton(
     return Fit(best, accuracy, converged=False)
 
 
-def _measured_wide(tiles: Floats, labels: Floats, weights: Floats, parameters: Floats) -> Measured:
-    """Return the same for very many features; its steps are not as exact."""
-    found = loss_and_gradient(tiles, labels, weights, parameters)
-    loss, agreement, gradient, bends = found
-    return (
-        loss,
-        agreement,
-        gradient,
-        lambda penalties, slope: newton_step(tiles, bends, penalties, slope),
-    )
+def _solved_step(tiles: Floats, bends: Floats, penalties: Floats, gradient: Floats) -> Floats:
+    size = len(gradient)
+    hessian = _curvature(tiles, bends)[:size, :size]
+    return np.asarray(solve_positive(hessian + np.diag(penalties), -gradient))
 
 
-def _measured(tiles: Floats, labels: Floats, weights: Floats, parameters: Floats) -> Measured:
-    """Return the loss, the agreement, the gradient, and what gives Newton's step.
-
-    Without the penalty; the step is asked for with the penalties and the gradient with them.
-    """
-    size, wide = len(parameters), tiles.shape[1]
-    gradient, curvature = np.zeros(wide), np.zeros((wide, wide))
-    loss, agreement = _logistic(tiles, labels, weights, parameters, gradient, curvature)
-    hessian = curvature[:size, :size]
-    return (
-        loss,
-        agreement,
-        gradient[:size],
-        lambda penalties, slope: solve_positive(hessian + np.diag(penalties), -slope),
-    )
+def _approximate_step(tiles: Floats, bends: Floats, penalties: Floats, gradient: Floats) -> Floats:
+    """Return about the same step by conjugate gradients, for very many features."""
+    step, left = np.zeros_like(gradient), -gradient
+    way, size = left, float((left * left).sum())
+    enough = ENOUGH**2 * size
+    for _ in range(MOST_PRODUCTS):
+        if size <= enough:
+            break
+        bent = _product(tiles, bends, way)[: len(way)] + penalties * way
+        share = size / float((way * bent).sum())
+        step, left = step + share * way, left - share * bent
+        before, size = size, float((left * left).sum())
+        way = left + (size / before) * way
+    return step
 
 
 @compiled
-def _logistic(
-    tiles: Any, labels: Any, weights: Any, parameters: Any, gradient: Any, curvature: Any
-) -> Any:
-    """Fill gradient and curvature [features, features]; return loss and agreement.
+def _evaluate(tiles: Any, labels: Any, weights: Any, parameters: Any) -> Any:
+    """Return loss, agreement, gradient [features] and how each sample bends the loss.
 
     Sums over samples are spread over lanes, as the gradients of networks are.
     """
     n_tiles, n_features, n_rows = tiles.shape
     lanes = count(tiles)
     logits, residuals = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
-    bends, losses = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
-    agreements = aligned_zeros((n_rows,), tiles)
-    bent = aligned_zeros((n_features, n_rows), tiles)
+    losses, agreements = aligned_zeros((n_rows,), tiles), aligned_zeros((n_rows,), tiles)
     slopes = aligned_zeros((n_features, lanes), tiles)
-    products = aligned_zeros((n_features * n_features, lanes), tiles)
+    gradient, bends = np.zeros(n_features), np.zeros(labels.shape)
     loss, agreement = spread(0.0), spread(0.0)
     for tile in range(n_tiles):
         rows = tiles[tile]
-        fill_logits(rows, parameters, logits)
+        _fill_logits(rows, parameters, logits)
         labelled, weighed = labels[tile], weights[tile]
-        judge_samples(logits, labelled, weighed, losses, agreements, residuals, bends)
+        _judge_samples(logits, labelled, weighed, losses, agreements, residuals, bends[tile])
         for r in range(0, n_rows, lanes):
             loss = plus(loss, load(losses, r))
             agreement = plus(agreement, load(agreements, r))
+        _add_columns(rows, residuals, slopes)
+    add_lanes(slopes, gradient)
+    return tree_sum(loss), tree_sum(agreement), gradient, bends
+
+
+@compiled
+def _curvature(tiles: Any, bends: Any) -> Any:
+    """Return the second derivatives of the loss [features, features]."""
+    n_tiles, n_features, n_rows = tiles.shape
+    bent = aligned_zeros((n_features, n_rows), tiles)
+    products = aligned_zeros((n_features * n_features, count(tiles)), tiles)
+    for tile in range(n_tiles):
+        rows = tiles[tile]
         for k in range(n_features):
-            total = load_row(slopes, k, 0)
-            for r in range(0, n_rows, lanes):
-                x = load_row(rows, k, r)
-                total = fma(load(residuals, r), x, total)
-                store_row(bent, k, r, times(load(bends, r), x))
-            store_row(slopes, k, 0, total)
+            for r in range(n_rows):
+                bent[k, r] = bends[tile, r] * rows[k, r]
         for j in range(0, n_features, 4):
             add_outer_product(
                 bent[j:], 4, rows, j + 4, products, j * n_features, n_features, n_rows
             )
-    add_lanes(slopes, gradient)
+    curvature = np.empty((n_features, n_features))
     for j in range(n_features):
         for k in range(j + 1):
             curvature[j, k] = tree_sum(load_row(products, j * n_features + k, 0))
             curvature[k, j] = curvature[j, k]
-    return tree_sum(loss), tree_sum(agreement)
+    return curvature
+
+
+@compiled
+def _product(tiles: Any, bends: Any, vector: Any) -> Any:
+    """Return the curvature times a vector."""
+    n_tiles, n_features, n_rows = tiles.shape
+    along = aligned_zeros((n_rows,), tiles)
+    slopes = aligned_zeros((n_features, count(tiles)), tiles)
+    product = np.zeros(n_features)
+    for tile in range(n_tiles):
+        rows = tiles[tile]
+        _fill_logits(rows, vector, along)
+        for r in range(n_rows):
+            along[r] *= bends[tile, r]
+        _add_columns(rows, along, slopes)
+    add_lanes(slopes, product)
+    return product
+
+
+@compiled
+def _fill_logits(rows: Any, parameters: Any, logits: Any) -> None:
+    """Fill in the logits of samples, which are columns [features, samples]."""
+    for r in range(len(logits)):
+        logits[r] = 0.0
+    for k in range(len(parameters)):
+        for r in range(len(logits)):
+            logits[r] = fma(parameters[k], rows[k, r], logits[r])
+
+
+@compiled
+def _judge_samples(
+    logits: Any,
+    labels: Any,
+    weights: Any,
+    losses: Any,
+    agreements: Any,
+    residuals: Any,
+    bends: Any,
+) -> None:
+    """Fill in what each sample loses, whether it agrees, and how it slopes and bends the loss."""
+    for r in range(len(logits)):
+        logit, label, weight = logits[r], labels[r], weights[r]
+        small = exp(-abs(logit))
+        positive = logit if logit > 0.0 else 0.0
+        probability = (1.0 if logit >= 0.0 else small) / (1.0 + small)
+        losses[r] = weight * (positive - label * logit + log1p(small))
+        agreements[r] = weight if (logit >= 0.0) == (label > 0.5) else 0.0
+        residuals[r] = weight * (probability - label)
+        bends[r] = weight * small / ((1.0 + small) * (1.0 + small))
+
+
+@compiled
+def _add_columns(rows: Any, factors: Any, slopes: Any) -> None:
+    """Add to every feature's lanes its values times the factors of the samples."""
+    for k in range(len(slopes)):
+        total = load_row(slopes, k, 0)
+        for r in range(0, len(factors), slopes.shape[1]):
+            total = fma(load(factors, r), load_row(rows, k, r), total)
+        store_row(slopes, k, 0, total)

@@ -11,8 +11,7 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import exp, log1p
-from changeproof.methods.method import Candidates, Factuals, Method, People
-from changeproof.methods.profile import Cost, WarmUp
+from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, WarmUp
 from changeproof.methods.roar_lime.lime import LocalSurrogates
 from changeproof.model import Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON

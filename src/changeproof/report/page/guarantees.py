@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from changeproof.methods import REGISTRY, make_method
-from changeproof.methods.profile import EVERY_FAMILY, PARAMETERS, Promise
+from changeproof.methods.method import EVERY_FAMILY, PARAMETERS, Promise
 from changeproof.plugins import without_settings
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, for_page
 from changeproof.report.page.parts import Part, Source, chart, muted, nothing, table

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from changeproof import Network
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
-from changeproof.methods.shared.linear_steps import Jury, Room, nearest_accepted_points, pulled
+from changeproof.methods.quorum.points import Jury, Room, nearest_accepted_points, pulled
 from changeproof.model import Floats
 from plain_searches import alike
 
@@ -46,7 +46,7 @@ def shortest(networks: list[Network], person: Floats, room: Room, i: int, margin
 def test_with_linear_networks_it_is_the_answer_of_one_linear_programme(seed: int) -> None:
     generator, people, room = drawn(seed)
     networks = [linear(generator) for _ in range(3)]
-    found = nearest_accepted_points(Jury(tuple(networks)), people, [people], room, margin=0.1)
+    found = nearest_accepted_points(Jury(tuple(networks)), people, people, room, margin=0.1)
     expected = [shortest(networks, person, room, i, 0.1) for i, person in enumerate(people)]
     np.testing.assert_allclose(found.lengths, expected, rtol=1e-5, atol=1e-5)
 
@@ -58,8 +58,9 @@ def test_every_point_is_accepted_inside_its_limits_and_no_other_person_matters(
     generator, people, room = drawn(7)
     jury = Jury(alike(COLUMNS, 9))
     far = people + generator.normal(size=people.shape)
-    starts = [people, np.where(np.arange(PEOPLE)[:, None] < 3, far, np.nan)]
-    found = nearest_accepted_points(jury, people, starts, room, margin=0.05, failures=failures)
+    start = np.where(np.arange(PEOPLE)[:, None] < 5, far, np.nan)
+    found = nearest_accepted_points(jury, people, start, room, margin=0.05, failures=failures)
+    assert np.isnan(found.rows[5]).all()
     there = np.isfinite(found.lengths)
     assert there.any()
     logits = jury.logits(found.rows[there])
@@ -75,7 +76,7 @@ def test_every_point_is_accepted_inside_its_limits_and_no_other_person_matters(
         alone = nearest_accepted_points(
             jury,
             people[some],
-            [start[some] for start in starts],
+            start[some],
             room.of(some),
             margin=0.05,
             failures=failures,
@@ -89,13 +90,13 @@ def test_a_constant_column_stays_and_pulled_rows_are_still_accepted() -> None:
     weights[1] = 0.0
     jury = Jury((Network((np.ones((1, COLUMNS), np.float32),), (np.zeros(1, np.float32),)),))
     free = Room(weights, room.low, room.high)
-    found = nearest_accepted_points(jury, people, [people], free, margin=2.0)
+    found = nearest_accepted_points(jury, people, people, free, margin=2.0)
     there = np.isfinite(found.lengths)
     assert there.any()
     np.testing.assert_array_equal(found.rows[there, 1], people[there, 1])
     far = people + 3.0
     accepted = jury.logits(far)[:, 0] >= 2.0
-    near = pulled(people, far, lambda rows, _: jury.logits(rows)[:, 0] >= 2.0)
+    near = pulled(people, far, lambda rows: jury.logits(rows)[:, 0] >= 2.0)
     assert (jury.logits(near[accepted])[:, 0] >= 2.0).all()
     assert (room.lengths(people, near) <= room.lengths(people, far) + 1e-12).all()
 
@@ -113,8 +114,11 @@ def test_on_wide_tables_few_columns_suffice_where_few_move_the_networks(
     people = generator.normal(size=(PEOPLE, columns))
     room = Room(generator.uniform(0.1, 1.0, columns), people - 4.0, people + 3.0)
     far = people + np.where(np.arange(columns) < SEARCHED_COLUMNS - 12, 0.5, 0.0)
-    few = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
-    assert np.isfinite(few.lengths).any()
-    monkeypatch.setattr("changeproof.methods.shared.linear_steps.WIDE", columns)
-    every = nearest_accepted_points(Jury(tuple(networks)), people, [people, far], room, margin=0.1)
-    np.testing.assert_allclose(few.lengths, every.lengths, rtol=1e-9)
+    jury = Jury(tuple(networks))
+    starts = (people, far)
+    few = [nearest_accepted_points(jury, people, start, room, margin=0.1) for start in starts]
+    assert np.isfinite(few[0].lengths).any()
+    monkeypatch.setattr("changeproof.methods.quorum.points.WIDE", columns)
+    for start, found in zip(starts, few, strict=True):
+        every = nearest_accepted_points(jury, people, start, room, margin=0.1)
+        np.testing.assert_allclose(found.lengths, every.lengths, rtol=1e-9)

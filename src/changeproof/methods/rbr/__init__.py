@@ -1,1 +1,0 @@
-"""Robust Bayesian recourse."""
