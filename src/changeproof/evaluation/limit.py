@@ -186,8 +186,8 @@ class NetworkSearch:
         jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
 
         def accept(rows: Floats) -> Booleans:
-            judged = jury.logits(rows) >= 0.0
-            return np.asarray(judged[:, 0] & (np.sum(~judged[:, 1:], axis=1) <= failures))
+            judged = jury.log_odds(rows) >= 0.0
+            return np.asarray(judged[0] & (np.sum(~judged[1:], axis=0) <= failures))
 
         rows = self._nearest(self._accepted[1 + start : 1 + stop], failures, nearest)
         near = [pulled(self.factuals, each, accept) for each in (*starts, *rows)]

@@ -51,11 +51,7 @@ def method_names() -> tuple[str, ...]:
     return REGISTRY.names
 
 
-def get_method(name: str) -> type[Method]:
-    """Return the class of the method of that name or import path."""
-    return REGISTRY.get(name)
-
-
-def make_method(reference: str) -> Method:
-    """Return a method by name or import path, with settings: "robx-balanced(quantile=0.7)"."""
-    return REGISTRY.make(reference)
+# The class of a name or import path.
+get_method = REGISTRY.get
+# A method by name or import path, with settings: "robx-balanced(quantile=0.7)".
+make_method = REGISTRY.make

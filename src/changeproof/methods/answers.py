@@ -26,30 +26,21 @@ NOT_ASKED = (FACTUAL_NOT_FINITE, ALREADY_FAVOURABLE)
 # So many rows are shown in a notebook.
 SHOWN = 10
 NOTHING_FEASIBLE = "no feasible row that the model accepts was found"
-# Columns of what became of a method's own answers.
-REALISED = "realised:"
-PER_PERSON = ("row_ids", "factuals", "rows", "outcomes", "base_valid", "seconds")
+# Columns of a table: what a method says of its answers, and what its own proposals were like.
+DIAGNOSTIC, REALISED = "diagnostic:", "realised:"
 
 
 @dataclass(frozen=True, eq=False)
 class Realisation:
     """A method's own proposals, before they were put on feasible rows; one per factual.
 
-    Attributes
-    ----------
-    raw_breach
-        How the proposal was not feasible ("" where it was, or where there was none).
-    raw_base_valid, raw_distance
-        Whether the base model called it favourable, and how far it was.
+    `raw_breach` says how a proposal was not feasible ("" where it was, or where there was none),
+    the others whether the base model called it favourable, and how far it was.
     """
 
     raw_breach: npt.NDArray[np.object_]
     raw_base_valid: Booleans
     raw_distance: Floats
-
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns of a table."""
-        return {f"{REALISED}{name}": values for name, values in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,21 +95,20 @@ class Counterfactuals:
         """Which answers the method certifies; None for a method that certifies nothing."""
         if "certified" not in self.diagnostics:
             return None
-        told = np.asarray(self.diagnostics["certified"] == True)  # noqa: E712
-        return np.asarray(told & self.found)
+        certified = self.diagnostics["certified"] == True  # noqa: E712
+        return np.asarray(certified & self.found)
 
     def first(self, count: int) -> Self:
         """Return the answers to those who asked first."""
-        some = slice(0, count)
-        how = self.realisation
-        return replace(
-            self,
-            **{name: getattr(self, name)[some] for name in PER_PERSON},
-            diagnostics={name: values[some] for name, values in self.diagnostics.items()},
-            realisation=None
-            if how is None
-            else Realisation(**{name: values[some] for name, values in vars(how).items()}),
-        )
+
+        def cut(value: Any) -> Any:
+            if isinstance(value, np.ndarray):
+                return value[:count]
+            if isinstance(value, dict):
+                return {name: cut(values) for name, values in value.items()}
+            return Realisation(**cut(vars(value))) if isinstance(value, Realisation) else value
+
+        return replace(self, **cut(vars(self)))
 
     def __repr__(self) -> str:
         return (
@@ -149,9 +139,9 @@ class Counterfactuals:
             "outcome": self.outcomes.astype(object),
             "base_valid": self.base_valid,
         }
-        columns |= {f"diagnostic:{name}": values for name, values in self.diagnostics.items()}
+        columns |= {DIAGNOSTIC + name: values for name, values in self.diagnostics.items()}
         if self.realisation is not None:
-            columns |= self.realisation.columns()
+            columns |= {REALISED + name: values for name, values in vars(self.realisation).items()}
         for prefix, rows in (("factual", self.factuals), ("counterfactual", self.rows)):
             columns |= {f"{prefix}:{name}": rows[:, i] for i, name in enumerate(feature_names)}
         return pd.DataFrame(columns)
@@ -165,24 +155,22 @@ class Counterfactuals:
         def rows(prefix: str) -> Floats:
             return frame[[f"{prefix}:{name}" for name in feature_names]].to_numpy(np.float64)
 
+        def columns(prefix: str) -> dict[str, npt.NDArray[Any]]:
+            names = [name for name in map(str, frame.columns) if name.startswith(prefix)]
+            return {name.removeprefix(prefix): frame[name].to_numpy() for name in names}
+
         outcomes = np.asarray(frame["outcome"].to_list(), dtype=np.str_)
-        realised = {
-            str(name).removeprefix(REALISED): frame[name].to_numpy()
-            for name in frame.columns
-            if str(name).startswith(REALISED)
-        }
+        outside = np.char.find(outcomes, OUTSIDE) >= 0
+        asked = np.asarray(~np.isin(outcomes, NOT_ASKED) & ~outside)
+        realised = columns(REALISED)
         return cls(
             frame["row_id"].to_numpy(np.int64),
             rows("factual"),
             rows("counterfactual"),
             outcomes,
             frame["base_valid"].to_numpy(np.bool_),
-            shared_out(search_seconds, _asked(outcomes)),
-            {
-                str(name).removeprefix("diagnostic:"): frame[name].to_numpy()
-                for name in frame.columns
-                if str(name).startswith("diagnostic:")
-            },
+            shared_out(search_seconds, asked),
+            columns(DIAGNOSTIC),
             Realisation(**realised) if realised else None,
             tuple(feature_names),
         )
@@ -191,12 +179,6 @@ class Counterfactuals:
 def shared_out(seconds: float, asked: Booleans) -> Floats:
     """Return the time per request: none for whom nothing was searched, NaN if it is not known."""
     return np.asarray(asked * (seconds / max(1, int(asked.sum()))), dtype=np.float64)
-
-
-def _asked(outcomes: npt.NDArray[np.str_]) -> Booleans:
-    """Return for whom something was searched."""
-    outside = np.char.find(outcomes, OUTSIDE) >= 0
-    return np.asarray(~np.isin(outcomes, NOT_ASKED) & ~outside)
 
 
 PLAIN = {
@@ -222,15 +204,7 @@ def in_parts(features: Sequence[str]) -> str:
 
 
 def why_not(outcome: str, breach: str = "") -> str:
-    """Return why there is no advice.
-
-    Parameters
-    ----------
-    outcome
-        What is stored of the answer.
-    breach
-        How the method's own proposal was not feasible.
-    """
+    """Return why there is no advice; `breach` is how the method's proposal was not feasible."""
     if outcome in PLAIN:
         return PLAIN[outcome]
     return f"the answer breaks a rule: {outcome}" if breach else outcome

@@ -83,7 +83,7 @@ class BetaRCE(Method):
         self._ensemble = Ensemble(self.context.learner.train(recipes, task))
         self._bounds = self.votes_bounds(self.ensemble_size, self.confidence)
         self._spheres = [
-            GrowingSpheres(samples=self.samples, norm=2, step=self.step, max_shells=shells)
+            GrowingSpheres(self.samples, self.step, shells, norm=2)
             for shells in (self.first_shells, self.second_shells)
         ]
 

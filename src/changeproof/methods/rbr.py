@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import exp, fma, log
+from changeproof.arithmetic.functions import exp, exponentials, fma, log, logarithms
 from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, WarmUp
 from changeproof.methods.shared.nearest_rows import nearest_rows
 from changeproof.model import Booleans, Floats, Integers, Model
@@ -186,20 +186,10 @@ class RBR(Method):
             generator = stream(self.context.task.name, self.context.base_seed, "rbr", row_id)
             directions = generator.standard_normal((self.n_samples, n_features))
             directions /= np.sqrt((directions**2).sum(axis=1, keepdims=True))
-            reach = _roots(generator.random(self.n_samples), n_features)
+            reach = exponentials(logarithms(generator.random(self.n_samples)) / n_features)
             samples[i] = centres[i] + self._ball_radius * reach[:, None] * directions
         labels = self.context.model.favourable(samples.reshape(-1, n_features))
         return samples, labels.reshape(n, self.n_samples)
-
-
-@compiled
-def _roots(numbers: Any, degree: int) -> Any:
-    """Return the roots, of that degree, of numbers from [0, 1)."""
-    roots = np.empty(len(numbers))
-    for i in range(len(numbers)):
-        root = exp(log(numbers[i]) / degree)
-        roots[i] = root if numbers[i] > 0.0 else 0.0
-    return roots
 
 
 class Boundary(NamedTuple):

@@ -77,7 +77,9 @@ class RobXBalanced(Method):
         favourable = rows[model.favourable(rows)]
         # Training rows get draws of their own, so that the threshold does not lean one way.
         generator = np.random.default_rng(self.context.base_seed + THRESHOLD_OFFSET)
-        scores = self._stability(favourable, lambda n: self._draw(generator, n))
+        scores = self._stability(
+            favourable, lambda rows: self._around(rows, self._draw(generator, len(rows)))
+        )
         self._noise = self._draw(stream(task.name, self.context.base_seed, "robx stability"), 1)
         self._estimates, self._shaken = None, None
         if isinstance(model, Network) and task.n_features > WIDE:
@@ -89,35 +91,27 @@ class RobXBalanced(Method):
         self.threshold = max(LEAST_THRESHOLD, float(quantile))
         self._anchors = favourable[scores > self.threshold]
         low, high = task.training_range
-        self._spheres = GrowingSpheres(
-            samples=self.shell_samples,
-            norm=1,
-            step=self.shell_step,
-            max_shells=self.max_shells,
-            low=low,
-            high=high,
-        )
+        size = (self.shell_samples, self.shell_step, self.max_shells)
+        self._spheres = GrowingSpheres(*size, norm=1, low=low, high=high)
 
     def stability(self, points: Floats) -> Floats:
         """Return mean minus standard deviation of the probability around every point."""
-        if self._shaken is None:
-            return self._stability(points, lambda _: self._noise)
-        result, group = np.empty(len(points)), max(1, ROWS_AT_ONCE // self.samples)
-        for first in range(0, len(points), group):
-            likely = self._shaken.probabilities(points[first : first + group])
-            result[first : first + group] = likely.mean(axis=1) - likely.std(axis=1)
-        return result
+        if self._shaken is not None:
+            return self._stability(points, self._shaken.probabilities)
+        return self._stability(points, lambda rows: self._around(rows, self._noise))
 
-    def _stability(self, points: Floats, noise: Callable[[int], Floats]) -> Floats:
+    def _stability(self, points: Floats, probabilities: Callable[[Floats], Floats]) -> Floats:
         result = np.empty(len(points))
         group = max(1, ROWS_AT_ONCE // self.samples)
         for first in range(0, len(points), group):
-            chosen = points[first : first + group]
-            around = chosen[:, None, :] + noise(len(chosen))
-            probabilities = self.context.model.probabilities(around.reshape(-1, points.shape[1]))
-            by_point = probabilities.reshape(-1, self.samples)
-            result[first : first + group] = by_point.mean(axis=1) - by_point.std(axis=1)
+            likely = probabilities(points[first : first + group])
+            result[first : first + group] = likely.mean(axis=1) - likely.std(axis=1)
         return result
+
+    def _around(self, points: Floats, noise: Floats) -> Floats:
+        """Return the probabilities [points, draws] at points to which noise is added."""
+        moved = (points[:, None, :] + noise).reshape(-1, points.shape[1])
+        return self.context.model.probabilities(moved).reshape(-1, self.samples)
 
     def _draw(self, generator: np.random.Generator, points: int) -> Floats:
         shape = (points, self.samples, self.context.task.n_features)
@@ -126,40 +120,32 @@ class RobXBalanced(Method):
     def _stable(self, points: Floats) -> Booleans:
         """A point that the model calls adverse is never stable."""
         stable = self.context.model.favourable(points)
-        stable[stable] = self._may_be_stable(points[stable])
+        if self._estimates is not None:  # rules most points out quickly
+            possible = self._estimates.may_be_stable(points[stable], self._moves, self.threshold)
+            stable[stable] = possible
         stable[stable] = self.stability(points[stable]) > self.threshold
         return stable
 
-    def _may_be_stable(self, points: Floats) -> Booleans:
-        """Rule out points by an estimate, where the model is a network."""
-        if self._estimates is None:
-            return np.ones(len(points), dtype=np.bool_)
-        return self._estimates.may_be_stable(points, self._moves, self.threshold)
-
     def _search(self, factuals: Factuals) -> Candidates:
-        context = self.context
-        address = (context.task.name, context.base_seed, "robx start")
-        starts = self._spheres.search(
-            factuals.rows, context.model.favourable, *address, model=context.model
-        )
-        rows = starts.points.copy()
-        reasons = np.full(len(rows), "", dtype=object)
-        reasons[np.isnan(rows).any(axis=1)] = BUDGET
-        steps = np.zeros(len(rows), dtype=np.int64)
-        waiting = np.flatnonzero(reasons == "")
+        model = self.context.model
+        address = (self.context.task.name, self.context.base_seed, "robx start")
+        starts = self._spheres.search(factuals.rows, model.favourable, *address, model=model)
+        rows, steps = starts.points.copy(), np.zeros(len(factuals), dtype=np.int64)
+        waiting = np.flatnonzero(np.isfinite(rows).all(axis=1))
         waiting = waiting[~self._stable(rows[waiting])]
-        if len(waiting) and not len(self._anchors):
-            rows[waiting], reasons[waiting] = np.nan, NONE_STABLE
-        elif len(waiting):
-            moved, steps[waiting] = self._approach(rows[waiting])
-            rows[waiting] = moved
-            reasons[waiting[np.isnan(moved).any(axis=1)]] = BUDGET
+        if len(self._anchors):
+            rows[waiting], steps[waiting] = self._approach(rows[waiting])
+        else:
+            rows[waiting] = np.nan
+        reasons = np.where(np.isnan(rows).any(axis=1), BUDGET, "").astype(object)
+        if not len(self._anchors):
+            reasons[waiting] = NONE_STABLE
         diagnostics = {
             "threshold": np.full(len(rows), self.threshold),
             "shells": starts.shells,
             "steps": steps,
         }
-        return Candidates(rows, reasons=reasons.tolist(), diagnostics=diagnostics)
+        return Candidates(rows, reasons.tolist(), diagnostics)
 
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._stable(rows)
@@ -203,8 +189,8 @@ class RobXRobust(RobXBalanced):
 class Shaken:
     """The probabilities of a network at points to which draws [draws, features] are added.
 
-    Draws around a point add the same to the neurons of the first layer, whatever the point. So that
-    is worked out once, and a point asks for no more than the layers behind it.
+    Draws add the same to the neurons of the first layer, whatever the point. So that is worked out
+    once, and a point asks for no more than the layers behind it.
     """
 
     network: Network
@@ -220,7 +206,6 @@ class Shaken:
         return Network(weights, biases) if weights else None
 
     def probabilities(self, points: Floats) -> Floats:
-        """Return the probabilities [points, draws]."""
         sums = first_sums(self.network, points)[:, None] + self._moves
         flat = sums.reshape(-1, sums.shape[2])
         if self._behind is None:

@@ -16,15 +16,14 @@ def candidates(method: Method) -> list[Method]:
 
     Settings that were given by hand are left as they are, the others are tuned.
     """
-    given = method.given_settings()
+    given, grid = method.given_settings(), type(method).tuning_candidates()
     if not given:
-        return [*type(method).tuning_candidates()] or [method]
-    found: dict[str, Method] = {}
-    for candidate in type(method).tuning_candidates():
-        settings = {**candidate.settings(), **given}
-        key = json.dumps(settings, sort_keys=True)
-        found.setdefault(key, type(method).named(method.name, settings))
-    return list(found.values()) or [method]
+        return [*grid] or [method]
+    different = {
+        json.dumps(settings, sort_keys=True): settings
+        for settings in ({**candidate.settings(), **given} for candidate in grid)
+    }
+    return [type(method).named(method.name, each) for each in different.values()] or [method]
 
 
 def tune(candidates: Sequence[Method], context: Context, factuals: Factuals) -> pd.DataFrame:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from changeproof import Network, NetworkStack
-from changeproof.methods.quorum.pool import Judges, Member, log_odds, usual_log_odds
+from changeproof import Network
+from changeproof.methods.quorum.points import Jury
+from changeproof.methods.quorum.pool import Judges, Member
 from changeproof.models.learner import ModelStack
 
 COLUMNS = 3
@@ -40,7 +41,9 @@ def test_what_is_expected_is_the_tail_of_a_normal_distribution() -> None:
     biases = [0.5, 1.0, 2.5]
     judges = judged_by([("a", 0.0)] * 3, biases)
     refused, expected = judges.refusals(np.zeros((1, COLUMNS)))
-    sure = np.array(biases) / usual_log_odds([linear(1.0, bias) for bias in biases], ROWS)
+    units = Jury.in_own_units(tuple(linear(1.0, bias) for bias in biases), ROWS).units
+    assert units is not None
+    sure = np.array(biases) / units
     assert refused[0] == 0.0
     assert expected[0] == pytest.approx(norm.cdf(-sure.mean() / sure.std()))
 
@@ -54,16 +57,19 @@ def test_rare_failures_are_expected_about_as_often_as_they_happen() -> None:
             biases = norm.isf(rate) + generator.normal(size=12)
             judges = judged_by([("a", 0.0)] * 12, biases.tolist())
             # One unit for all: their usual log odds differ by the draw of the bias.
-            judges.units[:] = 1.0
+            assert judges.jury.units is not None
+            judges.jury.units[:] = 1.0
             told.append(judges.refusals(np.zeros((1, COLUMNS)))[1][0])
         assert 0.5 * rate < np.mean(told) < 2.5 * rate
 
 
 def test_log_odds_and_units_of_networks_and_of_other_models_are_the_same_things() -> None:
-    networks = [linear(1.0, 0.25), linear(2.0, 0.5)]
-    np.testing.assert_allclose(
-        log_odds(NetworkStack.of(networks), ROWS), log_odds(ModelStack(networks), ROWS), atol=1e-9
-    )
+    networks = (linear(1.0, 0.25), linear(2.0, 0.5))
+    others = Jury(networks)
+    vars(others)["stack"] = ModelStack(networks)
+    np.testing.assert_allclose(Jury(networks).log_odds(ROWS), others.log_odds(ROWS), atol=1e-9)
     # Twice as sure of itself, and otherwise the same.
-    first, second = usual_log_odds(networks, ROWS)
+    units = Jury.in_own_units(networks, ROWS).units
+    assert units is not None
+    first, second = units
     assert second == pytest.approx(2.0 * first)

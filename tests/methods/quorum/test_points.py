@@ -63,7 +63,7 @@ def test_every_point_is_accepted_inside_its_limits_and_no_other_person_matters(
     assert np.isnan(found.rows[5]).all()
     there = np.isfinite(found.lengths)
     assert there.any()
-    logits = jury.logits(found.rows[there])
+    logits = jury.log_odds(found.rows[there]).T
     assert (logits[:, 0] >= 0.05).all()
     assert ((logits < 0.05).sum(axis=1) <= failures).all()
     inside = (found.rows >= room.low - 1e-12) & (found.rows <= room.high + 1e-12)
@@ -88,16 +88,17 @@ def test_a_constant_column_stays_and_pulled_rows_are_still_accepted() -> None:
     _, people, room = drawn(3)
     weights = room.weights.copy()
     weights[1] = 0.0
-    jury = Jury((Network((np.ones((1, COLUMNS), np.float32),), (np.zeros(1, np.float32),)),))
+    network = Network((np.ones((1, COLUMNS), np.float32),), (np.zeros(1, np.float32),))
+    jury = Jury((network,))
     free = Room(weights, room.low, room.high)
     found = nearest_accepted_points(jury, people, people, free, margin=2.0)
     there = np.isfinite(found.lengths)
     assert there.any()
     np.testing.assert_array_equal(found.rows[there, 1], people[there, 1])
     far = people + 3.0
-    accepted = jury.logits(far)[:, 0] >= 2.0
-    near = pulled(people, far, lambda rows: jury.logits(rows)[:, 0] >= 2.0)
-    assert (jury.logits(near[accepted])[:, 0] >= 2.0).all()
+    accepted = jury.log_odds(far)[0] >= 2.0
+    near = pulled(people, far, lambda rows: jury.log_odds(rows)[0] >= 2.0)
+    assert (jury.log_odds(near[accepted])[0] >= 2.0).all()
     assert (room.lengths(people, near) <= room.lengths(people, far) + 1e-12).all()
 
 

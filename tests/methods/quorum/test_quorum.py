@@ -11,10 +11,16 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from changeproof import Context, Counterfactuals, Factuals, InputError, Network, Quorum
+from changeproof import (
+    Context,
+    Counterfactuals,
+    Factuals,
+    InputError,
+    Network,
+    Quorum,
+)
 from changeproof.methods.quorum.method import CAUTION, COARSE
 from changeproof.methods.quorum.points import AgreedPoints, Jury
-from changeproof.methods.quorum.pool import usual_log_odds
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
@@ -41,13 +47,13 @@ def test_the_base_model_and_the_whole_pool_accept_with_the_margin(feasible: bool
     assert answers.base_valid.all()
     points = method._points
     assert points is not None
-    assert len(points.jury.networks) == 9
+    assert len(points.jury.models) == 9
     margins = answers.diagnostics["margin"]
     assert (margins <= method.calibrated.margin).all()
     assert (margins == method.calibrated.margin).mean() > 0.5
-    least = points.jury.logits(answers.rows).min(axis=1)
+    least = points.jury.log_odds(answers.rows).min(axis=0)
     assert (least >= margins - 1e-9).all()
-    accepted = method._judges.stack.favourable(answers.rows).sum(axis=0)
+    accepted = method._judges.jury.stack.favourable(answers.rows).sum(axis=0)
     np.testing.assert_array_equal(answers.diagnostics["accepted"], accepted)
     assert (answers.diagnostics["optimistic_bound"] <= accepted / 8).all()
     assert set(answers.diagnostics["asked"]) == {8}
@@ -84,7 +90,7 @@ def test_the_calibrated_share_is_what_the_second_pool_says() -> None:
     lost = 1.0
     for row in rows[order[:60]]:
         answer = method.generate(Factuals(np.zeros(1, np.int64), row[None])).rows
-        accepted = method._judges.stack.favourable(answer)[:, 0]
+        accepted = method._judges.jury.stack.favourable(answer)[:, 0]
         # Eight judges, one of every kind; each refusal counts a quarter more.
         lost += CAUTION * (1.0 - accepted.mean())
     assert chosen.estimate == pytest.approx(1.0 - lost / 61.0)
@@ -137,7 +143,7 @@ def test_an_odd_member_does_not_send_everybody_away() -> None:
     _, people, method, _ = answered(False)
     method = copy(method)
     assert method._points is not None
-    usual = list(method._points.jury.networks[1:]) * 3
+    usual = list(method._points.jury.models[1:]) * 3
     first = usual[0]
     # One that refuses what lies near to its boundary, and another that never decides.
     odd = replace(first, biases=(*first.biases[:-1], first.biases[-1] - np.float32(2.0)))
@@ -146,11 +152,10 @@ def test_an_odd_member_does_not_send_everybody_away() -> None:
     base, training = method.context.model, method.context.task.rows("train")
 
     def kept(pool: list[Network], some: Factuals) -> list[Network]:
-        models = [base, *pool]
-        models, units = method._without_odd_ones(models, usual_log_odds(models, training), some)
-        np.testing.assert_array_equal(units, usual_log_odds(models, training))
-        assert models[0] is base
-        return list(models[1:])
+        jury = method._without_odd_ones(Jury.in_own_units((base, *pool), training), some)
+        np.testing.assert_array_equal(jury.units, Jury.in_own_units(jury.models, training).units)
+        assert jury.models[0] is base
+        return list(jury.models[1:])
 
     assert kept([*usual[:-2], odd, meek], people) == [*usual[:-2], meek]
     assert kept(usual[:23], people) == usual[:23]

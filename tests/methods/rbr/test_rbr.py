@@ -11,7 +11,6 @@ from changeproof.methods.rbr import (
     NO_BOUNDARY,
     NO_FAVOURABLE_ROW,
     RBR,
-    _roots,
     nearest_boundary,
     project,
     single_length,
@@ -89,12 +88,6 @@ def test_the_walk_ends_where_it_should(
         if "extra_distance" not in settings:
             radius = single_length(begin, x) + np.float32(0.2)
             assert single_length(row, x) >= radius
-
-
-def test_roots() -> None:
-    numbers = np.array([0.0, 1e-300, 0.3, 0.9999])
-    for degree in (1, 8, 30):
-        np.testing.assert_allclose(_roots(numbers, degree), numbers ** (1 / degree), rtol=1e-13)
 
 
 def test_without_improvement_patience_ends_the_walk(

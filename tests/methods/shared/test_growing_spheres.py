@@ -76,7 +76,7 @@ def test_estimates_of_a_network_change_no_answer(
     small_network: Network, small_factuals: Factuals, clip: bool
 ) -> None:
     rows = small_factuals.rows
-    low, high = (rows.min(axis=0) - 0.5, rows.max(axis=0) + 0.5) if clip else (None, None)
+    low, high = (rows.min(axis=0) - 0.5, rows.max(axis=0) + 0.5) if clip else (-np.inf, np.inf)
     spheres = GrowingSpheres(samples=60, norm=1, step=0.1, max_shells=90, low=low, high=high)
     plain = spheres.search(rows, small_network.favourable, "estimates")
     quick = spheres.search(rows, small_network.favourable, "estimates", model=small_network)

@@ -31,15 +31,13 @@ from changeproof.methods.quorum.pool import (
     Judges,
     checked_kinds,
     expected_members,
-    log_odds,
     lower_bounds,
     supported_kinds,
-    usual_log_odds,
 )
 from changeproof.methods.shared.ensembles import Ensemble
-from changeproof.model import Booleans, Floats, Model
-from changeproof.models.learner import TrainingRequest, stacked, train_all
-from changeproof.networks.network import Network
+from changeproof.model import Booleans, Floats
+from changeproof.models.learner import TrainingRequest, train_all
+from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
 
 # How clearly everybody has to accept, in units of its own (its usual log odds); one is chosen. None
@@ -153,40 +151,35 @@ class Quorum(Method):
         rows = context.task.rows("train")
         self._judges = Judges.of(judges, second, rows)
         people = self._people()
-        asked = (context.model, *pool)
-        self._search_with(*self._without_odd_ones(asked, usual_log_odds(asked, rows), people))
+        jury = Jury.in_own_units((context.model, *pool), rows)
+        self._search_with(self._without_odd_ones(jury, people))
         self.calibrated = self._calibrate(people)
         self._margin = self.calibrated.margin
 
-    def _search_with(self, models: Sequence[Model], units: Floats) -> None:
-        """Search with the base model and a pool, and what a margin of 1 is for each of them."""
-        self._units, self._pool = units, Ensemble(stacked(models))
-        networks = [one for one in models if isinstance(one, Network)]
+    def _search_with(self, jury: Jury) -> None:
+        """Search with the base model and a pool."""
+        self._jury, self._pool = jury, Ensemble(jury.stack)
         self._points: AgreedPoints | None = None
-        if len(networks) == len(models):
-            jury = Jury(tuple(networks), units)
+        if isinstance(jury.stack, NetworkStack):
             self._points = AgreedPoints(jury, self.context.task, self.sparsity)
 
-    def _without_odd_ones(
-        self, models: Sequence[Model], units: Floats, people: Factuals
-    ) -> tuple[Sequence[Model], Floats]:
+    def _without_odd_ones(self, jury: Jury, people: Factuals) -> Jury:
         """Leave out the members that decide about most people's advice; the base model stays.
 
         All have to agree, so that one odd model would send everybody far away; little is gained by
         it, since a changed model is hardly ever odd in the same way.
         """
-        pool = models[1:]
-        spared = len(pool) // SPARED
-        if not spared or not len(people):
-            return models, units
-        self._search_with(models, units)
+        models, units = jury.models, jury.units
+        spared = (len(models) - 1) // SPARED
+        if not spared or not len(people) or units is None:
+            return jury
+        self._search_with(jury)
         answers = self._advice(people[:ASKED], MARGINS[self._first_guess])
-        answers = answers[np.isfinite(answers).all(axis=1)]
-        sure = log_odds(stacked(pool), answers) / units[1:, None]
+        sure = jury.log_odds(answers[np.isfinite(answers).all(axis=1)])[1:]
         deciding = (sure <= sure.min(axis=0) + NEAR).sum(axis=1)
         odd = np.argsort(-deciding, kind="stable")[:spared] + 1
-        kept = [place for place in range(len(models)) if place not in odd]
-        return [models[place] for place in kept], units[kept]
+        kept = np.setdiff1d(np.arange(len(models)), odd)
+        return Jury(tuple(models[place] for place in kept), units[kept])
 
     def _people(self) -> Factuals:
         """Return people who are not asked about later."""
@@ -270,7 +263,7 @@ class Quorum(Method):
     def _most_agreed(self, factuals: Floats) -> Floats:
         """Return the nearest of the training rows that most models accept, of the base's own."""
         train = self.context.task.rows("train")
-        favourable = self._pool.models.favourable(train)
+        favourable = self._jury.stack.favourable(train)
         result = np.full_like(factuals, np.nan)
         if favourable[0].any():
             train, votes = train[favourable[0]], favourable[:, favourable[0]].sum(axis=0)
@@ -285,12 +278,13 @@ class Quorum(Method):
         """Return the margin with which everybody accepts rows, as far as it is asked for."""
         result = np.full(len(rows), np.nan)
         there = np.isfinite(rows).all(axis=1)
-        sure = log_odds(self._pool.models, rows[there]) / self._units[:, None]
-        result[there] = np.minimum(sure.min(axis=0), self._margin)
+        sure = self._jury.log_odds(rows[there]).min(axis=0)
+        result[there] = np.minimum(sure, self._margin)
         return np.where(result >= 0.0, result, np.nan)
 
     def _accepts(self, rows: Floats, people: People) -> Booleans:
-        return self._pool.accepts(rows, least=sigmoids(self._margin * self._units))
+        assert self._jury.units is not None
+        return self._pool.accepts(rows, least=sigmoids(self._margin * self._jury.units))
 
     def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
         accepted = self._judges.accepted(rows)

@@ -17,15 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import logarithms
 from changeproof.datasets.task import Task
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
 from changeproof.methods.shared.dual_simplex import OPTIMAL, solve
-from changeproof.model import Booleans, Floats, Integers
-from changeproof.networks.network import Network
+from changeproof.model import Booleans, Floats, Integers, Model, Stack
+from changeproof.models.learner import stacked
 from changeproof.networks.stack import NetworkStack
 
 MOST_PIVOTS = 400
+# Probabilities are taken as no nearer to 0 and 1 than this, and spreads as no less.
+TINY = 1e-12
 ROUNDS = 8
 # Networks of the lowest logits that a linear programme knows.
 LOWEST = 48
@@ -51,36 +54,51 @@ ROUNDS_LEFT, SINGLE_FEATURES = 4, 2
 
 @dataclass(frozen=True, eq=False)
 class Jury:
-    """Networks that are asked together; the first, the base network, has to accept.
+    """Models that are asked together; of a pool the first is the base model, which has to accept.
 
-    Where networks are more or less sure of themselves, their logits are in units of their own.
+    Log odds are in `units` of each model's own, if these are given.
     """
 
-    networks: tuple[Network, ...]
+    models: tuple[Model, ...]
     units: Floats | None = None
 
     @cached_property
-    def stack(self) -> NetworkStack:
-        return NetworkStack.of(self.networks)
+    def stack(self) -> Stack:
+        return stacked(self.models)
 
-    def logits(self, rows: Floats) -> Floats:
-        """Return the logits [rows, networks]."""
-        logits = np.ascontiguousarray(self.stack.logits(rows).T)
-        return logits if self.units is None else logits / self.units
+    @classmethod
+    def in_own_units(cls, models: tuple[Model, ...], rows: Floats) -> Jury:
+        """Take as a unit how sure a model usually is: the median of its log odds without signs.
+
+        The same change of a model moves the log odds of one that is surer of itself by more. In
+        units of their own, models are alike.
+        """
+        usual: Floats = np.median(np.abs(cls(models).log_odds(rows)), axis=1)
+        return cls(models, np.maximum(usual, TINY))
+
+    def log_odds(self, rows: Floats) -> Floats:
+        """Return what the models think of rows [models, rows]."""
+        if isinstance(self.stack, NetworkStack):
+            found = self.stack.logits(rows)
+        else:
+            given = np.clip(self.stack.probabilities(rows), TINY, 1.0 - TINY)
+            found = logarithms(given) - logarithms(1.0 - given)
+        return found if self.units is None else found / self.units[:, None]
 
     def least(self, rows: Floats, failures: int = 0) -> Floats:
-        """Return the lowest logit of every row, that of the base network or of those that count.
+        """Return the lowest log odds of every row, of the first model or of those that count.
 
-        So many of the other networks, those of the lowest logits, do not count.
+        So many of the other models, those of the lowest log odds, do not count.
         """
-        logits = self.logits(rows)
-        if logits.shape[1] == 1:
-            return logits[:, 0]
-        others = np.partition(logits[:, 1:], failures, axis=1)[:, failures]
-        return np.minimum(logits[:, 0], others)
+        found = self.log_odds(rows)
+        if len(found) == 1:
+            return np.asarray(found[0])
+        others = np.partition(found[1:], failures, axis=0)[failures]
+        return np.asarray(np.minimum(found[0], others))
 
     def lowest(self, rows: Floats, failures: int) -> tuple[Floats, Floats]:
-        """Return logits [rows, k] and gradients of the base network and of the lowest others."""
+        """Return logits [rows, k] and gradients of the first network and of the lowest others."""
+        assert isinstance(self.stack, NetworkStack)
         logits, gradients = self.stack.logits_and_gradients(rows)
         if self.units is not None:
             units = self.units[:, None]

@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.stats import beta
 
-from changeproof.arithmetic.functions import logarithms, normal_tails
+from changeproof.arithmetic.functions import normal_tails
 from changeproof.errors import InputError, unknown
 from changeproof.methods.method import Context
-from changeproof.model import Floats, Integers, Model, Stack
-from changeproof.models.learner import stacked
+from changeproof.methods.quorum.points import TINY, Jury
+from changeproof.model import Floats, Integers, Model
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
 from changeproof.models.recipes import (
     ADDED_SHARES,
@@ -33,7 +33,6 @@ from changeproof.models.recipes import (
     deletion_recipe,
     label_flip_recipe,
 )
-from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe
 
 # The seeds of changed models are less than this above the base seed.
@@ -62,8 +61,6 @@ HIDDEN_FOR_JUDGES = (_BY_SIZE[17:], _BY_SIZE[8:17], _BY_SIZE[:8])
 # Neighbours in a list of settings are alike, so members take every seventh.
 STRIDE = 7
 HALF_AN_OCTAVE = 2.0**0.5
-# Probabilities are taken as no nearer to 0 and 1 than this, and spreads as no less.
-TINY = 1e-12
 
 
 T = TypeVar("T")
@@ -222,35 +219,16 @@ def expected_members(
     )
 
 
-def log_odds(stack: Stack, rows: Floats) -> Floats:
-    """Return what models think of rows [models, rows], in log odds."""
-    if isinstance(stack, NetworkStack):
-        return stack.logits(rows)
-    given = np.clip(stack.probabilities(rows), TINY, 1.0 - TINY)
-    return logarithms(given) - logarithms(1.0 - given)
-
-
-def usual_log_odds(models: Sequence[Model], rows: Floats) -> Floats:
-    """Return how sure of itself each model is: the median of its log odds, whatever their sign.
-
-    The same change of a model moves the log odds of one that is surer of itself by more. In units
-    of its own, models are alike.
-    """
-    usual: Floats = np.median(np.abs(log_odds(stacked(models), rows)), axis=1)
-    return np.maximum(usual, TINY)
-
-
 @dataclass(frozen=True, eq=False)
 class Judges:
     """Models that are asked about advice and had no part in searching it.
 
     They do have a part in the margin that it is searched with: that is chosen by what they refuse.
-    A margin of 1 is `units` of each, in log odds. `groups` are the places of each kind and strength
-    of change; by `weights` all kinds count the same, and so do the strengths of a kind.
+    `groups` are the places of each kind and strength of change; by `weights` all kinds count the
+    same, and so do the strengths of a kind.
     """
 
-    stack: Stack
-    units: Floats
+    jury: Jury
     groups: tuple[Integers, ...]
     weights: Floats
 
@@ -262,12 +240,11 @@ class Judges:
             places.setdefault(member.kind, {}).setdefault(member.strength, []).append(place)
         groups = [np.array(found) for kind in places.values() for found in kind.values()]
         weights = [1.0 / (len(places) * len(kind)) for kind in places.values() for _ in kind]
-        units = usual_log_odds(models, rows)
-        return cls(stacked(models), units, tuple(groups), np.array(weights))
+        return cls(Jury.in_own_units(tuple(models), rows), tuple(groups), np.array(weights))
 
     def accepted(self, rows: Floats) -> Integers:
         """Return how many of them accept each row."""
-        return np.asarray(self.stack.favourable(rows).sum(axis=0))
+        return np.asarray(self.jury.stack.favourable(rows).sum(axis=0))
 
     def refusals(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the share that refuses each row, and an estimate of the share that such models do.
@@ -277,8 +254,8 @@ class Judges:
         far as their log odds are normally distributed.
         """
         refused, expected = np.zeros((2, len(rows)))
-        sure = log_odds(self.stack, rows) / self.units[:, None]
-        against = ~self.stack.favourable(rows)
+        sure = self.jury.log_odds(rows)
+        against = ~self.jury.stack.favourable(rows)
         for group, weight in zip(self.groups, self.weights, strict=True):
             middle, spread = sure[group].mean(axis=0), sure[group].std(axis=0)
             refused += weight * against[group].mean(axis=0)

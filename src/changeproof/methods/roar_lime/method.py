@@ -39,8 +39,15 @@ class RoarLime(Method):
         The walk ends with the step at which the loss differs by no more from the one before.
     max_steps
         After so many steps the last iterate is returned.
-    n_samples, kernel_width, inverse_penalty, decimals
-        How the surrogates are fitted; see `LocalSurrogates`.
+    n_samples
+        Samples that a surrogate is fitted to, the factual among them. On wide tables fewer: as many
+        numbers as with 200 features.
+    kernel_width
+        Width of the kernel that weighs samples, in units of the root of the number of features.
+    inverse_penalty
+        Inverse weight of the squared coefficients (scikit-learn's C).
+    decimals
+        Coefficients and intercept are rounded to so many decimals.
     """
 
     name = "roar-lime"
@@ -74,8 +81,7 @@ class RoarLime(Method):
     @classmethod
     def tuning_candidates(cls) -> Sequence[RoarLime]:
         """Return the paper's grid; the candidates share their surrogates."""
-        hundredths = range(1, 107, 5)
-        grid = (0.0005, 0.001, 0.005, *(number / 100 for number in hundredths))
+        grid = (0.0005, 0.001, 0.005, *(number / 100 for number in range(1, 107, 5)))
         candidates = [cls(penalty=penalty) for penalty in grid]
         for candidate in candidates[1:]:
             candidate._surrogates = candidates[0]._surrogates
@@ -149,11 +155,8 @@ def walk(
     The least favourable change within the radius takes radius x sign(x') off the coefficients
     and radius off the intercept.
     """
-    mean = np.zeros_like(here)
-    square = np.zeros_like(here)
-    before = np.inf
-    decay1 = 1.0
-    decay2 = 1.0
+    mean, square = np.zeros_like(here), np.zeros_like(here)
+    before, decay1, decay2 = np.inf, 1.0, 1.0
     for step in range(1, max_steps + 1):
         logit = intercept - radius
         change = 0.0

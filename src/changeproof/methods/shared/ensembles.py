@@ -13,13 +13,7 @@ FIRST_ASKED = (2, 8, 32)
 
 
 class Ensemble:
-    """Models over the same features, of which a few may refuse.
-
-    Parameters
-    ----------
-    models
-        The models; those that refuse most should come first.
-    """
+    """Models over the same features, of which a few may refuse; the strictest should be first."""
 
     def __init__(self, models: Stack) -> None:
         self.models = models
@@ -32,14 +26,7 @@ class Ensemble:
     def accepts(self, rows: Floats, failures: int = 0, least: Floats | None = None) -> Booleans:
         """Return which rows all but so many models accept, at most.
 
-        Parameters
-        ----------
-        rows
-            Rows [rows, columns].
-        failures
-            How many models may refuse.
-        least
-            The probability that each model has to reach [models]; by default what it decides.
+        A model accepts where it reaches its probability of `least` [models], if they are given.
         """
         refusals = np.zeros(len(rows), dtype=np.int64)
         going = np.arange(len(rows))

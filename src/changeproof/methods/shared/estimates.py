@@ -49,48 +49,34 @@ class Estimates:
     """Quick answers about points around centres."""
 
     network: Network
-    low: Floats | None = None
-    high: Floats | None = None
+    low: Floats | float = -np.inf
+    high: Floats | float = np.inf
 
     @cached_property
     def _packed(self) -> tuple[Singles, Integers]:
         (parameters,), sizes = self.network.packed(np.float32)
         return parameters, sizes
 
-    @cached_property
-    def _range(self) -> tuple[Floats, Floats]:
-        unbounded = np.full(self.network.n_features, np.inf)
-        low = -unbounded if self.low is None else self.low
-        return low, unbounded if self.high is None else self.high
-
     def first_possible(
         self, centres: Floats, moves: Moves, groups: Integers
     ) -> tuple[Integers, Booleans]:
         """Find each centre's next group in which a move may lead to a favourable point.
 
-        Parameters
-        ----------
-        centres
-            Where the moves start [centres, features].
-        moves
-            Points are clipped to the range, if there is one.
-        groups
-            The first group to look at, per centre.
-
-        Returns
-        -------
-        Per centre the group (their number if there is none), and which of its moves it may be
-        [centres, moves]; every other move leads to an adverse point for certain.
+        It may be the one at `groups`. Returned are the groups (their number where there is none),
+        and which of the moves it may be [centres, moves]: every other leads, clipped to the range,
+        to an adverse point for certain.
         """
-        low, high = self._range
+        low, high = (
+            np.full(self.network.n_features, limit, np.float32) for limit in (self.low, self.high)
+        )
         found = np.empty(len(centres), np.int64)
         possible = np.zeros((len(centres), moves.n_moves), np.bool_)
         _first_possible(
             *self._packed,
             centres.astype(np.float32),
             moves.tiles,
-            low.astype(np.float32),
-            high.astype(np.float32),
+            low,
+            high,
             np.float32(-self.error(centres, moves)),
             groups,
             found,
@@ -123,8 +109,7 @@ class Estimates:
         the absolute products; errors of a layer's inputs pass through its absolute weights.
         """
         reach = np.abs(centres).max(axis=0, initial=0.0) + moves.reach
-        low, high = self._range
-        reach = np.minimum(reach, np.maximum(np.abs(low), np.abs(high)))
+        reach = np.minimum(reach, np.maximum(np.abs(self.low), np.abs(self.high)))
         return float(_error(self.network.flat, reach))
 
 

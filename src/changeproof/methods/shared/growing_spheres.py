@@ -26,7 +26,7 @@ Address = tuple[str | int, ...]
 
 
 class Spheres(NamedTuple):
-    """Where the search ended: points (NaN where nothing was accepted) and shells looked at."""
+    """Where a search ended: points (NaN where nothing was accepted) and shells looked at."""
 
     points: Floats
     shells: Integers
@@ -39,36 +39,23 @@ class Shells(NamedTuple):
     tiled: Moves
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GrowingSpheres:
     """How shells grow.
 
     Shell k holds radii from k to k + 1 steps. Its points are normal directions scaled, in the
-    stated norm, to a radius drawn uniformly in the shell. The draws of a shell have one address
+    stated norm, to a radius drawn uniformly in the shell, fewer of them on wide tables. They are
+    clipped to a range before they are judged and measured. The draws of a shell have one address
     and serve everybody in the batch, so an answer does not depend on who else asks.
-
-    Parameters
-    ----------
-    samples
-        Points per shell; fewer on wide tables.
-    norm
-        1 or 2.
-    step, max_shells
-        Width of a shell and how many there are.
-    low, high
-        Points are clipped to this range before they are judged and measured.
     """
 
     samples: int
-    norm: Literal[1, 2]
     step: float
     max_shells: int
-    low: Floats | None = None
-    high: Floats | None = None
+    norm: Literal[1, 2]
+    low: Floats | float = -np.inf
+    high: Floats | float = np.inf
     _kept: dict[Address, Shells] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _last: dict[Address, Shells] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -78,7 +65,7 @@ class GrowingSpheres:
         """Return for every centre the closest accepted point of the first shell that has one.
 
         Points that are adverse under `model`, if one is given, must not be accepted: where it is
-        a network, they are then told by an estimate and never looked at.
+        a network, an estimate then rules them out before they are looked at.
         """
         points = np.full(centres.shape, np.nan)
         # The next shell to look at, and at last the number of shells looked at.
@@ -121,18 +108,15 @@ class GrowingSpheres:
     def _draws(self, first: int, n_features: int, *address: str | int) -> Shells:
         """Return the draws of a shell and of those that follow; they are kept for later."""
         key = (int(first), n_features, *address)
-        for kept in (self._kept, self._last):
-            if key in kept:
-                return kept[key]
-        last = min(first + SHELLS_AT_ONCE, self.max_shells)
-        moves = [self._moves(shell, n_features, *address) for shell in range(first, last)]
-        shells = Shells(np.array(moves), tiled_moves(moves))
-        if len(self._kept) * 2 * shells.moves.nbytes < KEPT_BYTES:
+        if key not in self._kept:
+            last = min(first + SHELLS_AT_ONCE, self.max_shells)
+            moves = [self._moves(shell, n_features, *address) for shell in range(first, last)]
+            shells = Shells(np.array(moves), tiled_moves(moves))
+            most = KEPT_BYTES // (2 * shells.moves.nbytes)
+            while self._kept and len(self._kept) >= most:
+                del self._kept[next(iter(self._kept))]
             self._kept[key] = shells
-        else:  # others who are there now want them, too
-            self._last.clear()
-            self._last[key] = shells
-        return shells
+        return self._kept[key]
 
     def _moves(self, shell: int, n_features: int, *address: str | int) -> Floats:
         generator = stream(*address, "shell", shell)
@@ -147,8 +131,7 @@ class GrowingSpheres:
         """Return each centre's closest accepted point of its shell, and who has one."""
         who, which = np.nonzero(possible)
         candidates = centres[who] + moves[shells[who], which]
-        if self.low is not None or self.high is not None:
-            np.clip(candidates, self.low, self.high, out=candidates)
+        np.clip(candidates, self.low, self.high, out=candidates)
         accepted = accept(candidates)
         candidates, who = candidates[accepted], who[accepted]
         # Sorted by centre, then by length; ties by the order of the draws.
@@ -159,7 +142,6 @@ class GrowingSpheres:
         return points, np.isin(np.arange(len(centres)), hit)
 
     def lengths(self, vectors: Floats) -> Floats:
-        """Return the norms of vectors."""
         if self.norm == 1:
             return np.asarray(np.abs(vectors).sum(axis=-1))
         return np.asarray(np.sqrt((vectors**2).sum(axis=-1)))

@@ -20,14 +20,9 @@ class NearestRows(NamedTuple):
 
 
 def nearest_rows(points: Floats, rows: Floats, wanted: int) -> NearestRows:
-    """Return the nearest rows of every point; of those that are equally far, the first.
+    """Return so many nearest rows of every point; of those that are equally far, the first.
 
-    Parameters
-    ----------
-    points, rows
-        Both [n, features]. What one unit of distance is has been settled before.
-    wanted
-        How many; all of them where there are fewer.
+    What one unit of distance is has been settled before.
     """
     kept = min(wanted, len(rows))
     found = NearestRows(
