@@ -9,7 +9,7 @@ import pytest
 
 from changeproof import builtin_method_names, published_method_names
 from changeproof.report.charts import COLOURS, ON_DARK, SHAPES, method_marks, stylesheet
-from changeproof.report.figures.draw import INKS
+from changeproof.report.figures import INKS
 from changeproof.tables.names import mark_places
 
 METHODS = builtin_method_names()

@@ -75,7 +75,6 @@ def method_marks(methods: Sequence[str]) -> dict[str, Mark]:
 
 
 def stylesheet() -> str:
-    """Return the colours as the page's variables."""
     themes = {":root": COLOURS, ':root[data-theme="dark"]': ON_DARK}
     return "\n".join(
         f"{theme} {{ {' '.join(f'--series-{n}: {c};' for n, c in enumerate(colours))} }}"
@@ -98,51 +97,33 @@ class Axis:
 
 @dataclass(frozen=True)
 class Layer:
-    """What is drawn in one way.
-
-    Attributes
-    ----------
-    kind
-        "points", "line", "steps", "bars" or "cells".
-    x, y
-        Where; None is a gap. Bars go across, from 0 to `x`.
-    mark, size, width, dashed
-        How points and lines look; a line has the colour of its mark.
-    name
-        What it is called, for a legend.
-    hover
-        What is told of each point.
-    spread, spread_y
-        Standard deviations, which bars show and print shows of points.
-    low, high
-        Both ends of intervals: print draws that of the last step, the page those of a layer that
-        somebody chooses.
-    values, shown
-        Of cells, line by line: the numbers, and what stands in them.
-    ringed
-        Which point is ringed.
-    print, page
-        Whether it is drawn there.
-    """
+    """What is drawn in one way: "points", "line", "steps", "bars" or "cells"."""
 
     kind: str
+    # Where; None is a gap. Bars go across, from 0 to `x`.
     x: Sequence[float | None] = ()
     y: Sequence[float | None] = ()
+    # How points and lines look; a line has the colour of its mark.
     mark: Mark | None = None
     size: float = 8
     width: float = 1
     dashed: bool = False
+    # What it is called in a legend, and what is told of each point.
     name: str = ""
     hover: Sequence[str] | None = None
+    # Standard deviations, which bars show and print shows of points.
     spread: Sequence[float | None] | None = None
     spread_y: Sequence[float | None] | None = field(default=None, metadata={"page": False})
+    # Intervals: print draws that of the last step, the page those of a layer that readers choose.
     low: Sequence[float | None] | None = None
     high: Sequence[float | None] | None = None
+    # Of cells, line by line: the numbers, and what stands in them.
     values: Sequence[Sequence[float | None]] | None = None
     shown: Sequence[Sequence[str]] | None = None
+    # Which point is ringed.
     ringed: int | None = None
+    # Whether print draws it; the page always does.
     print: bool = field(default=True, metadata={"page": False})
-    page: bool = field(default=True, metadata={"page": False})
 
 
 @dataclass(frozen=True)
@@ -159,61 +140,44 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with everything that belongs to it.
+    """A chart with everything that belongs to it."""
 
-    Attributes
-    ----------
-    id, title, caption, words
-        Its name in addresses and files, what it is called, how to read it, what it shows.
-    panels
-        The pictures.
-    columns, rows, texts
-        Its data as a table, the first columns of which are text.
-    legend
-        Marks with their names.
-    scale
-        For cells: where colours begin and end, and whether less is better.
-    single
-        Whether every panel has the whole width.
-    intervals
-        Whether readers may choose a layer whose intervals are drawn.
-    notes
-        What print says below it.
-    """
-
+    # Its name in addresses and files, what it is called, how to read it, what it shows.
     id: str
     title: str
     caption: str = ""
     words: str = ""
     panels: Sequence[Panel] = ()
+    # Its data as a table, the first columns of which are text.
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
     texts: int = 1
     legend: Sequence[tuple[Mark, str]] = ()
+    # For cells: where colours begin and end, and whether less is better.
     scale: tuple[float, float, bool] | None = None
+    # Every panel has the whole width.
     single: bool = False
+    # Readers may choose a layer whose intervals are drawn.
     intervals: bool = False
+    # What print says below it.
     notes: str = field(default="", metadata={"page": False})
 
 
 def for_page(part: Any) -> Any:
     """Return a specification as JSON holds it, without what only print needs."""
-    if isinstance(part, Layer) and not part.page:
-        return None
     if isinstance(part, float):
         return number(part)
     if is_dataclass(part):
-        values = {
-            each.name: getattr(part, each.name)
+        return {
+            each.name: for_page(value)
             for each in fields(part)
             if each.metadata.get("page", True)
+            and (value := getattr(part, each.name)) != each.default
         }
-        defaults = {each.name: each.default for each in fields(part)}
-        return {name: for_page(value) for name, value in values.items() if value != defaults[name]}
     if isinstance(part, Mapping):
         return {str(key): for_page(value) for key, value in part.items()}
     if isinstance(part, Sequence) and not isinstance(part, str):
-        return [for_page(each) for each in part if not (isinstance(each, Layer) and not each.page)]
+        return [for_page(each) for each in part]
     return part
 
 
@@ -232,19 +196,16 @@ class Shown(NamedTuple):
     @classmethod
     def of(cls, table: pd.DataFrame) -> Shown:
         """Return what a table has, in its order, under the names that people read."""
-        kinds = ("dataset", dataset_name), ("method", method_name), ("family", family_name)
-        found = {kind: tuple(in_order(table[kind])) if kind in table else () for kind, _ in kinds}
-        named = {
-            reference: name_of(reference) for kind, name_of in kinds for reference in found[kind]
-        }
-        return cls(found["dataset"], found["method"], found["family"], named)
+        kinds = {"dataset": dataset_name, "method": method_name, "family": family_name}
+        found = [tuple(in_order(table[kind])) if kind in table else () for kind in kinds]
+        pairs = zip(found, kinds.values(), strict=True)
+        names = {each: name_of(each) for some, name_of in pairs for each in some}
+        return cls(found[0], found[1], found[2], names)
 
     def name(self, reference: str) -> str:
-        """Return what something is called."""
         return self.names.get(reference, reference)
 
     def called(self, references: Sequence[str]) -> list[str]:
-        """Return what some things are called."""
         return [self.name(reference) for reference in references]
 
     @property

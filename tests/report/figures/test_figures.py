@@ -21,8 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from changeproof.report.figures import draw, encoded
-from changeproof.report.figures.sheet import FONT_TABLES
+from changeproof.report.figures import FONT_TABLES, draw, encoded
 from changeproof.report.printing import print_charts
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]

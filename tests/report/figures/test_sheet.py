@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from changeproof.report.figures.sheet import (
+from changeproof.report.figures import (
     SMALL,
     labels,
     literal,

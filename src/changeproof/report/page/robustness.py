@@ -365,11 +365,14 @@ def limit_words(tables: Tables, shown: Shown) -> str:
         if each == share
     ]
     words = f" The limit for advice that holds in every changed model: {', '.join(where)}."
-    prices = tables.get("price", pd.DataFrame()).dropna(subset=["price_mean"])
-    firm = prices[prices["empirical_robustness_mean"] >= LEAST_PERCENT]
-    if firm.empty:
+    firm = [
+        row
+        for row in tables.get("price", pd.DataFrame()).to_dict("records")
+        if pd.notna(row["price_mean"]) and row["empirical_robustness_mean"] >= LEAST_PERCENT
+    ]
+    if not firm:
         return words
-    best = firm.sort_values("price_mean", kind="stable").to_dict("records")[0]
+    best = min(firm, key=lambda row: row["price_mean"])
     return (
         f"{words} Of the methods at {LEAST_PERCENT} % or more, closest to the limit at the same "
         f"robustness is {shown.name(best['method'])} on {shown.name(best['dataset'])}: "
