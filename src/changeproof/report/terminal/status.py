@@ -26,7 +26,8 @@ NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             "may change": "as stated" if found.dataset_file else "anything",
         },
     ),
-    "families": ("family", lambda found: {"changed models": found.summary}),
+    # Of an object, since what some families say of themselves depends on their settings.
+    "families": ("family", lambda found: {"changed models": found().summary}),
     "methods": (
         "method",
         lambda found: {
