@@ -8,7 +8,6 @@ from changeproof import Network
 from changeproof.certificates.bounds import first_layer_bounds, layer_bounds
 from changeproof.certificates.box import ParameterBox, move_parameters
 from changeproof.certificates.exact import MAX_NODES, Certificates
-from changeproof.certificates.reach import largest_logit
 from changeproof.model import Floats
 
 
@@ -18,7 +17,7 @@ def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES)
     `lower` and `upper` of what is returned enclose the exact minimum over the box, and meet up
     to a small gap and single precision unless the nodes did not suffice or the solver failed.
     """
-    answers = Certificates.begin(box, rows)
+    answers = Certificates(box, rows)
     everything, never = np.ones(len(answers.rows), np.bool_), np.full(len(answers.rows), -np.inf)
     answers.attack(everything, never)
     answers.solve(everything, max_nodes, above=np.inf, below=never)
@@ -54,15 +53,3 @@ def interval_bounds(box: ParameterBox, rows: Floats) -> Floats:
         for layer in range(1, len(flat.layers)):
             layer_bounds(flat.turned, flat.layers, box.radius, layer, mine)
     return bounds
-
-
-def largest_logits(network: Network, centres: Floats, radii: Floats, norm: int) -> Floats:
-    """Return upper bounds on the logits in balls around the centres, one radius each."""
-    flat = network.flat
-    lines, forms = np.empty((5, flat.n_neurons)), np.empty((2, flat.layers[:, :2].max()))
-    return np.array(
-        [
-            largest_logit(flat, centre, float(radius), norm, lines, forms)
-            for centre, radius in zip(centres, radii, strict=True)
-        ]
-    )

@@ -11,9 +11,6 @@ What is then still open is unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
-
 import numpy as np
 
 from changeproof.certificates.bounds import DRIFT, HIGH_MAX, LOW_MIN, neuron_bounds
@@ -30,7 +27,6 @@ SINGLE_PRECISION = 1e-5
 GAP = 1e-7
 
 
-@dataclass(eq=False)
 class Certificates:
     """What is known about every row, over all networks of a box.
 
@@ -38,20 +34,13 @@ class Certificates:
     below `lower`; `upper` is the lowest that was seen, with `directions` [rows, neurons].
     """
 
-    box: ParameterBox
-    rows: Floats
-    bounds: Floats
-    lower: Floats
-    upper: Floats
-    directions: Floats
-
-    @classmethod
-    def begin(cls, box: ParameterBox, rows: Floats) -> Self:
-        rows = box.checked(rows)
-        bounds = neuron_bounds(box, rows)
-        directions = np.zeros((len(rows), box.flat.n_neurons))
-        lower, upper = bounds[:, LOW_MIN, -1].copy(), box.logits_at(rows, directions)
-        return cls(box, rows, bounds, lower, upper, directions)
+    def __init__(self, box: ParameterBox, rows: Floats) -> None:
+        self.box, self.rows = box, box.checked(rows)
+        self.bounds = neuron_bounds(box, self.rows)
+        # The network itself is the first that is seen.
+        self.directions = np.zeros((len(rows), box.flat.n_neurons))
+        self.lower = self.bounds[:, LOW_MIN, -1].copy()
+        self.upper = box.logits_at(self.rows, self.directions)
 
     @property
     def scale(self) -> Floats:
@@ -107,7 +96,7 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     The solver may explore `max_nodes` nodes per row; with 0 it is never asked. A row that needs
     more is neither certified nor refuted.
     """
-    answers = Certificates.begin(box, rows)
+    answers = Certificates(box, rows)
     undecided = answers.undecided
     answers.attack(undecided, -SINGLE_PRECISION * answers.scale[undecided])
     answers.solve(undecided & answers.undecided, max_nodes)

@@ -43,19 +43,18 @@ def pack(
 
 
 def unpack(
-    parameters: Singles, n_features: int, hidden: Sequence[int]
-) -> tuple[list[Singles], list[Singles]]:
+    parameters: Singles, widths: Sequence[int]
+) -> tuple[tuple[Singles, ...], tuple[Singles, ...]]:
+    """Undo `pack` for one network, whose inputs, hidden layers and output have these widths."""
     weights, biases, start = [], [], 0
-    widths = (n_features, *hidden, 1)
-    for layer, (n_in, n_out) in enumerate(pairwise(widths)):
-        wide_in = padded(n_in, UNIT_BLOCK)
-        wide_out = 1 if layer == len(hidden) else padded(n_out, UNIT_BLOCK)
+    sizes = [*(padded(width, UNIT_BLOCK) for width in widths[:-1]), 1]
+    for (n_in, n_out), (wide_in, wide_out) in zip(pairwise(widths), pairwise(sizes), strict=True):
         stop = start + wide_in * wide_out
-        weight = parameters[:, start:stop].reshape(-1, wide_out, wide_in)
-        weights.append(np.ascontiguousarray(weight[:, :n_out, :n_in]))
-        biases.append(np.ascontiguousarray(parameters[:, stop : stop + n_out]))
+        weight = parameters[start:stop].reshape(wide_out, wide_in)
+        weights.append(weight[:n_out, :n_in].copy())
+        biases.append(parameters[stop : stop + n_out].copy())
         start = stop + wide_out
-    return weights, biases
+    return tuple(weights), tuple(biases)
 
 
 def tile_length(n_rows: int, largest: int) -> int:

@@ -89,8 +89,7 @@ class Network:
 
     def with_packed(self, parameters: Singles) -> Network:
         """Return the network of this shape whose packed parameters [1, n] these are."""
-        weights, biases = unpack(parameters, self.n_features, self.hidden)
-        return Network(tuple(w[0] for w in weights), tuple(b[0] for b in biases))
+        return Network(*unpack(parameters[0], (self.n_features, *self.hidden, 1)))
 
     @cached_property
     def _packed(self) -> tuple[Floats, Integers]:

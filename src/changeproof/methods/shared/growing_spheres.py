@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from changeproof.certificates.reach import adverse_radii
 from changeproof.feasible.wide_tables import affordable
 from changeproof.methods.shared.estimates import Estimates, Moves, tiled_moves
 from changeproof.model import Booleans, Floats, Integers, Model
@@ -73,7 +72,6 @@ class GrowingSpheres:
         estimates = None
         if isinstance(model, Network):
             estimates = Estimates(model, self.low, self.high)
-            shells = self._first_shells(centres, model)
         searching = np.flatnonzero(shells < self.max_shells)
         samples = affordable(self.samples, centres.shape[1])
         at_once = max(1, (ESTIMATES_AT_ONCE if estimates else ROWS_AT_ONCE) // samples)
@@ -97,13 +95,6 @@ class GrowingSpheres:
             left = np.isnan(points[searching, 0]) & (shells[searching] < self.max_shells)
             searching = searching[left]
         return Spheres(points, np.minimum(shells, self.max_shells))
-
-    def _first_shells(self, centres: Floats, network: Network) -> Integers:
-        """Return the first shell of every centre in which anything can be favourable."""
-        radii = adverse_radii(network, centres, self.norm, self.step * self.max_shells)
-        # A point that is clipped may be as much farther away as its centre is out of range.
-        radii -= self.lengths(np.clip(centres, self.low, self.high) - centres)
-        return np.maximum(0, np.floor(radii / self.step).astype(np.int64))
 
     def _draws(self, first: int, n_features: int, *address: str | int) -> Shells:
         """Return the draws of a shell and of those that follow; they are kept for later."""
