@@ -19,7 +19,7 @@ def worst_logits(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES)
     """
     answers = Certificates(box, rows)
     everything, never = np.ones(len(answers.rows), np.bool_), np.full(len(answers.rows), -np.inf)
-    answers.attack(everything, never)
+    answers.attack(everything)
     answers.solve(everything, max_nodes, above=np.inf, below=never)
     return answers
 

@@ -21,9 +21,7 @@ from changeproof.model import Booleans, Floats
 MAX_NODES = 10_000
 # Rows whose bounds are held at once, where only the verdict counts.
 ROWS_AT_ONCE = 16_384
-# Where the search for worse networks and the solver may rest, per unit of the largest logit that
-# the box allows: writing down a network in single precision moves its logit too.
-SINGLE_PRECISION = 1e-5
+# Where the solver may rest, per unit of the largest logit that the box allows.
 GAP = 1e-7
 
 
@@ -68,9 +66,9 @@ class Certificates:
         """Which rows are neither proven nor refuted, of those with finite bounds."""
         return np.isfinite(self.lower) & (self.lower <= 0.0) & ~self.refuted
 
-    def attack(self, chosen: Booleans, target: Floats) -> None:
-        found = attack(self.box, self.rows[chosen], target=target)
-        self.upper[chosen], self.directions[chosen] = found
+    def attack(self, chosen: Booleans) -> None:
+        """Search for worse networks of the chosen rows."""
+        self.upper[chosen], self.directions[chosen] = attack(self.box, self.rows[chosen])
 
     def solve(
         self, chosen: Booleans, max_nodes: int, above: float = 0.0, below: Floats | None = None
@@ -98,7 +96,7 @@ def certify(box: ParameterBox, rows: Floats, *, max_nodes: int = MAX_NODES) -> C
     """
     answers = Certificates(box, rows)
     undecided = answers.undecided
-    answers.attack(undecided, -SINGLE_PRECISION * answers.scale[undecided])
+    answers.attack(undecided)
     answers.solve(undecided & answers.undecided, max_nodes)
     return answers
 

@@ -1,9 +1,8 @@
 """The network of a box that likes a row least: a search for it, and a proof of what it can do.
 
 For one row a network of the box is one direction per neuron (see `box.py`). The search goes where
-gradients point with all neurons at once until nothing changes, and then turns them one by one as
-long as that helps. What is found is written down in single precision inside the box, and its logit
-is that of the written network.
+gradients point, with all neurons at once, until nothing changes. What is found is written down in
+single precision inside the box, and its logit is that of the written network.
 
 The proof is a mixed-integer programme, solved by branching.
 
@@ -36,83 +35,39 @@ from changeproof.networks.flat import layer_at, layer_sums
 from changeproof.networks.kernels import copy_into
 
 GRADIENT_STEPS = 20
-SWEEPS = 10
-SMALLEST_GAIN = 1e-12
 # Excesses of activations below this share of the largest activation are those of a solver.
 NEGLIGIBLE = 1e-8
 
 
-def attack(box: ParameterBox, rows: Floats, target: Floats) -> tuple[Floats, Floats]:
-    """Return logits [rows] that networks of the box reach, and their directions [rows, neurons].
-
-    The search for a row may end below its `target`.
-    """
+def attack(box: ParameterBox, rows: Floats) -> tuple[Floats, Floats]:
+    """Return logits [rows] that networks of the box reach, and their directions [rows, neurons]."""
     rows = box.checked(rows)
     directions = np.zeros((len(rows), box.flat.n_neurons))
-    _attack(box.flat, box.radius, rows, directions, target)
+    _attack(box.flat, box.radius, rows, directions)
     return box.logits_at(rows, directions), directions
 
 
 @compiled
-def _attack(network: Any, radius: float, rows: Any, directions: Any, target: Any) -> None:
-    values, slopes = np.empty(directions.shape[1]), np.empty(directions.shape[1])
-    for r in range(len(rows)):
-        row, turns = rows[r], directions[r]
-        best = follow_gradients(network, radius, row, turns, values, slopes)
-        if best >= target[r]:
-            turn_one_by_one(network, radius, row, turns, values, best, target[r])
-
-
-@compiled
-def follow_gradients(
-    network: Any, radius: float, row: Any, directions: Any, values: Any, slopes: Any
-) -> float:
+def _attack(network: Any, radius: float, rows: Any, directions: Any) -> None:
     """Turn all neurons against their gradient until none changes; keep the best directions."""
     centre, turned, layers = network
-    here = directions.copy()
-    best = moved_logit(turned, layers, radius, row, here, values)
-    for _ in range(GRADIENT_STEPS):
-        neuron_slopes(centre, layers, radius, here, values, slopes)
-        changed = False
-        for i in range(len(here)):
-            wanted = here[i] if slopes[i] == 0.0 else -np.sign(slopes[i])
-            changed = changed or wanted != here[i]
-            here[i] = wanted
-        if not changed:
-            break
-        logit = moved_logit(turned, layers, radius, row, here, values)
-        if logit < best:
-            best = logit
-            copy_into(here, directions)
-    return best
-
-
-@compiled
-def turn_one_by_one(
-    network: Any,
-    radius: float,
-    row: Any,
-    directions: Any,
-    values: Any,
-    best: float,
-    target: float,
-) -> None:
-    """Try both ends for one neuron after the other, until no turn helps."""
-    turned, layers = network.turned, network.layers
-    for _ in range(SWEEPS):
-        before = best
-        for i in range(len(directions)):
-            kept = directions[i]
-            for end in (-1.0, 1.0):
-                if end == kept:
-                    continue
-                directions[i] = end
-                logit = moved_logit(turned, layers, radius, row, directions, values)
-                if logit < best - SMALLEST_GAIN:
-                    best, kept = logit, end
-            directions[i] = kept
-        if best == before or best < target:
-            break
+    values, slopes, here = np.empty((3, directions.shape[1]))
+    for r in range(len(rows)):
+        here[:] = 0.0
+        best = moved_logit(turned, layers, radius, rows[r], here, values)
+        for _ in range(GRADIENT_STEPS):
+            neuron_slopes(centre, layers, radius, here, values, slopes)
+            changed = False
+            for i in range(len(here)):
+                wanted = here[i] if slopes[i] == 0.0 else -np.sign(slopes[i])
+                changed = changed or wanted != here[i]
+                here[i] = wanted
+            if not changed:
+                break
+            logit = moved_logit(turned, layers, radius, rows[r], here, values)
+            if logit < best:
+                best = logit
+                copy_into(here, directions[r])
 
 
 @compiled
