@@ -1,11 +1,15 @@
-"""The paper's numbers and claims beside those of a run, and what to think of each difference."""
+"""The paper's numbers and claims beside those of a run, and what to think of each difference.
+
+`published/` has the paper's tables, how far a run may be from them (tolerances.toml), the claims of
+its text (claims.toml), and documented differences with their reasons (deviations.toml).
+"""
 
 from __future__ import annotations
 
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -21,14 +25,30 @@ from changeproof.evaluation.fragility import fragile_picks
 from changeproof.runs.directory import TABLES
 from changeproof.runs.plan import BASE_SEEDS, FACTUALS, Plan
 from changeproof.runs.published import add
+from changeproof.tables.display import Tables
 from changeproof.tables.registry import read_finished
 from changeproof.tables.spreadsheets import csv_bytes
 
 PUBLISHED = Path(__file__).parent / "published"
-TEXT = "text"
-ALL_DATASETS = "all"
+FILE = "paper_comparison.csv"
+COLUMNS = [
+    "table", "dataset", "method_or_family", "metric", "published", "published_sd",
+    "ours", "ours_sd", "difference", "within", "explanation",
+]  # fmt: skip
+# What the published times were measured on (section Evaluation of the paper).
+PAPER_MACHINE = "Apple M4 Pro"
+# The "table" of the claims of the text, and the "dataset" of means over datasets.
+TEXT, ALL_DATASETS = "text", "all"
 # Decimal fractions are not exact: 62.2 - 60.2 must count as 2.
 SLACK = 1e-9
+# Tables that only the claims of the text need.
+CLAIM_TABLES = ("certified", "diagnostics")
+# Why averages over other families or datasets than the paper's are not judged.
+PARTIAL = {
+    "full_results": "robustness over all families is not judged: the run has other families",
+    "change_magnitude": "sizes of changes are means over datasets and are not judged: the run has "
+    "other datasets",
+}
 
 
 class Rule(StrEnum):
@@ -42,7 +62,7 @@ class Rule(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What came of a comparison."""
+    """The result of a comparison."""
 
     WITHIN = "within"
     EXPLAINED = "explained"
@@ -91,7 +111,6 @@ class Line:
 
     @property
     def verdict(self) -> Verdict:
-        """The judgement in a word."""
         if self.ours is None:
             return Verdict.NOT_COVERED
         if self.within is None:
@@ -103,7 +122,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A documented difference from the paper: where, how far, and why."""
+    """A documented difference from the paper: where, how far, and why.
+
+    It explains a number that is near what is `expected` instead; by default the published one.
+    """
 
     table: str
     dataset: str
@@ -114,37 +136,23 @@ class Deviation:
     expected: float | None = None
 
     def names(self, line: Line) -> bool:
-        """Whether the deviation is one of that number."""
         mine = (self.table, self.dataset, self.method_or_family)
         theirs = (line.table, line.dataset, line.method_or_family)
         return mine == theirs and line.metric in self.metrics
 
     def explains(self, line: Line) -> bool:
-        """Whether the run's number is the one that was expected instead."""
         if line.ours is None or not self.names(line):
             return False
         expected = line.published if self.expected is None else self.expected
         return abs(line.ours - expected) <= self.allowance + SLACK
 
 
-def read_deviations(path: Path = PUBLISHED / "deviations.toml") -> list[Deviation]:
-    """Return the documented deviations."""
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]
-    return [Deviation(**entry) for entry in entries]
+def read_deviations() -> list[Deviation]:
+    return [Deviation(**entry) for entry in _read("deviations")["deviation"]]
 
 
-def with_explanations(lines: Iterable[Line], deviations: Sequence[Deviation]) -> list[Line]:
-    """Return the lines, each with the reasons of the deviations that explain it."""
-    return [
-        replace(line, explanation=" ".join(d.reason for d in deviations if d.explains(line)))
-        for line in lines
-    ]
-
-
-Row = Mapping[Hashable, Any]
-# What the published times were measured on (section Evaluation of the paper).
-PAPER_MACHINE = "Apple M4 Pro"
-KEYS = ("dataset", "method", "family")
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -154,85 +162,69 @@ def published_table(name: str) -> pd.DataFrame:
 
 
 def published_families() -> set[str]:
-    """Return the families of change of the paper."""
     return set(published_table("change_magnitude")["family"])
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A column of a published table, and how far a run may be from it; see tolerances.toml."""
-
-    metric: str
-    column: str
-    sd: str
-    absolute: float = 0.0
-    share: float = 0.0
-    sds: float = 0.0
-    judged: bool = True
-
-    def line(self, table: str, row: Row, mine: Row | None, *, judged: bool) -> Line:
-        """Return the published number of a row beside that of the run's row, if it has one."""
-        published, sd = float(row[self.column]), float(row.get(self.sd, math.nan))
-        ours = None if mine is None else float(mine[self.column])
-        # A time that was not recorded is none, and not undefined.
-        if ours is not None and math.isnan(ours) and not self.judged:
-            ours = None
-        by_sd = 0.0 if math.isnan(sd) else self.sds * sd
-        return Line(
-            table,
-            row.get("dataset", ALL_DATASETS),
-            row.get("method", row.get("family", "")),
-            self.metric,
-            published,
-            sd,
-            ours,
-            math.nan if mine is None else float(mine.get(self.sd, math.nan)),
-            Rule.NEAR if judged and self.judged else Rule.SHOWN,
-            max(self.absolute, self.share * abs(published), by_sd),
-        )
-
-
-def read_measures(path: Path = PUBLISHED / "tolerances.toml") -> dict[str, list[Measure]]:
-    """Return what is compared, by published table."""
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {
-        table: [_measure(table, metric, values) for metric, values in measures.items()]
-        for table, measures in entries.items()
-    }
-
-
-def table_lines(
-    tables: Mapping[str, pd.DataFrame], partial: Mapping[str, tuple[str, ...]]
-) -> Iterator[Line]:
+def _table_lines(tables: Tables, partial: Mapping[str, tuple[str, ...]]) -> Iterator[Line]:
     """Yield the numbers of all published tables row by row; those in `partial` are not judged."""
-    for table, measures in read_measures().items():
+    for table, metrics in _read("tolerances").items():
         published = published_table(table)
-        keys = [key for key in KEYS if key in published]
+        keys = [key for key in ("dataset", "method", "family") if key in published]
         found = {tuple(row[key] for key in keys): row for row in tables[table].to_dict("records")}
         for row in published.to_dict("records"):
             mine = found.get(tuple(row[key] for key in keys))
-            for measure in measures:
-                judged = measure.metric not in partial.get(table, ())
-                yield measure.line(table, row, mine, judged=judged)
+            for metric, tolerance in metrics.items():
+                judged = metric not in partial.get(table, ())
+                yield _table_line(table, metric, tolerance, row, mine, judged=judged)
 
 
-def _measure(table: str, metric: str, values: dict[str, Any]) -> Measure:
-    with_sd = f"{metric}_mean" in published_table(table)
-    column = f"{metric}_mean" if with_sd else metric
-    return Measure(metric, column, **{"sd": f"{metric}_std", **values})
+def _table_line(
+    table: str,
+    metric: str,
+    tolerance: Mapping[str, Any],
+    row: Mapping[Any, Any],
+    mine: Mapping[Any, Any] | None,
+    *,
+    judged: bool,
+) -> Line:
+    """Return a published number beside that of the run's row, if it has one."""
+    column = f"{metric}_mean" if f"{metric}_mean" in row else metric
+    sd_column = tolerance.get("sd", f"{metric}_std")
+    published, sd = float(row[column]), float(row.get(sd_column, math.nan))
+    ours = None if mine is None else float(mine[column])
+    timed = not tolerance.get("judged", True)
+    # A time that was not recorded is missing, and not undefined.
+    if timed and ours is not None and math.isnan(ours):
+        ours = None
+    allowed = (
+        tolerance.get("absolute", 0.0),
+        tolerance.get("share", 0.0) * abs(published),
+        0.0 if math.isnan(sd) else tolerance.get("sds", 0.0) * sd,
+    )
+    return Line(
+        table,
+        row.get("dataset", ALL_DATASETS),
+        row.get("method", row.get("family", "")),
+        metric,
+        published,
+        sd,
+        ours,
+        math.nan if mine is None else float(mine.get(sd_column, math.nan)),
+        Rule.NEAR if judged and not timed else Rule.SHOWN,
+        max(allowed),
+    )
 
 
 # An entry of claims.toml: what the text says of some methods, by dataset.
 Claim = Mapping[str, Any]
 # What is compared: metric, rule, published value, ours (None where the run has none), our sd.
 Compared = tuple[str, Rule, float, float | None, float]
-EXTREMES = ("lowest", "highest")
 
 
-def claim_lines(tables: Mapping[str, pd.DataFrame]) -> Iterator[Line]:
+def _claim_lines(tables: Tables) -> Iterator[Line]:
     """Yield what the text says of each dataset and method beside what the run has."""
-    claims = tomllib.loads((PUBLISHED / "claims.toml").read_text(encoding="utf-8"))
-    for kind, (name, compared) in KINDS.items():
+    claims = _read("claims")
+    for kind, (name, compared) in CLAIMS.items():
         table = tables.get(name, pd.DataFrame(columns=["dataset", "method", "name"]))
         for claim in claims[kind]:
             for dataset, method in product(claim["published"], claim["methods"]):
@@ -253,7 +245,7 @@ def _robustness(claim: Claim, rows: pd.DataFrame, published: float) -> Iterator[
     """
     family, rule = claim["family"], Rule(claim["rule"])
     metric, needed = f"empirical_robustness under {family}", {family}
-    if family in EXTREMES:
+    if family in ("lowest", "highest"):
         metric, needed = f"{family} empirical_robustness of all families", published_families()
     rows = rows[rows["family"].isin(needed)].set_index("empirical_robustness_mean")
     ours, sd = None if len(rows) < len(needed) else math.nan, math.nan
@@ -264,7 +256,6 @@ def _robustness(claim: Claim, rows: pd.DataFrame, published: float) -> Iterator[
 
 
 def _certified(_: Claim, rows: pd.DataFrame, published: float) -> Iterator[Compared]:
-    """Compare the share of requests whose counterfactual is certified."""
     ours, sd = None, math.nan
     if not rows.empty:
         ours, sd = map(float, rows[["certified_share_mean", "certified_share_std"]].iloc[0])
@@ -281,25 +272,10 @@ def _range(claim: Claim, rows: pd.DataFrame, published: list[float]) -> Iterator
 
 
 # The kinds of claims: the table that has the run's numbers, and how they are compared.
-KINDS: dict[str, tuple[str, Callable[[Claim, pd.DataFrame, Any], Iterator[Compared]]]] = {
+CLAIMS: dict[str, tuple[str, Callable[[Claim, pd.DataFrame, Any], Iterator[Compared]]]] = {
     "robustness": ("family_results", _robustness),
     "certified": ("certified", _certified),
     "diagnostic": ("diagnostics", _range),
-}
-
-
-FILE = "paper_comparison.csv"
-COLUMNS = (
-    "table", "dataset", "method_or_family", "metric", "published", "published_sd",
-    "ours", "ours_sd", "difference", "within", "explanation",
-)  # fmt: skip
-# Tables that only the claims of the text need.
-CLAIM_TABLES = ("certified", "diagnostics")
-# What is said of averages over other families or datasets than the paper's.
-PARTIAL = {
-    "full_results": "robustness over all families is not judged: the run has other families",
-    "change_magnitude": "sizes of changes are means over datasets and are not judged: the run has "
-    "other datasets",
 }
 
 
@@ -344,8 +320,8 @@ class PaperComparison:
         the paper's, and claims that the run does not cover (there `ours` is empty as well).
         """
         rows = [[getattr(line, column) for column in COLUMNS] for line in self.compared]
-        frame = pd.DataFrame(rows, columns=list(COLUMNS))
-        return frame.astype({"ours": float, "within": "boolean"})
+        table = pd.DataFrame(rows, columns=COLUMNS)
+        return table.astype({"ours": float, "within": "boolean"})
 
     def counts(self, table: str) -> Counter[Verdict]:
         """Count the verdicts of a table ("text" for the claims of the text)."""
@@ -390,12 +366,15 @@ def reason_against(plan: Plan) -> str | None:
     )
 
 
-def compare_tables(tables: Mapping[str, pd.DataFrame]) -> PaperComparison:
+def compare_tables(tables: Tables) -> PaperComparison:
     """Put the published numbers beside those in the tables of a finished run."""
-    partial = _partial_averages(tables)
-    lines = [*table_lines(tables, partial), *claim_lines(tables)]
+    partial, deviations = _partial_averages(tables), read_deviations()
+    lines = (
+        replace(line, explanation=" ".join(d.reason for d in deviations if d.explains(line)))
+        for line in (*_table_lines(tables, partial), *_claim_lines(tables))
+    )
     return PaperComparison(
-        tuple(with_explanations(lines, read_deviations())),
+        tuple(lines),
         tuple(PARTIAL[table] for table in partial),
         _missing(tables),
         tuple(fragile_picks(tables.get("tuning", pd.DataFrame()))),
@@ -407,23 +386,28 @@ def write_comparison(folder: Path, comparison: PaperComparison) -> Path:
     return add(folder / TABLES, FILE, csv_bytes(comparison.table))
 
 
-def _partial_averages(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
+def _partial_averages(tables: Tables) -> dict[str, tuple[str, ...]]:
     """Return the metrics by table that average over other families or datasets than the paper."""
     partial: dict[str, tuple[str, ...]] = {}
     if set(tables["family_results"]["family"]) != published_families():
         partial["full_results"] = ("empirical_robustness", "end_to_end_robustness")
-    datasets = published_table("dataset_summary")["dataset"]
-    if set(tables["dataset_summary"]["dataset"]) != set(datasets):
+    datasets = set(published_table("dataset_summary")["dataset"])
+    if set(tables["dataset_summary"]["dataset"]) != datasets:
         partial["change_magnitude"] = ("hard_disagreement_percent", "probability_mae")
     return partial
 
 
-def _missing(tables: Mapping[str, pd.DataFrame]) -> dict[str, tuple[str, ...]]:
+def _missing(tables: Tables) -> dict[str, tuple[str, ...]]:
     """Return what of the paper is not in the tables, by kind."""
-    missing = {"tables": tuple(name for name in CLAIM_TABLES if name not in tables)}
-    kinds = {"dataset": "datasets", "method": "methods", "family": "families"}
-    for column, kind in kinds.items():
-        theirs = published_table("change_magnitude" if kind == "families" else "full_results")
-        mine = set(tables["family_results"][column])
-        missing[kind] = tuple(name for name in theirs[column].unique() if name not in mine)
-    return missing
+    full, families = published_table("full_results"), published_table("change_magnitude")
+    mine = tables["family_results"]
+
+    def absent(theirs: pd.DataFrame, column: str) -> tuple[str, ...]:
+        return tuple(name for name in theirs[column].unique() if name not in set(mine[column]))
+
+    return {
+        "tables": tuple(name for name in CLAIM_TABLES if name not in tables),
+        "datasets": absent(full, "dataset"),
+        "methods": absent(full, "method"),
+        "families": absent(families, "family"),
+    }
