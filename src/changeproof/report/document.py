@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,25 +16,16 @@ from changeproof.report.page.write import FILE, state
 from changeproof.report.verdict import verdict
 from changeproof.runs.directory import REPORT, TABLES
 from changeproof.runs.results import StoredResults
+from changeproof.tables.display import Tables
 
 
-def document(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    """Return everything that there is to say of a run, for programs.
+def document(results: StoredResults, tables: Tables) -> dict[str, Any]:
+    """Return everything that there is to say of a run, finished or not, for programs.
 
-    Parameters
-    ----------
-    results
-        The run, finished or not.
-    tables
-        Its tables; of an unfinished run those of what is finished.
-
-    Returns
-    -------
-    dict
-        `plan` is what was asked, and `run` what is needed to repeat it. `verdict` has the `lines`
-        of the terminal, and the findings that they say. `left_out` has what does not fit the model,
-        with the reason. `tables` are lists of records; what is undefined is None, and what is
-        infinite is the text "inf". `files` are those that the run has written.
+    `plan` is what was asked, and `run` what is needed to repeat it. `verdict` has the `lines` of
+    the terminal, and the findings that they say. `left_out` has what does not fit the model, with
+    the reason. `tables` are lists of records; what is undefined is None, and what is infinite is
+    the text "inf". `files` are those that the run has written.
     """
     found, condition = verdict(results, tables), state(results, tables)
     return {
@@ -47,7 +39,7 @@ def document(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict
         "plan": _nested(results.plan.model_dump()),
         "run": provenance(results),
         "tables": {name: records(table) for name, table in tables.items()},
-        "files": _files(results, tables),
+        "files": _files(results.folder, tables),
     }
 
 
@@ -68,7 +60,6 @@ def plain(value: Any) -> str | float | bool | None:
 
 
 def _nested(value: Any) -> Any:
-    """Return a value with others in it as JSON holds it."""
     if isinstance(value, Mapping):
         return {str(key): _nested(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -76,9 +67,8 @@ def _nested(value: Any) -> Any:
     return plain(value)
 
 
-def _files(results: StoredResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def _files(folder: Path, tables: Tables) -> dict[str, Any]:
     """Return where tables and report are, of those that are written."""
-    folder = results.folder
     paths = {name: folder / TABLES / f"{name}.csv" for name in tables}
     page = folder / REPORT / FILE
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +13,7 @@ import pandas as pd
 from changeproof.errors import InputError, visible
 from changeproof.report.document import plain
 from changeproof.tables.advice import PEOPLE, TOLD
+from changeproof.tables.display import Tables
 from changeproof.tables.spreadsheets import BEGINNINGS
 
 ENDING = ".xlsx"
@@ -39,16 +40,8 @@ def check_workbook(path: str | Path) -> Path:
     return out
 
 
-def workbook(document: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> bytes:
-    """Return the workbook of a run as the bytes of an XLSX file.
-
-    Parameters
-    ----------
-    document
-        What there is to say of the run; see `document`.
-    tables
-        Its tables by name.
-    """
+def workbook(document: Mapping[str, Any], tables: Tables) -> bytes:
+    """Return the workbook of a run, its `document` and its tables, as the bytes of an XLSX file."""
     content = BytesIO()
     # Row by row, so that memory does not grow with tables; no text is taken for anything else.
     options = {
@@ -59,98 +52,81 @@ def workbook(document: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) ->
     }
     book = _library().Workbook(content, options)
     book.set_properties({"title": "changeproof", "created": CREATED})
-    writer = _Writer(book)
-    writer.first_sheet(list(_words(document, tables)), list(tables))
-    for name in _in_order(tables):
-        writer.table(name, tables[name])
+    first = [name for name in FOREMOST if name in tables]
+    tables = {name: tables[name] for name in dict.fromkeys([*first, *tables])}
+    _write_first(book, _entries(document, tables), tables)
+    heading = book.add_format({"bold": True, "bottom": 1})
+    # Text also after somebody has been in the cell, as an apostrophe in front makes it.
+    guarded = book.add_format({"quote_prefix": True})
+    for name, table in tables.items():
+        sheet = book.add_worksheet(name)
+        shown = table.iloc[:MOST_ROWS, :MOST_COLUMNS]
+        for column in range(shown.shape[1]):
+            sheet.set_column(column, column, _width(shown.iloc[:, column]))
+            sheet.write_string(0, column, _text(str(shown.columns[column])), heading)
+        for row, values in enumerate(shown.itertuples(index=False, name=None), start=1):
+            for column, value in enumerate(values):
+                _write(sheet, row, column, plain(value), guarded)
+        sheet.freeze_panes(1, 0)
+        if shown.shape[1]:
+            sheet.autofilter(0, 0, len(shown), shown.shape[1] - 1)
     book.close()
     return content.getvalue()
 
 
-class _Writer:
-    """Puts texts and tables into the sheets of a workbook."""
-
-    def __init__(self, book: Any) -> None:
-        self.book = book
-        self.heading = book.add_format({"bold": True, "bottom": 1})
-        self.label = book.add_format({"bold": True, "valign": "top"})
-        self.words = book.add_format({"text_wrap": True, "valign": "top"})
-        self.link = book.get_default_url_format()
-        # Text also after somebody has been in the cell, as an apostrophe in front makes it.
-        self.guarded = book.add_format({"quote_prefix": True})
-
-    def first_sheet(self, words: list[tuple[str, str]], names: list[str]) -> None:
-        """Write labels with texts, and where there is a sheet of that name, a way to it."""
-        sheet = self.book.add_worksheet(FIRST)
-        sheet.set_column(0, 0, LABELS)
-        sheet.set_column(1, 1, WORDS)
-        for row, (label, text) in enumerate(words):
-            if label in names:
-                sheet.write_url(row, 0, f"internal:'{label}'!A1", self.link, label)
-            else:
-                sheet.write_string(row, 0, _text(label), self.label)
-            sheet.write_string(row, 1, _text(text), self.words)
-
-    def table(self, name: str, table: pd.DataFrame) -> None:
-        """Write a table with its heading, as much of it as a sheet can hold."""
-        sheet = self.book.add_worksheet(name)
-        shown = table.iloc[:MOST_ROWS, :MOST_COLUMNS]
-        for column in range(shown.shape[1]):
-            sheet.set_column(column, column, _width(shown.iloc[:, column]))
-            sheet.write_string(0, column, _text(str(shown.columns[column])), self.heading)
-        for row, values in enumerate(shown.itertuples(index=False, name=None), start=1):
-            for column, value in enumerate(values):
-                self._write(sheet, row, column, plain(value))
-        sheet.freeze_panes(1, 0)
-        if shown.shape[1]:
-            sheet.autofilter(0, 0, len(shown), shown.shape[1] - 1)
-
-    def _write(self, sheet: Any, row: int, column: int, value: Any) -> None:
-        """Write a value as what it is: numbers as numbers, text as text, nothing as nothing."""
-        if isinstance(value, bool):
-            sheet.write_boolean(row, column, value)
-        elif isinstance(value, int | float):
-            sheet.write_number(row, column, value)
-        elif value:
-            how = self.guarded if value.startswith(BEGINNINGS) else None
-            sheet.write_string(row, column, _text(value), how)
+def _write_first(book: Any, entries: Iterable[tuple[str, str]], tables: Tables) -> None:
+    """Write labels with texts; the name of a table is a link to its sheet."""
+    labels = book.add_format({"bold": True, "valign": "top"})
+    words = book.add_format({"text_wrap": True, "valign": "top"})
+    sheet = book.add_worksheet(FIRST)
+    sheet.set_column(0, 0, LABELS)
+    sheet.set_column(1, 1, WORDS)
+    for row, (label, text) in enumerate(entries):
+        if label in tables:
+            link = book.get_default_url_format()
+            sheet.write_url(row, 0, f"internal:'{label}'!A1", link, label)
+        else:
+            sheet.write_string(row, 0, _text(label), labels)
+        sheet.write_string(row, 1, _text(text), words)
 
 
-def _words(
-    document: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]
-) -> Iterator[tuple[str, str]]:
-    """Yield what stands on the first sheet, each text behind its label."""
+def _write(sheet: Any, row: int, column: int, value: Any, guarded: Any) -> None:
+    """Write a value as what it is: numbers as numbers, text as text, nothing as nothing."""
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, int | float):
+        sheet.write_number(row, column, value)
+    elif value:
+        style = guarded if value.startswith(BEGINNINGS) else None
+        sheet.write_string(row, column, _text(value), style)
+
+
+def _entries(document: Mapping[str, Any], tables: Tables) -> Iterator[tuple[str, str]]:
+    """Yield what stands on the first sheet: labels with texts, one row for each text."""
     plan, run = document["plan"], document["run"]
-    yield "changeproof", document["changeproof"]
-    yield from _under("What was found", document["verdict"]["lines"])
-    yield from _under("Letters", document["letters"])
-    left_out = [f"{name}: {reason}" for name, reason in document["left_out"].items()]
-    yield from _under("Left out", left_out)
-    yield from _under("Notes", document["notes"])
-    asked = {"People at most": plan["factuals"], "Model": plan["model"]}
-    told = "feasible, so that people can be told" if plan["feasible"] else "as published"
-    for label, value in (asked | {"Answers": told}).items():
-        yield label, str(value)
-    yield "Data", ", ".join(each["name"] for each in run["datasets"])
-    for key in ("methods", "families", "base_seeds"):
-        yield key.replace("_", " ").capitalize(), ", ".join(map(str, plan[key]))
-    yield "Repeat it with", run["command"]
-    yield from _under("Methods, families", [f"{n}: {what}" for n, what, _ in run["sources"]])
-    yield "Versions", ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    yield "Fingerprint", run["fingerprint"]
-    for name in _in_order(tables):
-        yield name, _size(tables[name])
-
-
-def _in_order(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Return the names of tables, the foremost first."""
-    return list(dict.fromkeys([*(name for name in FOREMOST if name in tables), *tables]))
-
-
-def _under(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield texts one under the other, the first behind the label."""
-    for number, text in enumerate(texts):
-        yield label if number == 0 else "", text
+    feasible = "feasible, so that people can be told" if plan["feasible"] else "as published"
+    entries: dict[str, str | list[str]] = {
+        "changeproof": document["changeproof"],
+        "What was found": document["verdict"]["lines"],
+        "Letters": document["letters"],
+        "Left out": [f"{name}: {reason}" for name, reason in document["left_out"].items()],
+        "Notes": document["notes"],
+        "People at most": str(plan["factuals"]),
+        "Model": str(plan["model"]),
+        "Answers": feasible,
+        "Data": ", ".join(each["name"] for each in run["datasets"]),
+        "Methods": ", ".join(plan["methods"]),
+        "Families": ", ".join(plan["families"]),
+        "Base seeds": ", ".join(map(str, plan["base_seeds"])),
+        "Repeat it with": run["command"],
+        "Methods, families": [f"{name}: {what}" for name, what, _ in run["sources"]],
+        "Versions": ", ".join(f"{name} {version}" for name, version in run["versions"].items()),
+        "Fingerprint": run["fingerprint"],
+        **{name: _size(table) for name, table in tables.items()},
+    }
+    for label, texts in entries.items():
+        for number, text in enumerate([texts] if isinstance(texts, str) else texts):
+            yield label if number == 0 else "", text
 
 
 def _size(table: pd.DataFrame) -> str:
@@ -165,7 +141,7 @@ def _size(table: pd.DataFrame) -> str:
 
 
 def _width(column: pd.Series[Any]) -> int:
-    """Return how wide a column is to be, in characters."""
+    """Return the width of a column in characters."""
     values = (plain(value) for value in column.head(LOOKED_AT).tolist())
     texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
     longest = max(map(len, [str(column.name), *texts]))
