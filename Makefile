@@ -39,12 +39,38 @@ test:  ## style, types and all tests
 all-tests: $(INSTALLED_DEV) | browser kernels style
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-# Rooms whose tests compile nothing and share no run, so that they are over in a minute.
-QUICK := $(addprefix tests/,fingerprints feasible datasets test_plugins.py test_rooms.py)
+# Fast tests of every room; `tests/test_rooms.py` checks that none is left out. Those of commands go
+# from a table of data to the tables and the page of an audit.
+QUICK := \
+  adapters/test_dice.py adapters/test_scores.py \
+  arithmetic/test_functions.py \
+  certificates/test_bounds.py certificates/test_programme.py \
+  changes/test_later_data.py changes/test_outputs.py changes/test_successors.py \
+  checks/test_check.py \
+  commands/test_constraints.py commands/test_explaining.py commands/test_options.py \
+  commands/test_progress.py \
+  datasets \
+  evaluation/test_factuals.py evaluation/test_life.py evaluation/test_metrics.py \
+  evaluation/test_uncertainty.py \
+  feasible \
+  fingerprints \
+  gating/test_rules.py \
+  methods/test_betarce.py methods/test_given.py methods/test_method.py methods/test_rnce.py \
+  methods/test_robx.py \
+  models/test_estimator.py models/test_find.py models/test_thresholds.py \
+  networks/test_flat.py networks/test_network.py networks/test_stack.py \
+  paper/test_claims.py \
+  report/test_charts.py report/test_constraints.py report/test_letters.py report/test_life.py \
+  report/test_recommendation.py report/test_workbook.py \
+  runs/test_content.py runs/test_manifest.py runs/test_pieces.py runs/test_plan.py \
+  runs/test_store.py \
+  tables/test_advice.py tables/test_groups.py tables/test_names.py \
+  workers/test_payloads.py \
+  test_errors.py test_explanation.py test_names.py test_plugins.py test_rooms.py
 
 quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
 	@$(MAKE) --no-print-directory -j2 style types
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(QUICK)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(addprefix tests/,$(QUICK))
 
 browser:  ## Debian's Chromium for the tests of the page; they are skipped where it cannot be had
 	@command -v chromium >/dev/null || { \

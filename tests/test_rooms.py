@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,15 @@ def test_tests_stand_where_the_code_does() -> None:
     folders = {path.name for path in tests.iterdir() if any(path.glob("**/test_*.py"))}
     elsewhere = {"benchmarks", "docs", "tools"}
     assert folders - elsewhere == rooms
+
+
+def test_the_daily_round_goes_through_every_room() -> None:
+    """`make quick` has tests of every room, and names none that is not there."""
+    tests = Path(__file__).parent
+    (listed,) = re.findall(
+        r"^QUICK := ((?:.*\\\n)*.*)$", (tests.parent / "Makefile").read_text(), re.MULTILINE
+    )
+    names = listed.replace("\\", "").split()
+    assert not [name for name in names if not (tests / name).exists()]
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert rooms <= {name.split("/")[0] for name in names}
