@@ -247,7 +247,7 @@ NEARLY = ["12.5"] * 115 + ["n.a.", "1,5", "x", "y", "z"]
         (
             FRAME.assign(part="train"),
             {"split": "part"},
-            "no row of the split is in the part 'update'",
+            "the split has no row in the part 'update'",
         ),
         (FRAME, {"name": "a/b"}, "'a/b' cannot name a dataset"),
         (FRAME, {"name": "heloc"}, "'heloc' is an embedded dataset"),

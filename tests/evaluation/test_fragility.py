@@ -78,7 +78,7 @@ def test_candidates_say_how_far_they_are_behind(
         ),
         (
             [{"answered": 0, "share": 0.5}, {"answered": 0}],
-            "share 0.5 is the first of all, none being valid on any of 8 validation rows",
+            "share 0.5 only comes first: no candidate is valid on any of 8 validation rows",
         ),
     ],
 )

@@ -335,7 +335,7 @@ def _split(table: pd.DataFrame, labels: npt.NDArray[np.int8], split: str | Split
     positions = {part: getattr(split, part) for part in PARTS}
     for part in PARTS:
         if not len(positions[part]):
-            raise InputError(f"no row of the split is in the part {part!r}")
+            raise InputError(f"the split has no row in the part {part!r}")
     taken = np.concatenate(list(positions.values()))
     if taken.min() < 0 or taken.max() >= len(labels) or len(np.unique(taken)) < len(taken):
         raise InputError(

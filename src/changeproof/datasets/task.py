@@ -468,7 +468,7 @@ def _checked_beside(
     if beside is None:
         beside = pd.DataFrame(index=row_ids)
     if len(beside) != len(row_ids):
-        raise InputError(f"task {name!r}: {len(row_ids)} rows but {len(beside)} beside them")
+        raise InputError(f"task {name!r}: {len(row_ids)} rows but {len(beside)} in `beside`")
     found = beside.set_axis(row_ids, axis="index")
     for column in found.columns.difference([time]):
         values = found[column].astype(object)

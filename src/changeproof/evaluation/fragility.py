@@ -25,8 +25,8 @@ def fragile_picks(tuning: pd.DataFrame) -> list[str]:
         others = table[table["settings"] != pick["settings"]]
         for other in others.sort_values(["rows_behind", "distance"]).head(1).to_dict("records"):
             if other["rows_behind"] <= FEW_ROWS:
-                said = _what_decides(pick, other) + _waiting(pick, other, others)
-                sentences.append(f"{method} on {dataset}: {said}")
+                reason = _reason(pick, other) + _waiting(pick, other, others)
+                sentences.append(f"{method} on {dataset}: {reason}")
     return sentences
 
 
@@ -37,18 +37,18 @@ def _waiting(pick: Mapping[Any, Any], named: Mapping[Any, Any], others: pd.DataF
     if waiting.empty or pick["valid_rows"] == 0:
         return ""
     settings = [json.loads(text) for text in waiting["settings"]]
-    first = _told_apart(json.loads(pick["settings"]), settings[0])[1]
+    first = _names(json.loads(pick["settings"]), settings[0])[1]
     more = f" and {len(settings) - 1} more" if len(settings) > 1 else ""
     return f"; one row behind and nearer: {first}{more}"
 
 
-def _what_decides(pick: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
-    mine, theirs = _told_apart(json.loads(pick["settings"]), json.loads(other["settings"]))
+def _reason(pick: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
+    mine, theirs = _names(json.loads(pick["settings"]), json.loads(other["settings"]))
     rows, valid = pick["validation_rows"], pick["valid_rows"]
     if other["rows_behind"] > 0:
         return f"{mine} wins by {other['rows_behind']} of {rows} validation rows over {theirs}"
     if valid == 0:
-        return f"{mine} is the first of all, none being valid on any of {rows} validation rows"
+        return f"{mine} only comes first: no candidate is valid on any of {rows} validation rows"
     tie = f"{mine} ties with {theirs} ({valid} of {rows} validation rows each)"
     distance = other["distance_behind"]
     if distance == 0:
@@ -57,7 +57,7 @@ def _what_decides(pick: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
     return f"{tie} and wins by a distance of {distance:.2g} ({share:.2g} %)"
 
 
-def _told_apart(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, str]:
+def _names(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, str]:
     """Name two candidates by the settings in which they differ."""
     names = [name for name in mine if mine[name] != theirs[name]]
     if len(names) == 1:

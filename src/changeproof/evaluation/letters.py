@@ -65,12 +65,12 @@ def letter_scores(
 ) -> LetterScores:
     """Have today's model, with its threshold where that is not a half, and successors score."""
     found = answers.found
-    scores = np.full((len(answers), 1 + len(successors)), np.nan)
-    asked = [own_scores(today, answers.rows[found], threshold)]
-    asked += [own_scores(successors[i], answers.rows[found]) for i in range(len(successors))]
-    for place, (values, _) in enumerate(asked):
-        scores[found, place] = values
-    return LetterScores(answers.row_ids, scores, tuple(at for _, at in asked))
+    rows = answers.rows[found]
+    later = (own_scores(successors[place], rows) for place in range(len(successors)))
+    values, thresholds = zip(own_scores(today, rows, threshold), *later, strict=True)
+    scores = np.full((len(answers), len(values)), np.nan)
+    scores[found] = np.stack(values, axis=1)
+    return LetterScores(answers.row_ids, scores, thresholds)
 
 
 def renewals(
