@@ -162,7 +162,7 @@ class ReplicatedFamily(Family):
     Parameters
     ----------
     replicates
-        How many changed models there are.
+        How many changed models there are; where there are several levels, these share them.
     """
 
     def __init__(self, *, replicates: PositiveInt = REPLICATES) -> None:

@@ -46,8 +46,6 @@ class MeasurementError(ReplicatedFamily):
 
     Parameters
     ----------
-    replicates
-        How many changed models there are; the levels share them.
     shares
         How far a measurement is off at most: the offset in standard deviations, the gain in
         standard deviations per standard deviation from the mean.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from pydantic import PositiveInt
 from scipy.spatial import cKDTree
@@ -55,56 +53,44 @@ class FollowedAdvice(ReplicatedFamily):
         return list(next(self.rounds(task, base, learner)))
 
     def rounds(self, task: Task, base: BaseModel, learner: Learner) -> Rounds:
-        futures = [_Future.first(task)] * self.replicates
+        pool = task.rows("update")
+        # In every future, where people are and who has followed; and the latest model.
+        people = [(pool, np.zeros(len(pool), bool))] * self.replicates
         models: list[Model] = [base.model] * self.replicates
         shares = [1.0] + [share for share, _ in self.shared_out(SHARES, besides=1)]
         for update in range(1, self.updates + 1):
             variants = []
-            for number, (future, model, share) in enumerate(
-                zip(futures, models, shares, strict=True)
-            ):
+            for number, share in enumerate(shares):
                 seed = base.seed + SEEDS + SEEDS_OF_A_FUTURE * number + update
-                futures[number] = after = future.after(task, model, share, seed)
-                if not after.followed.any():
+                rows, followed = _after(task, models[number], *people[number], share, seed)
+                if not followed.any():
                     raise InputError(
                         f"no person of the update pool of {task.name} can follow advice"
                     )
-                variants.append(after.variant(task, base, f"round {update}", number))
+                people[number] = rows, followed
+                extended = with_rows(task, rows[followed], 1)
+                weights = usual_weights(len(extended.split.train), len(extended.split.update))
+                weights[-int(followed.sum()) :] = 1.0
+                recipe = TrainingRecipe(initialisation_seed=base.seed, row_weights=weights)
+                variants.append(Variant(f"round {update}", number, recipe, task=extended))
             models = yield variants
 
 
-class _Future(NamedTuple):
-    """Where the people of the update pool are, and who of them has followed advice so far."""
-
-    rows: Floats
-    followed: Booleans
-
-    @classmethod
-    def first(cls, task: Task) -> _Future:
-        rows = task.rows("update")
-        return cls(rows, np.zeros(len(rows), bool))
-
-    def after(self, task: Task, model: Model, share: float, seed: int) -> _Future:
-        """Return where people are after a share of those that the model rejects has followed."""
-        moved = np.full_like(self.rows, np.nan)
-        rejected = ~model.favourable(self.rows)
-        moved[rejected] = advised(task, model, self.rows[rejected])
-        able = np.flatnonzero(np.isfinite(moved).all(axis=1))
-        if not len(able):
-            return self
-        following = max(1, round(share * len(able)))
-        who = np.random.default_rng(seed).choice(able, following, replace=False)
-        rows, followed = self.rows.copy(), self.followed.copy()
-        rows[who], followed[who] = moved[who], True
-        return _Future(rows, followed)
-
-    def variant(self, task: Task, base: BaseModel, level: str, replicate: int) -> Variant:
-        """Describe the model that is trained with those who have followed."""
-        extended = with_rows(task, self.rows[self.followed], 1)
-        weights = usual_weights(len(extended.split.train), len(extended.split.update))
-        weights[-int(self.followed.sum()) :] = 1.0
-        recipe = TrainingRecipe(initialisation_seed=base.seed, row_weights=weights)
-        return Variant(level, replicate, recipe, task=extended)
+def _after(
+    task: Task, model: Model, rows: Floats, followed: Booleans, share: float, seed: int
+) -> tuple[Floats, Booleans]:
+    """Return where people are, and who has followed, after a share of the rejected has followed."""
+    moved = np.full_like(rows, np.nan)
+    rejected = ~model.favourable(rows)
+    moved[rejected] = advised(task, model, rows[rejected])
+    able = np.flatnonzero(np.isfinite(moved).all(axis=1))
+    if not len(able):
+        return rows, followed
+    following = max(1, round(share * len(able)))
+    who = np.random.default_rng(seed).choice(able, following, replace=False)
+    rows, followed = rows.copy(), followed.copy()
+    rows[who], followed[who] = moved[who], True
+    return rows, followed
 
 
 def advised(task: Task, model: Model, rows: Floats) -> Floats:

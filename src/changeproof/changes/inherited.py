@@ -41,8 +41,6 @@ class Distillation(ReplicatedFamily):
 
     Parameters
     ----------
-    replicates
-        How many changed models there are; the kinds of students share them.
     students
         Hidden layers of students besides those of the base network. Models of another kind are
         taught to themselves, and all kinds also to their replacements.
@@ -101,8 +99,6 @@ class FineTuning(ReplicatedFamily):
 
     Parameters
     ----------
-    replicates
-        How many changed models there are; the levels share them.
     epochs
         For how many epochs training goes on, where the kind of model lets one choose.
     rates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -148,17 +148,10 @@ def calibrated(model: Model, scaling: PlattScaling | IsotonicScaling) -> Model:
     return AlteredModel(model, adjust=scaling.probabilities)
 
 
-@runtime_checkable
-class GivesLogits(Protocol):
-    """A model that gives its logits itself."""
-
-    def logits(self, rows: Floats) -> Floats: ...
-
-
 def model_logits(model: Model, rows: Floats) -> Floats:
     """Return a model's own logits, or those of its probabilities, which are then bounded."""
-    if isinstance(model, GivesLogits):
-        return model.logits(rows)
+    if hasattr(model, "logits"):
+        return np.asarray(model.logits(rows))
     given = model.probabilities(rows)
     bounded = np.clip(given, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
     return logarithms(bounded) - logarithms(1.0 - bounded)

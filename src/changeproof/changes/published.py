@@ -30,7 +30,6 @@ class NewInitialization(ReplicatedFamily):
     needs = "seeds"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe models with the seeds that follow the base seed."""
         return [
             Variant("new seed", r, TrainingRecipe(initialisation_seed=base.seed + 1 + r))
             for r in range(self.replicates)
@@ -47,12 +46,10 @@ class Bootstrap(ReplicatedFamily):
     source = PAPER
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe bootstrap samples."""
+        seeds = range(base.seed + 10_000, base.seed + 10_000 + self.replicates)
         return [
-            Variant(
-                "resample", r, recipes.bootstrap_recipe(task, base.seed, base.seed + 10_000 + r)
-            )
-            for r in range(self.replicates)
+            Variant("resample", r, recipes.bootstrap_recipe(task, base.seed, seed))
+            for r, seed in enumerate(seeds)
         ]
 
 
@@ -65,7 +62,6 @@ class ShareFamily(ReplicatedFamily):
     recipe: ClassVar[staticmethod[[Task, float, int, int], TrainingRecipe]]
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe every share; each replicate has a sampling seed of its own."""
         variants = []
         for share, r in self._levels():
             sampling = base.seed + self.seeds + round(1000 * share) + r
@@ -120,21 +116,18 @@ class TrainingConfiguration(ReplicatedFamily):
     source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that no other configurations are known."""
         if "optimiser" in learner.traits.follows or learner.configurations():
             return None
         return f"no training configurations of {learner.name} are known; give a parameter grid"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Describe 19 settings of Adam and 6 of gradient descent, or the learner's own."""
         if "optimiser" not in learner.traits.follows:
             return self.cycled(alternatives(base, learner.configurations()), learner)
-        configured = recipes.configuration_recipes(base.seed)
-        return self.cycled([Variant(_level(recipe), 0, recipe) for recipe in configured], learner)
-
-
-def _level(recipe: TrainingRecipe) -> str:
-    return f"{recipe.optimiser} lr={recipe.learning_rate:g} wd={recipe.weight_decay:g}"
+        variants = [
+            Variant(f"{r.optimiser} lr={r.learning_rate:g} wd={r.weight_decay:g}", 0, r)
+            for r in recipes.configuration_recipes(base.seed)
+        ]
+        return self.cycled(variants, learner)
 
 
 class Architecture(ReplicatedFamily):
@@ -151,7 +144,6 @@ class Architecture(ReplicatedFamily):
     source = PAPER
 
     def reason_against(self, learner: Learner) -> str | None:
-        """Say that no replacements are known."""
         if "hidden" in learner.traits.follows or learner.replacements():
             return None
         return f"no models that could replace {learner.name} are known; give replacements"
@@ -176,17 +168,13 @@ class ParameterPerturbation(ReplicatedFamily):
     needs = "parameters"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        """Return random directions at each of five radii."""
-        return [
-            Variant(
-                f"{radius:g}",
-                r,
-                learner.perturbed(base.model, radius, perturbation_seed(base.seed, radius, r)),
-            )
-            for radius, r in self.shared_out(recipes.RADII)
-        ]
+        variants = []
+        for radius, r in self.shared_out(recipes.RADII):
+            seed = perturbation_seed(base.seed, radius, r)
+            model = learner.perturbed(base.model, radius, seed)
+            variants.append(Variant(f"{radius:g}", r, model))
+        return variants
 
 
 def perturbation_seed(base_seed: int, radius: float, replicate: int) -> int:
-    """Return the seed of a random direction."""
     return base_seed + 80_000 + round(1e6 * radius) + replicate

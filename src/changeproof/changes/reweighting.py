@@ -56,8 +56,6 @@ class CovariateShift(ReplicatedFamily):
 
     Parameters
     ----------
-    replicates
-        How many changed models there are; the levels share them.
     shifts
         How far the mean moves, in standard deviations.
     """
@@ -143,8 +141,6 @@ class GroupReweighting(ReplicatedFamily):
 
     Parameters
     ----------
-    replicates
-        How many changed models there are; the groupings share them.
     by
         A column beside the features, or a feature, that makes the groups: categories as they are,
         numbers at or above their median and below. By default the features one after the other.
@@ -228,8 +224,6 @@ class InfluentialDeletion(ReplicatedFamily):
 
     Parameters
     ----------
-    replicates
-        How many changed models there are; the levels share them.
     shares
         How much of the rows is deleted.
     """

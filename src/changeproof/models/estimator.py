@@ -59,6 +59,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 # Up to this many rows, no estimator sets rows aside or leaves some out at random.
 FEW_ROWS = 10_000
+DETERMINISTIC_SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
     "LogisticRegression": ("coef_", False),
@@ -79,7 +80,6 @@ class EstimatorModel(FittedModel):
         self.judge, self.estimator = judge, estimator
 
     def layer_weights(self) -> list[Floats]:
-        """Return the weights; of a pipeline, those of the last step."""
         final, attribute, transposed = _weights_of(self.estimator)
         found = getattr(final, attribute)
         return [np.array(each.T) for each in found] if transposed else [np.array(found)]
@@ -230,12 +230,11 @@ class EstimatorLearner(RefittedLearner):
             default = GRIDS.get(type(final).__name__, {})
             grid = {f"{prefix}{key}": values for key, values in default.items()}
         known = self.estimator.get_params(deep=True)
-        for key in grid:
-            if key not in known:
-                raise InputError(
-                    f"model {self.name} has no parameter {key!r} to vary; "
-                    f"expected one of: {', '.join(sorted(known))}"
-                )
+        if unknown := [key for key in grid if key not in known]:
+            raise InputError(
+                f"model {self.name} has no parameter {unknown[0]!r} to vary; "
+                f"expected one of: {', '.join(sorted(known))}"
+            )
         alternatives = []
         for point in ParameterGrid(grid):
             if all(known[key] == value for key, value in point.items()):
@@ -344,18 +343,10 @@ def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
     return False
 
 
-def _shuffles(part: Any, few_rows: bool) -> bool:
-    return part.solver not in ("lbfgs", "newton-cg", "newton-cholesky")
-
-
 def _boosts_at_random(part: Any, few_rows: bool) -> bool:
     stops_early = not few_rows if part.early_stopping == "auto" else bool(part.early_stopping)
     sets_aside = stops_early and part.validation_fraction is not None
     return sets_aside or part.max_features != 1.0 or not few_rows
-
-
-def _fits_probabilities(part: Any, few_rows: bool) -> bool:
-    return part.probability is not False
 
 
 def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
@@ -363,12 +354,12 @@ def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
 
 
 _USES_SEED: dict[str, Callable[[Any, bool], bool]] = {
-    "LogisticRegression": _shuffles,
-    "LogisticRegressionCV": _shuffles,
+    "LogisticRegression": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
+    "LogisticRegressionCV": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
     "HistGradientBoostingClassifier": _boosts_at_random,
-    "SVC": _fits_probabilities,
-    "NuSVC": _fits_probabilities,
-    "GaussianProcessClassifier": lambda part, few_rows: bool(part.n_restarts_optimizer),
+    "SVC": lambda part, _: part.probability is not False,
+    "NuSVC": lambda part, _: part.probability is not False,
+    "GaussianProcessClassifier": lambda part, _: bool(part.n_restarts_optimizer),
     "QuantileTransformer": _leaves_rows_out,
     "KBinsDiscretizer": _leaves_rows_out,
 }

@@ -59,8 +59,8 @@ class Traits:
     gives_scores
         Whether its models may give scores that are not probabilities.
     storable
-        Whether its models can be stored in run directories. Only our own networks can; others would
-        have to be unpickled, so they are trained again.
+        Whether its models can be stored in run directories. Others would have to be unpickled, so
+        they are trained again.
     no_training
         Why it cannot train changed models; "" where it can.
     only_seed

@@ -49,33 +49,28 @@ class OnnxModel(ShippedModel):
     def __init__(self, content: bytes, name: str, reference: str) -> None:
         self.content, self.name, self.reference = content, name, reference
         self.digest = hashlib.sha256(content).hexdigest()
-        self._session()
-
-    def _session(self) -> Any:
         try:
-            return session_of(self.content)
+            session_of(content)
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{self.reference} is not an ONNX model: {one_line(error)}") from error
+            raise InputError(f"{reference} is not an ONNX model: {one_line(error)}") from error
 
     def fitted(self, task: Task) -> FittedModel:
         outputs = self._outputs(task, task.rows("train"))
         if outputs.numbers.ndim == 1:
-            return FittedModel(partial(self._scores, task), self.name, gives_scores=True)
+            return FittedModel(partial(self._judge, task, None), self.name, gives_scores=True)
         places = favourable_classes(self.name, classes_of(self.name, outputs), task)
-        return FittedModel(partial(self._shares, task, places), self.name)
+        return FittedModel(partial(self._judge, task, places), self.name)
 
-    def _scores(self, task: Task, rows: Floats) -> Floats:
-        return self._outputs(task, rows).numbers
-
-    def _shares(self, task: Task, places: list[int], rows: Floats) -> Floats:
-        return np.asarray(self._outputs(task, rows).numbers[:, places].sum(axis=1))
+    def _judge(self, task: Task, places: list[int] | None, rows: Floats) -> Floats:
+        numbers = self._outputs(task, rows).numbers
+        return numbers if places is None else np.asarray(numbers[:, places].sum(axis=1))
 
     def _outputs(self, task: Task, rows: Floats) -> Outputs:
         feeds = self._feeds(task, rows)
         try:
-            given = self._session().run(None, feeds)
+            given = session_of(self.content).run(None, feeds)
         except Exception as error:
             raise InputError(
                 f"ONNX model {self.name} could not judge {len(rows)} rows: {one_line(error)}"
@@ -83,7 +78,7 @@ class OnnxModel(ShippedModel):
         return read_outputs(self.name, given)
 
     def _feeds(self, task: Task, rows: Floats) -> Feeds:
-        inputs = self._session().get_inputs()
+        inputs = session_of(self.content).get_inputs()
         names = [feature.name for feature in task.features]
         frame = original_frame(task, rows)
         numeric = not any(feature.categories for feature in task.features)

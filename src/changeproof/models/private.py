@@ -60,11 +60,7 @@ class PrivateLearner:
         return self._learner.train(recipes, task)
 
     def perturbed(self, model: Model, radius: float, seed: int) -> Model:
-        """Perturb the model as `Learner.perturbed` does, with seeds of its own.
-
-        They are half the range of seeds away from those of changed models. A seed that leads to a
-        changed model all the same is refused.
-        """
+        """Perturb the model with seeds half the range away from those of changed models."""
         found = self._learner.perturbed(model, radius, (seed + FAR_AWAY) % SEEDS)
         reserved = self._reserved()
         if reserved and model_identity(found) in reserved:
