@@ -6,6 +6,7 @@ import hashlib
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,9 +43,8 @@ CLASSIFIER_MODULES = ("linear_model", "tree", "ensemble")
 class AbsentLearner(Learner):
     """A learner of another process: its results can be read, but nothing more can be trained."""
 
-    def __init__(self, reference: str) -> None:
-        self.name = reference.partition(":")[2].partition("@")[0]
-        self.reference = reference
+    def __init__(self, text: str) -> None:
+        self.name, self.reference = text.partition("@")[0], f"{OBJECT}:{text}"
 
     @property
     def fingerprint(self) -> str:
@@ -55,7 +55,7 @@ class AbsentLearner(Learner):
         raise InputError(f"model {self.reference!r} is from another session; pass the model again")
 
 
-def _network(text: str) -> tuple[Learner, None]:
+def _network(text: str) -> Learner:
     widths = [part.strip() for part in text.split(",")] if text else []
     if not all(width.isdecimal() for width in widths):
         raise InputError(f"model 'mlp:{text}': expected widths such as mlp:64,32")
@@ -65,10 +65,10 @@ def _network(text: str) -> tuple[Learner, None]:
             f"model 'mlp:{text}': expected at most {MOST_LAYERS} hidden layers of at most "
             f"{MOST_UNITS} units each"
         )
-    return NetworkLearner([int(width) for width in widths] or HIDDEN), None
+    return NetworkLearner([int(width) for width in widths] or HIDDEN)
 
 
-def _estimator(text: str) -> tuple[Any, None]:
+def _estimator(text: str) -> Any:
     try:
         name, settings = parsed(text)
         if not name.isidentifier():
@@ -78,7 +78,7 @@ def _estimator(text: str) -> tuple[Any, None]:
             f"model 'sklearn:{text}': expected ClassName or ClassName(parameter=value)"
         ) from None
     try:
-        return _classifier(name)(**settings), None
+        return _classifier(name)(**settings)
     except TypeError as error:
         raise InputError(f"model 'sklearn:{text}': {error}") from None
 
@@ -103,35 +103,25 @@ def _classifier(name: str) -> Any:
     return known[name]
 
 
-def _imported(path: str) -> tuple[Any, str]:
-    return from_path("model", path), path.rpartition(":")[2]
-
-
-def _unpickled(text: str) -> tuple[Any, str]:
-    path = Path(text)
+def _unpickled(path: str) -> Any:
     content = _content(path)
     try:
-        return pickle.loads(content), path.stem
+        return pickle.loads(content)
     except Exception as error:
         raise InputError(
             f"model file {path} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
 
 
-def _onnx(text: str) -> tuple[ShippedModel, str]:
+def _onnx(path: str) -> ShippedModel:
     from changeproof.models.onnx import OnnxModel
 
-    path = Path(text)
-    return OnnxModel(_content(path), path.stem, f"onnx:{text}"), path.stem
+    return OnnxModel(_content(path), Path(path).stem, f"onnx:{path}")
 
 
-def _absent(text: str) -> tuple[Learner, None]:
-    return AbsentLearner(f"{OBJECT}:{text}"), None
-
-
-def _content(path: Path) -> bytes:
+def _content(path: str) -> bytes:
     try:
-        return path.read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"cannot read model file {path}: {error.strerror}") from None
 
@@ -139,11 +129,11 @@ def _content(path: Path) -> bytes:
 class Kind(NamedTuple):
     """A kind of reference, KIND:REST.
 
-    `read` turns the rest into an object, and a name for objects that have none. `form` is how
-    people write it. Some kinds may be models as shipped, some can be nothing else.
+    `read` turns the rest into an object, and `form` is how people write it. Some kinds may be
+    models as shipped, some can be nothing else.
     """
 
-    read: Callable[[str], tuple[Any, str | None]]
+    read: Callable[[str], Any]
     form: str = ""
     may_be_shipped: bool = False
     only_shipped: bool = False
@@ -153,14 +143,15 @@ OBJECT = "object"
 KINDS = {
     "mlp": Kind(_network, "mlp, mlp:64,32"),
     "sklearn": Kind(_estimator, "sklearn:ClassName or sklearn:ClassName(parameter=value)"),
-    "python": Kind(_imported, "python:module:name", may_be_shipped=True),
+    "python": Kind(partial(from_path, "model"), "python:module:name", may_be_shipped=True),
     "pickle": Kind(_unpickled, "pickle:FILE", may_be_shipped=True),
     "onnx": Kind(_onnx, "onnx:FILE", may_be_shipped=True, only_shipped=True),
-    OBJECT: Kind(_absent),
+    OBJECT: Kind(AbsentLearner),
 }
 
 
 def _read(reference: str, unpickle: bool = False) -> tuple[Any, str | None]:
+    """Return the object of a reference, and a name for objects that have none."""
     kind, _, rest = reference.partition(":")
     if kind not in KINDS or not (rest or kind == "mlp"):
         raise unknown("model", reference, [each.form for each in KINDS.values() if each.form])
@@ -169,7 +160,8 @@ def _read(reference: str, unpickle: bool = False) -> tuple[Any, str | None]:
             f"model file {rest}: loading a pickle runs whatever code it holds. If you trust its "
             "author, pass --unpickle-and-run-its-code"
         )
-    return KINDS[kind].read(rest)
+    name = rest.rpartition(":")[2] if kind == "python" else Path(rest).stem
+    return KINDS[kind].read(rest), name if KINDS[kind].may_be_shipped else None
 
 
 def find_learner(
@@ -287,7 +279,7 @@ def find_shipped(
     thing, name = _read(reference, unpickle)
     found = as_shipped(thing, name, reference)
     if kind == "pickle" and not callable(thing):  # of a function, the file has only the name
-        found.digest = hashlib.sha256(_content(Path(rest))).hexdigest()
+        found.digest = hashlib.sha256(_content(rest)).hexdigest()
     return found
 
 
