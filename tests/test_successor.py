@@ -171,7 +171,7 @@ REFUSED = {
     "far off": ([*SUCCESSOR, "pickle:next.pkl@620"], "next gives probabilities; expected a number"),
     "upside down": (
         [*SUCCESSOR, "pickle:next.pkl", "--threshold", "<=0.2"],
-        "threshold <=0.2: the score of today is the probability of the favourable outcome",
+        "threshold <=0.2: today gives probabilities; expected a number between 0 and 1",
     ),
     "nobody": ([*SUCCESSOR, "pickle:next.pkl@0.9999999"], "calls no test row of 'loans'"),
     "twice": (

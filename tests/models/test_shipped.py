@@ -155,7 +155,7 @@ def test_what_does_not_fit_together_is_said_in_one_line(frame: pd.DataFrame, tas
         ("0.99999", "calls no test row of 'data' favourable: its scores go from"),
         ("1e-9", "calls every test row of 'data' favourable"),
         ("620", "gives probabilities; expected a number between 0 and 1"),
-        ("<=0.2", "of which more is better"),
+        ("<=0.2", "more is better"),
     ],
 )
 def test_a_threshold_that_nobody_can_be_on_the_other_side_of_is_refused(

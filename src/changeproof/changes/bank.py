@@ -65,7 +65,6 @@ def build_bank(
 def _rounds(
     family: Family, task: Task, base: BaseModel, learner: Learner
 ) -> Iterator[tuple[list[Variant], list[Model]]]:
-    """Yield the variants of a family and their models, round by round."""
     with _describing(family):
         rounds = family.rounds(task, base, learner)
         given = next(rounds, None)

@@ -130,8 +130,8 @@ class Family(Configurable, ABC):
 
     @property
     def expected_models(self) -> int:
-        """About how many changed models there will be."""
-        return int(getattr(self, "replicates", REPLICATES))
+        """About how many changed models there will be: all updates of every replicate."""
+        return int(getattr(self, "replicates", REPLICATES) * getattr(self, "updates", 1))
 
     def reason_against(self, learner: Learner) -> str | None:
         """Return why this cannot happen to a kind of model; None if it can."""
@@ -219,7 +219,6 @@ def other_layers(base: BaseModel, shapes: Iterable[tuple[int, ...]]) -> list[Var
 
 
 def percent(share: float) -> str:
-    """Return a share as the level's name."""
     return f"{100 * share:g}%"
 
 
@@ -230,7 +229,6 @@ def either(numbers: Sequence[float]) -> str:
 
 
 def checked_needs(needs: Any) -> tuple[str, ...]:
-    """Return needs, one name or several, or say what can be needed."""
     given = (needs,) if isinstance(needs, str) else needs
     names = given if isinstance(given, Sequence) else (described(given),)
     for name in names:

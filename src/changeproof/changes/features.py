@@ -215,7 +215,6 @@ def _wider_start(base: BaseModel, seed: int) -> Network | None:
 
 
 def products(rows: Floats, one: int, other: int) -> Floats:
-    """Return the products of two columns [rows, 1]."""
     return np.asarray(rows[:, one] * rows[:, other])[:, None]
 
 

@@ -109,7 +109,7 @@ class Recalibration(ReplicatedFamily):
                 generator = stream(task.name, base.seed, "recalibration", kind, r)
                 drawn = generator.integers(0, len(rows), len(rows))
             if kind == PLATT:
-                fitted: PlattScaling | IsotonicScaling = fitted_platt(logits[drawn], labels[drawn])
+                fitted: Scaling = fitted_platt(logits[drawn], labels[drawn])
             else:
                 fitted = fitted_isotonic(given[drawn], logits[drawn], labels[drawn])
             variants.append(Variant(kind, r, calibrated(base.model, fitted)))
@@ -141,7 +141,10 @@ class IsotonicScaling:
         return np.interp(model.probabilities(rows), self.points, self.values)
 
 
-def calibrated(model: Model, scaling: PlattScaling | IsotonicScaling) -> Model:
+Scaling = PlattScaling | IsotonicScaling
+
+
+def calibrated(model: Model, scaling: Scaling) -> Model:
     """Return the model with its probabilities calibrated; a network's last layer absorbs a line."""
     if isinstance(scaling, PlattScaling) and isinstance(model, Network):
         return rescaled(model, scaling.slope, scaling.shift)
@@ -165,9 +168,7 @@ def fitted_platt(logits: Floats, labels: Labels) -> PlattScaling:
     return fitted if useful else shifted(logits, labels)
 
 
-def fitted_isotonic(
-    given: Floats, logits: Floats, labels: Labels
-) -> PlattScaling | IsotonicScaling:
+def fitted_isotonic(given: Floats, logits: Floats, labels: Labels) -> Scaling:
     """Fit isotonic regression to probabilities, or only a shift of the logits."""
     fitted = isotonic(given, labels)
     useful = fitted.values.min() < 0.5 <= fitted.values.max()
@@ -241,7 +242,6 @@ def _targets(labels: Labels) -> Floats:
 
 
 def _loss(logits: Floats, targets: Floats, slope: float, shift: float) -> float:
-    """Return the cross-entropy of targets and probabilities."""
     found = slope * logits + shift
     return _sum(np.maximum(found, 0.0) - targets * found) + _sum(
         logarithms(1.0 + exponentials(-np.abs(found)))

@@ -172,7 +172,6 @@ class GroupReweighting(ReplicatedFamily):
         return variants
 
     def _groupings(self, task: Task) -> dict[str, Floats]:
-        """Return the weights of the training rows for each grouping."""
         labels = task.labels_of("train")
         values = task.decoded(task.rows("train"))
         beside = task.beside.iloc[task.split.train]

@@ -69,10 +69,6 @@ class LaterData(Family):
     ) -> None:
         self.updates, self.window, self.replicates = updates, window, replicates
 
-    @property
-    def expected_models(self) -> int:
-        return self.replicates * self.updates
-
     def reason_against_task(self, task: Task) -> str | None:
         if task.times is None:
             return f"{task.name} has no times; name the column that says when"

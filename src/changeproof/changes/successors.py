@@ -105,7 +105,6 @@ class Successors(Family):
 
     @property
     def at_hand(self) -> Mapping[str, Successor]:
-        """The successors themselves."""
         if self.models is None:
             names = ", ".join(self.records)
             raise InputError(f"the successors {names} are from another session; pass them again")
@@ -128,20 +127,12 @@ def read_successors(
     threshold: str | None = None,
     id_column: str | None = None,
 ) -> Successors:
-    """Return successors that are given by name or as objects, checked on the task.
+    """Return successors that are given by name, checked on the task.
 
-    Parameters
-    ----------
-    given
-        By name: a reference ("python:module:name", "onnx:FILE", "scores:FILE", with @THRESHOLD
-        appended for a different threshold), a fitted estimator, a function of a DataFrame, a
-        DataFrame of scores, or one of these with a threshold.
-    letters
-        The tables of counterfactuals, as `read_counterfactuals` returns them, by name.
-    threshold
-        The threshold of those that have none of their own.
-    id_column
-        The column with the ids, where score tables have one.
+    Each is a reference ("python:module:name", "onnx:FILE", "scores:FILE", with @THRESHOLD appended
+    for a different threshold), a fitted estimator, a function of a DataFrame, a DataFrame of
+    scores, or one of these with a threshold. `threshold` is that of all others, `letters` the
+    tables of `read_counterfactuals`, `id_column` the column of score tables that has the ids.
     """
     models = {}
     for name, thing in given.items():

@@ -78,7 +78,6 @@ def train_cached(
     task: Task,
     train: Callable[[TrainingRecipe, Task], Model],
 ) -> Iterator[Model]:
-    """Yield one model per recipe, from the cache or trained."""
     scope, place = _scope.get(), cache_folder()
     place = _own(place) if scope and place is not None else None
     if place is None:
@@ -86,7 +85,7 @@ def train_cached(
         return
     with suppress(OSError):
         _make_room(place)
-    known = {"learner": learner, "task": task}
+    at_hand = {"learner": learner, "task": task}
     about = [scope, learner.fingerprint, task.fingerprint, platform.python_version()]
     for recipe in recipes:
         if recipe.start is not None:
@@ -94,12 +93,12 @@ def train_cached(
             continue
         key = fingerprint(about=about, recipe=recipe_identity(recipe, exact=True))
         path = place / f"{key}{SUFFIX}"
-        model = _read(path, known)
+        model = _read(path, at_hand)
         if model is None:
             began = time.perf_counter()
             model = train(recipe, task)
             if time.perf_counter() - began > WORTH_SECONDS:
-                _write(path, model, known)
+                _write(path, model, at_hand)
         yield model
 
 
@@ -119,24 +118,24 @@ def _own(place: Path) -> Path | None:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Leaves out the task and the learner, which are there whenever a model is read."""
 
-    def __init__(self, file: io.BytesIO, known: dict[str, Any]) -> None:
+    def __init__(self, file: io.BytesIO, at_hand: dict[str, Any]) -> None:
         super().__init__(file)
-        self.known = known
+        self.at_hand = at_hand
 
     def persistent_id(self, thing: Any) -> str | None:
-        return next((name for name, known in self.known.items() if thing is known), None)
+        return next((name for name, each in self.at_hand.items() if thing is each), None)
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, known: dict[str, Any]) -> None:
+    def __init__(self, file: io.BytesIO, at_hand: dict[str, Any]) -> None:
         super().__init__(file)
-        self.known = known
+        self.at_hand = at_hand
 
     def persistent_load(self, name: str) -> Any:
-        return self.known[name]
+        return self.at_hand[name]
 
 
-def _read(path: Path, known: dict[str, Any]) -> Model | None:
+def _read(path: Path, at_hand: dict[str, Any]) -> Model | None:
     """Return a cached model; None if there is none, or not a whole one."""
     try:
         content = path.read_bytes()
@@ -146,17 +145,17 @@ def _read(path: Path, known: dict[str, Any]) -> Model | None:
     if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:
         return None
     try:
-        model: Model = _Unpickler(io.BytesIO(content[DIGEST:]), known).load()
+        model: Model = _Unpickler(io.BytesIO(content[DIGEST:]), at_hand).load()
     except Exception:  # whatever a stranger's class may raise; it is trained again
         return None
     return model
 
 
-def _write(path: Path, model: Model, known: dict[str, Any]) -> None:
+def _write(path: Path, model: Model, at_hand: dict[str, Any]) -> None:
     """Cache a model, if it can be pickled and is not too large."""
     file = io.BytesIO()
     try:
-        _Pickler(file, known).dump(model)
+        _Pickler(file, at_hand).dump(model)
     except Exception:  # whatever a stranger's object may raise; it is trained again
         return
     content = file.getvalue()

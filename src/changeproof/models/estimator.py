@@ -132,7 +132,6 @@ class OriginalInputs:
         return cls(tuple(known), named=count is None)
 
     def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
-        """Return standardised rows as the model takes them."""
         frame = original_frame(task, rows)[list(self.columns)]
         return frame if self.named else frame.to_numpy(dtype=np.float64)
 
@@ -190,7 +189,7 @@ class EstimatorLearner(RefittedLearner):
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
 
-    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
+    def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
         estimator, (rows, weights, labels) = seeded(clone(self.estimator), seed), data
         counts, arguments = np.rint(weights).astype(np.int64), {}
         if (counts == weights).all():
@@ -316,7 +315,6 @@ def final_step(estimator: Any) -> tuple[str, Any]:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """Set every random state of an estimator, nested ones too."""
     return estimator.set_params(**dict.fromkeys(random_states(estimator), seed))
 
 

@@ -242,18 +242,14 @@ class RefittedLearner(Learner):
         return ModelStack(train_cached(self, recipes, task, self._train_one))
 
     def _train_one(self, recipe: TrainingRecipe, task: Task) -> Model:
-        seed, data = recipe.initialisation_seed, CountedRows.of(recipe, task)
-        if recipe.start is None:
-            return self._fit(task, seed, data)
-        return self._continue(recipe.start, seed, data)
+        if recipe.start is not None and "start" not in self.traits.follows:
+            raise InputError(f"{self.name} cannot continue training from a given model")
+        data = CountedRows.of(recipe, task)
+        return self._fit(task, recipe.initialisation_seed, data, recipe.start)
 
     @abstractmethod
-    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
-        """Train one model."""
-
-    def _continue(self, start: Model, seed: int, data: CountedRows) -> Model:
-        """Train a copy of a model further; for learners that follow `start`."""
-        raise InputError(f"{self.name} cannot continue training from a given model")
+    def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
+        """Train one model; or a copy of `start` further, for learners that follow it."""
 
 
 @dataclass(repr=False, eq=False)
@@ -327,7 +323,7 @@ class FunctionLearner(RefittedLearner):
         _check_signature(fit, own_name)
         self.fit, self.name = fit, own_name if name is None else name
 
-    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
+    def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
         predict = self.fit(data.rows, data.labels, data.weights, seed)
         if not callable(predict):
             raise InputError(

@@ -121,22 +121,17 @@ class ModuleLearner(RefittedLearner):
         self.build, self.fit = build, fit
         self.name = name if name is not None else getattr(build, "__name__", "module")
 
-    def _fit(self, task: Task, seed: int, data: CountedRows) -> Model:
-        return self._fitted(lambda: self.build(task.n_features), seed, data)
-
-    def _continue(self, start: Model, seed: int, data: CountedRows) -> Model:
-        if not isinstance(start, ModuleModel):
+    def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
+        if not isinstance(start, ModuleModel | None):
             raise InputError(f"expected a PyTorch model to train further; got {start!r}")
-        module = deepcopy(start.module).float().train()
-        return self._fitted(lambda: module, seed, data)
-
-    def _fitted(self, build: Callable[[], Any], seed: int, data: CountedRows) -> ModuleModel:
-        """Train a module in place; it is built once the generator has its seed."""
         arrays = data.rows, data.labels, data.weights
         tensors = [torch.from_numpy(array.astype(np.float32)) for array in arrays]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            module = build()
+            if start is None:
+                module = self.build(task.n_features)
+            else:
+                module = deepcopy(start.module).float().train()
             if not isinstance(module, nn.Module):
                 raise InputError(f"module {self.name}: expected an nn.Module; got {module!r}")
             self.fit(module, *tensors)

@@ -40,13 +40,11 @@ RADII = (0.001, 0.005, 0.01, 0.02, 0.05)
 
 
 def bootstrap_recipe(task: Task, initialisation: int, sampling: int) -> TrainingRecipe:
-    """Train on a bootstrap sample of the training rows."""
     weights = bootstrap_weights(len(task.split.train), sampling)
     return weighted_recipe(task, weights, initialisation)
 
 
 def deletion_recipe(task: Task, share: float, initialisation: int, sampling: int) -> TrainingRecipe:
-    """Train without a share of the training rows."""
     weights = np.zeros(len(task.split.train))
     weights[_drawn(len(weights), 1 - share, sampling)] = 1.0
     return weighted_recipe(task, weights, initialisation)
@@ -63,7 +61,6 @@ def addition_recipe(task: Task, share: float, initialisation: int, sampling: int
 def label_flip_recipe(
     task: Task, share: float, initialisation: int, sampling: int
 ) -> TrainingRecipe:
-    """Train after flipping a share of the training labels."""
     labels = own_labels(task)
     flipped = _drawn(len(task.split.train), share, sampling)
     labels[flipped] = 1 - labels[flipped]

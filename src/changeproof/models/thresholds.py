@@ -64,8 +64,12 @@ class Threshold:
 
     @property
     def is_share(self) -> bool:
-        """Whether it can be the threshold of a probability."""
         return 0.0 < self.value < 1.0
+
+    @property
+    def fits_probabilities(self) -> bool:
+        """Whether it can be the threshold of the probability of the favourable outcome."""
+        return self.is_share and not self.lower
 
     def accepts(self, scores: Floats) -> Booleans:
         return scores <= self.value if self.lower else scores >= self.value
@@ -152,26 +156,19 @@ class DifferentiableThresholdModel(ThresholdModel):
         return logits - self.threshold.logit, gradients
 
 
-def with_threshold(model: Model, threshold: Threshold, known: Floats) -> ThresholdModel:
-    """Return a model that decides at a threshold; `known` are rows that it was trained on."""
+def with_threshold(model: Model, threshold: Threshold, trained_on: Floats) -> ThresholdModel:
+    """Return a model that decides at a threshold; its scores of the rows set the scale."""
     differentiable = isinstance(model, DifferentiableModel)
     kind = DifferentiableThresholdModel if differentiable else ThresholdModel
     found = kind(model, threshold, None)
-    return replace(found, scale=threshold.scale_of(found.scores(known)))
+    return replace(found, scale=threshold.scale_of(found.scores(trained_on)))
 
 
 def check_threshold(name: str, threshold: Threshold, gives_scores: bool) -> None:
-    """Refuse a threshold that does not fit a model."""
-    if gives_scores:
-        return
-    if threshold.lower:
+    if not (gives_scores or threshold.fits_probabilities):
         raise InputError(
-            f"threshold {threshold}: the score of {name} is the probability of the favourable "
-            "outcome, of which more is better; expected a number between 0 and 1"
-        )
-    if not threshold.is_share:
-        raise InputError(
-            f"threshold {threshold}: {name} gives probabilities; expected a number between 0 and 1"
+            f"threshold {threshold}: {name} gives probabilities; expected a number between 0 and 1 "
+            "from which on the outcome is favourable: more is better"
         )
 
 
@@ -221,11 +218,10 @@ class ThresholdLearner(Learner):
 
     def _at_threshold(self, others: Sequence[Alternative]) -> list[Alternative]:
         """Return those of the others that give scores of the same kind."""
-        plain = self.threshold.is_share and not self.threshold.lower
         return [
             Alternative(level, ThresholdLearner(learner, self.threshold))
             for level, learner in others
-            if learner.traits.gives_scores or plain
+            if learner.traits.gives_scores or self.threshold.fits_probabilities
         ]
 
 
@@ -234,7 +230,6 @@ def _lifted(network: Network, by: float) -> Network:
 
 
 def at_threshold(learner: Learner, threshold: Threshold | str | None) -> Learner:
-    """Return a learner whose models decide at a threshold, if there is one."""
     return learner if threshold is None else ThresholdLearner(learner, Threshold.of(threshold))
 
 
