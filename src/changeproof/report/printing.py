@@ -24,16 +24,8 @@ WRITERS = {"tex": as_latex, "md": as_markdown, "csv": as_csv}
 def print_files(tables: dict[str, pd.DataFrame]) -> dict[str, bytes]:
     """Return figures and tables for print, by where they go in a report.
 
-    Parameters
-    ----------
-    tables
-        The tables of the run by name. What is not there or empty is left out.
-
-    Returns
-    -------
-    dict
-        Figures are in ``figures`` as PDF, SVG and PNG, tables in ``tables`` as LaTeX, Markdown and
-        CSV.
+    Figures are PDF, SVG and PNG, tables LaTeX, Markdown and CSV. Tables that are empty or not there
+    are left out.
     """
     files = {}
     for name, chart in print_charts(tables):

@@ -178,7 +178,7 @@ page.start = () => {
   const links = new Map();
   for (const section of document.querySelectorAll("main > section")) {
     links.set(section, document.querySelector(`#navigation a[href="#${section.id}"]`));
-    page.show(section.lastElementChild, sections[section.id]);
+    section.lastElementChild.append(...page.built(sections[section.id]));
   }
   page.follow(links);
   page.startPrinting();

@@ -13,10 +13,9 @@ page.notice = (state) => {
     ...state.notes.map((note) => page.make("p", {}, note)), list);
 };
 
-page.show = (body, parts) => body.append(...parts.flatMap((part) => {
-  const kind = Object.keys(part).find((name) => name in page.parts);
-  return page.parts[kind](part);
-}));
+// The elements of parts. With `charts`, a chart that is there stays and shows the other data.
+page.built = (parts, charts = null) => parts.flatMap((part) =>
+  page.parts[Object.keys(part).find((name) => name in page.parts)](part, charts));
 
 page.parts = {
   nothing: ({ nothing }) => [page.make("p", { class: "nothing" }, nothing)],
@@ -38,39 +37,27 @@ page.parts = {
     ? page.csvButton(button, file, columns, rows)
     : page.button(button, () => page.download(file, content, "text/plain")))],
 
-  folded: ({ folded, parts, long }) => [page.lazily(folded, () => {
-    const inside = page.make("div");
-    page.show(inside, parts);
-    return inside;
-  }, {}, { class: long ? "long" : null }).details],
+  folded: ({ folded, parts, long }) => [page.lazily(folded, () =>
+    page.make("div", {}, ...page.built(parts)), {}, { class: long ? "long" : null }).details],
 
-  beside: ({ beside }) => [page.make("div", { class: "panels" }, ...beside.map((parts) => {
-    const column = page.make("div");
-    page.show(column, parts);
-    return column;
-  }))],
+  beside: ({ beside }, charts) => [page.make("div", { class: "panels" },
+    ...beside.map((parts) => page.make("div", {}, ...page.built(parts, charts))))],
 
-  chart: ({ chart }) => [page.chart(chart).element],
+  chart: ({ chart }, charts) => {
+    const there = charts?.get(chart.id);
+    const shown = there ?? page.chart(chart);
+    there?.show(chart);
+    charts?.set(chart.id, shown);
+    return [shown.element];
+  },
 
-  // What depends on choices. A chart stays where it is and shows the other data.
   choice: ({ choice, views, chosen }) => {
     const place = page.make("div");
     const charts = new Map();
     const own = [...chosen];
-    const build = (parts) => parts.flatMap((part) => {
-      if (part.beside) {
-        return [page.make("div", { class: "panels" }, ...part.beside.map((column) =>
-          page.make("div", {}, ...build(column))))];
-      }
-      if (!part.chart) return page.parts[Object.keys(part).find((name) => name in page.parts)](part);
-      const there = charts.get(part.chart.id);
-      if (there) there.show(part.chart);
-      else charts.set(part.chart.id, page.chart(part.chart));
-      return [charts.get(part.chart.id).element];
-    });
     const show = () => {
       const view = own.reduce((sum, each, n) => sum * choice[n][1].length + each, 0);
-      place.replaceChildren(...build(views[view]));
+      place.replaceChildren(...page.built(views[view], charts));
     };
     show();
     return [page.controls(...choice.map(([label, names], n) => page.select(label, names,
