@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.votes import share_bound
 from changeproof.datasets.task import Task
 from changeproof.methods.answers import BUDGET
-from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, Promise, WarmUp
+from changeproof.methods.method import (
+    Candidates,
+    Columns,
+    Cost,
+    Factuals,
+    Method,
+    People,
+    Promise,
+    WarmUp,
+)
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.model import Booleans, Floats
@@ -135,6 +141,6 @@ class BetaRCE(Method):
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._robust(rows)
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         bounds = self.bounds(rows)
         return {"bound": bounds, "certified": bounds > self.robustness}

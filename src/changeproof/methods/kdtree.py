@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
-from changeproof.methods.method import Candidates, Cost, Factuals, Method, People
+from changeproof.methods.method import Candidates, Columns, Cost, Factuals, Method, People
 from changeproof.model import Floats
 from changeproof.plugins import PAPER
 
@@ -42,5 +38,5 @@ class KDTree(Method):
             self._favourable[nearest], diagnostics={"l2_distance": np.asarray(distances)}
         )
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         return {"l2_distance": np.sqrt(((rows - people.factuals) ** 2).sum(axis=1))}

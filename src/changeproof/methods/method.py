@@ -47,6 +47,9 @@ STARTS, MOST_TESTED = 2, 256
 # What a promise can be about, other than one family by name.
 PARAMETERS, EVERY_FAMILY = "parameter-perturbation", "all"
 
+# Arrays by name, one entry per person.
+Columns = Mapping[str, npt.NDArray[Any]]
+
 
 class Cost(NamedTuple):
     """Rough seconds, for progress bars and for starting long work first.
@@ -151,8 +154,8 @@ class Candidates:
 
     rows: Floats
     reasons: Sequence[str] | None = None
-    diagnostics: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    private: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    diagnostics: Columns = field(default_factory=dict)
+    private: Columns = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +170,7 @@ class Proposals:
     factuals: Factuals
     wanted: Floats
     rows: Floats
-    private: Mapping[str, npt.NDArray[Any]]
+    private: Columns
     level: Floats
 
 
@@ -296,7 +299,27 @@ class Method(Configurable, ABC):
             return Candidates(np.empty((0, self.context.task.n_features)))
         before = asked.rows.copy()
         candidates = self._search(asked)
-        self._check(candidates, asked, before)
+        if not isinstance(candidates, Candidates):
+            raise InputError(
+                f"method {self.name!r} returned {type(candidates).__name__} from _search; "
+                "expected Candidates"
+            )
+        if not np.array_equal(asked.rows, before):
+            raise InputError(f"method {self.name!r} changed the factuals that it was given")
+        if candidates.rows.shape != asked.rows.shape:
+            raise InputError(
+                f"method {self.name!r} returned candidates of shape {candidates.rows.shape}; "
+                f"expected {asked.rows.shape}"
+            )
+        columns = {**candidates.diagnostics, **candidates.private}
+        if candidates.reasons is not None:
+            columns["reasons"] = np.asarray(candidates.reasons)
+        for name, values in columns.items():
+            if len(values) != len(asked):
+                raise InputError(
+                    f"method {self.name!r} returned {len(values)} values of {name!r} "
+                    f"for {len(asked)} factuals"
+                )
         return candidates
 
     def _feasible(self, asked: Factuals, candidates: Candidates) -> Candidates:
@@ -339,7 +362,7 @@ class Method(Configurable, ABC):
         actions: Actions,
         asked: Factuals,
         wanted: Floats,
-        private: Mapping[str, npt.NDArray[Any]],
+        private: Columns,
     ) -> Proposals:
         """Put proposals on feasible rows, and move them as far as the base model needs."""
         own, search = asked.rows, self._acceptance(actions, asked.rows)
@@ -437,7 +460,7 @@ class Method(Configurable, ABC):
         """Return the score that is good enough: by default that of people's own proposals."""
         return self._score(people.proposals.wanted[people.places], people)
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         """Return diagnostics of answers that are not the proposals themselves."""
         return {}
 
@@ -445,29 +468,6 @@ class Method(Configurable, ABC):
     def tuning_candidates(cls) -> Sequence[Method]:
         """Return the settings that tuning chooses from; none means that nothing is tuned."""
         return ()
-
-    def _check(self, candidates: Candidates, asked: Factuals, before: Floats) -> None:
-        if not isinstance(candidates, Candidates):
-            raise InputError(
-                f"method {self.name!r} returned {type(candidates).__name__} from _search; "
-                "expected Candidates"
-            )
-        if not np.array_equal(asked.rows, before):
-            raise InputError(f"method {self.name!r} changed the factuals that it was given")
-        if candidates.rows.shape != asked.rows.shape:
-            raise InputError(
-                f"method {self.name!r} returned candidates of shape {candidates.rows.shape}; "
-                f"expected {asked.rows.shape}"
-            )
-        columns = {**candidates.diagnostics, **candidates.private}
-        if candidates.reasons is not None:
-            columns["reasons"] = np.asarray(candidates.reasons)
-        for name, values in columns.items():
-            if len(values) != len(asked):
-                raise InputError(
-                    f"method {self.name!r} returned {len(values)} values of {name!r} "
-                    f"for {len(asked)} factuals"
-                )
 
 
 def sureness(model: Model) -> Callable[[Floats], Floats]:

@@ -127,11 +127,7 @@ class RBR(Method):
     def _search(self, factuals: Factuals) -> Candidates:
         n, n_features = factuals.rows.shape
         boundary = nearest_boundary(
-            self.context.model,
-            factuals.rows,
-            self._favourable,
-            n_rows=self.n_rows,
-            n_steps=self.n_steps,
+            self.context.model, factuals.rows, self._favourable, self.n_rows, self.n_steps
         )
         there = np.flatnonzero(np.isfinite(boundary.distances))
         samples, labels = self._samples(factuals.row_ids[there], boundary.rows[there])
@@ -141,20 +137,12 @@ class RBR(Method):
         features[there] = np.take_along_axis(samples, order, axis=1).transpose(0, 2, 1)
         adverse = np.zeros(n, dtype=np.int64)
         adverse[there] = (~labels).sum(axis=1)
-        walked = boundary.rows[there].astype(np.float32)
+        starts, walked = (each[there].astype(np.float32) for each in (factuals.rows, boundary.rows))
+        limits = (self.extra_distance, self.max_iterations, self.patience, self.tolerance)
         rows = np.full_like(factuals.rows, np.nan)
         iterations, favourable = np.full((2, n), np.nan)
         iterations[there] = walk(
-            walked,
-            factuals.rows[there].astype(np.float32),
-            features[there],
-            adverse[there],
-            self._mixtures,
-            self.extra_distance,
-            self.step_size,
-            self.max_iterations,
-            self.patience,
-            self.tolerance,
+            walked, starts, features[there], adverse[there], self._mixtures, self.step_size, *limits
         )
         rows[there], favourable[there] = walked, labels.sum(axis=1)
         reason = NO_BOUNDARY if len(self._favourable) else NO_FAVOURABLE_ROW
@@ -200,7 +188,7 @@ class Boundary(NamedTuple):
 
 
 def nearest_boundary(
-    model: Model, factuals: Floats, favourable_rows: Floats, *, n_rows: int, n_steps: int
+    model: Model, factuals: Floats, favourable_rows: Floats, n_rows: int, n_steps: int
 ) -> Boundary:
     """Look on the segments from each factual to their nearest rows for a favourable point.
 
@@ -290,8 +278,8 @@ def walk(
     features: Any,
     adverse: Any,
     mixtures: Any,
-    extra_distance: float,
     step_size: float,
+    extra_distance: float,
     max_iterations: int,
     patience: int,
     tolerance: float,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import KDTree as SpatialTree
 
 from changeproof.certificates.box import ParameterBox, check_radius
@@ -15,6 +12,7 @@ from changeproof.certificates.exact import MAX_NODES, proven_rows
 from changeproof.methods.method import (
     PARAMETERS,
     Candidates,
+    Columns,
     Cost,
     Factuals,
     Method,
@@ -90,6 +88,6 @@ class RNCE(Method):
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._proven(rows)
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         distances = np.sqrt(((rows - people.factuals) ** 2).sum(axis=1))
         return {"certified": self._proven(rows), "l2_distance": distances}

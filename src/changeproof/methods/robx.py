@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.feasible.wide_tables import WIDE
 from changeproof.methods.answers import BUDGET
-from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, WarmUp
+from changeproof.methods.method import Candidates, Columns, Cost, Factuals, Method, People, WarmUp
 from changeproof.methods.shared.estimates import Estimates, tiled_moves
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.methods.shared.nearest_rows import nearest_rows
@@ -150,7 +149,7 @@ class RobXBalanced(Method):
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._stable(rows)
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         return {"stable": self._stable(rows)}
 
     def _approach(self, starts: Floats) -> tuple[Floats, Integers]:

@@ -27,7 +27,7 @@ def test_boundary_is_that_of_judging_every_step(
     train = small_context.task.rows("train")
     rows = train[small_context.model.favourable(train)]
     people = small_factuals.rows[:12]
-    found = nearest_boundary(small_context.model, people, rows, n_rows=n_rows, n_steps=n_steps)
+    found = nearest_boundary(small_context.model, people, rows, n_rows, n_steps)
     for i, x in enumerate(people):
         best, closest = plain_boundary(small_context.model, x, rows, n_rows, n_steps)
         np.testing.assert_array_equal(found.rows[i], best)
@@ -50,7 +50,7 @@ def test_boundary_of_a_model_that_changes_its_mind_along_the_way(
     if not len(people) or not len(rows):
         return
     model = Judge(striped)
-    found = nearest_boundary(model, people, rows, n_rows=n_rows, n_steps=100)
+    found = nearest_boundary(model, people, rows, n_rows, 100)
     assert sum(model.asked) <= len(people) * min(n_rows, len(rows)) * 99
     for i, x in enumerate(people):
         best, _ = plain_boundary(model, x, rows, n_rows, 100)
@@ -64,7 +64,7 @@ def test_boundary_search_asks_for_little_more_than_it_must(
     rows = train[small_context.model.favourable(train)]
     model = Judge(small_context.model.favourable)
     people = small_factuals.rows[:16]
-    found = nearest_boundary(model, people, rows, n_rows=1000, n_steps=100)
+    found = nearest_boundary(model, people, rows, 1000, 100)
     lengths = np.abs(rows[None] - people[:, None]).sum(axis=2)
     steps = np.arange(1, 100) / 99 * lengths[:, :, None]
     must = (steps < found.distances[:, None, None]).sum()
@@ -75,11 +75,11 @@ def test_boundary_search_asks_for_little_more_than_it_must(
 def test_boundary_of_equals_is_the_first_and_may_not_exist() -> None:
     rows = np.array([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
     people = np.zeros((1, 2))
-    found = nearest_boundary(Judge(lambda p: p.sum(axis=1) >= 1), people, rows, n_rows=3, n_steps=3)
+    found = nearest_boundary(Judge(lambda p: p.sum(axis=1) >= 1), people, rows, 3, 3)
     np.testing.assert_array_equal(found.rows, [[1.0, 0.0]])
     assert found.distances.tolist() == [1.0]
     never = Judge(lambda p: np.zeros(len(p), dtype=bool))
-    found = nearest_boundary(never, people, rows, n_rows=3, n_steps=100)
+    found = nearest_boundary(never, people, rows, 3, 100)
     assert np.isnan(found.rows).all() and np.isnan(found.distances).all()
     assert sum(never.asked) == 3 * 99
 

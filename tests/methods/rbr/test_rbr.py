@@ -75,9 +75,7 @@ def test_the_walk_ends_where_it_should(
     asked = small_factuals[:6]
     answers = method.generate(asked)
     start = RBR(max_iterations=0).fit(small_context).generate(asked)
-    boundary = nearest_boundary(
-        small_context.model, asked.rows, method._favourable, n_rows=1000, n_steps=100
-    )
+    boundary = nearest_boundary(small_context.model, asked.rows, method._favourable, 1000, 100)
     samples, _ = method._samples(asked.row_ids, boundary.rows)
     for i, x in enumerate(asked.rows.astype(np.float32)):
         begin = boundary.rows[i].astype(np.float32)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.sampled import ParameterSample, samples_needed
@@ -17,6 +14,7 @@ from changeproof.methods.apds.minimal import MinimalSearch
 from changeproof.methods.method import (
     PARAMETERS,
     Candidates,
+    Columns,
     Cost,
     Factuals,
     Method,
@@ -147,7 +145,7 @@ class APDS(Method):
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._sample.all_favourable(rows)
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         network = self.context.model
         assert isinstance(network, Network)
         factuals = people.proposals.factuals[people.places]

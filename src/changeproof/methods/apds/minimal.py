@@ -189,8 +189,8 @@ def region_optimum(
 ) -> tuple[float, Any, Any]:
     """Return the shortest move to the target within a region: length, move, neuron prices.
 
-    `up` and `down` are how far every feature may rise and fall from the origin. The length is
-    infinite where the region holds no such point.
+    Features may rise by `up` and fall by `down` from the origin. A length is infinite where the
+    region holds no such point.
     """
     n_features, n_neurons = len(origin), len(active)
     slopes = np.empty((n_neurons + 1, n_features))
@@ -224,13 +224,7 @@ def region_optimum(
 
 @compiled
 def walk_regions(
-    network: Any,
-    origin: Any,
-    up: Any,
-    down: Any,
-    point: Any,
-    target: float,
-    max_regions: int,
+    network: Any, origin: Any, up: Any, down: Any, point: Any, target: float, max_regions: int
 ) -> tuple[float, Any]:
     """Go from the region of a feasible point to better neighbours, one neuron at a time.
 

@@ -29,10 +29,7 @@ LEAST_RISK = 1e-9
 
 
 class Calibrated(NamedTuple):
-    """A margin, the share that it is estimated to hold, and how many people it was tried on.
-
-    The estimate counts one more person whom everybody refuses.
-    """
+    """A margin, the share that is estimated to accept, and how many people it was tried on."""
 
     margin: float
     estimate: float
@@ -42,7 +39,7 @@ class Calibrated(NamedTuple):
 class Tried(NamedTuple):
     """Whether a margin suffices, its bounded loss, and its risk as a multiple of what is allowed.
 
-    Who was not tried any more counts in the risk as those before; in the loss, as nothing.
+    People who were not tried count in the risk like those before, and in the loss as nothing.
     """
 
     suffices: bool
@@ -59,11 +56,10 @@ def smallest_margin(
 ) -> Calibrated:
     """Return a margin of a grid that just suffices: its bounded loss is at most 1 - target.
 
-    That of the next smaller is more. If a larger margin never loses more, it is the smallest.
-    With too few people for any to suffice, whatever they lose, what they are expected to lose has
-    to be at most 1 - target on average, and the estimate is below the target. If no margin
-    suffices, that of the least loss is returned, of every eighth. Without anybody, the guess is,
-    with an estimate of 0.
+    The bounded loss of the next smaller margin is more. With too few people for any margin to
+    suffice, whatever they lose, what they are expected to lose has to be at most 1 - target on
+    average, and the estimate is below the target. If no margin suffices, the one of the least loss
+    is returned, of every eighth; without anybody, the guess, with an estimate of 0.
 
     Parameters
     ----------
@@ -72,10 +68,8 @@ def smallest_margin(
     losses
         Tries a margin on some of the people. Returns what each loses, from 0 to 1, and what each
         may be expected to lose, judged by how narrowly models accept.
-    people
-        How many there are.
-    target
-        The share that shall hold.
+    people, target
+        How many people there are, and the share of models that shall accept.
     guess
         Where in the grid to look first. If a larger margin never loses more, it changes how many
         margins are tried, and not the result. Otherwise several margins may qualify, and the
@@ -103,10 +97,7 @@ def smallest_margin(
 
     low, high, place = -1, len(grid), guess
     for turn in count():
-        if tried(place).suffices:
-            high = place
-        else:
-            low = place
+        low, high = (low, place) if tried(place).suffices else (place, high)
         if high - low <= 1:
             break
         between = (low + high) // 2

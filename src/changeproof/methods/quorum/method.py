@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from changeproof.feasible.wide_tables import WIDE, affordable
 from changeproof.methods.method import (
     EVERY_FAMILY,
     Candidates,
+    Columns,
     Cost,
     Factuals,
     Method,
@@ -286,7 +287,7 @@ class Quorum(Method):
         assert self._jury.units is not None
         return self._pool.accepts(rows, least=sigmoids(self._margin * self._jury.units))
 
-    def _measure(self, rows: Floats, people: People) -> Mapping[str, npt.NDArray[Any]]:
+    def _measure(self, rows: Floats, people: People) -> Columns:
         accepted = self._judges.accepted(rows)
         return {
             "margin": self._margins(rows),

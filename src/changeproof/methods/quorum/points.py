@@ -86,10 +86,7 @@ class Jury:
         return found if self.units is None else found / self.units[:, None]
 
     def least(self, rows: Floats, failures: int = 0) -> Floats:
-        """Return the lowest log odds of every row, of the first model or of those that count.
-
-        So many of the other models, those of the lowest log odds, do not count.
-        """
+        """Return the lowest log odds of every row, without the lowest `failures` of the others."""
         found = self.log_odds(rows)
         if len(found) == 1:
             return np.asarray(found[0])
@@ -117,11 +114,9 @@ class Room(NamedTuple):
     high: Floats
 
     def of(self, people: Integers) -> Room:
-        """Return the limits of some people."""
         return Room(self.weights, self.low[people], self.high[people])
 
     def lengths(self, factuals: Floats, rows: Floats) -> Floats:
-        """Return how long changes are."""
         return np.asarray(lengths(factuals, rows[:, None], self.weights)[:, 0])
 
 
@@ -243,20 +238,8 @@ def nearest_accepted_points(
 ) -> Nearest:
     """Return the nearest points found at which all networks but a few reach a margin.
 
-    Parameters
-    ----------
-    jury
-        The networks.
-    factuals, start
-        People, and where their searches start [people, columns]; NaN where there is no start.
-    room
-        What change costs, and its limits.
-    margin
-        The logit to reach.
-    failures
-        How many networks may stay below; the first may not.
-    rounds
-        Linear programmes per person.
+    The search for a person begins at `start`; where that is NaN, there is none. So many `failures`
+    may stay below the margin, though not the first. A person has `rounds` linear programmes.
     """
     best = Nearest(np.full_like(factuals, np.nan), np.full(len(factuals), np.inf))
     lost = np.flatnonzero(np.isfinite(start).all(axis=1))
@@ -270,18 +253,12 @@ def nearest_accepted_points(
 
 
 def _stepped(
-    jury: Jury,
-    factuals: Floats,
-    start: Floats,
-    room: Room,
-    aim: Aim,
-    rounds: int,
+    jury: Jury, factuals: Floats, start: Floats, room: Room, aim: Aim, rounds: int
 ) -> Nearest:
     here, regions = start.copy(), np.full(len(start), FIRST_REGION)
     best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
-    everybody = np.arange(len(start))
-    worth = _keep(best, everybody, room, factuals, here, jury.least(here, aim.failures), aim)
-    going = everybody
+    going = np.arange(len(start))
+    worth = _keep(best, going, room, factuals, here, jury.least(here, aim.failures), aim)
     for _ in range(rounds):
         own, now, limits = factuals[going], here[going], room.of(going)
         goal = now.copy()

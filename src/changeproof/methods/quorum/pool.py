@@ -87,7 +87,6 @@ class Turn(NamedTuple):
     judging: bool
 
     def next_of(self, values: Sequence[T]) -> T:
-        """Return the value whose turn it is."""
         return values[self.number % len(values)]
 
     def one_of(self, values: Sequence[T]) -> T:
@@ -243,7 +242,6 @@ class Judges:
         return cls(Jury.in_own_units(tuple(models), rows), tuple(groups), np.array(weights))
 
     def accepted(self, rows: Floats) -> Integers:
-        """Return how many of them accept each row."""
         return np.asarray(self.jury.stack.favourable(rows).sum(axis=0))
 
     def refusals(self, rows: Floats) -> tuple[Floats, Floats]:
@@ -266,8 +264,7 @@ class Judges:
 def lower_bounds(accepted: Integers, asked: int, confidence: float) -> Floats:
     """Return Clopper-Pearson lower bounds on the share of models that accepts.
 
-    They are exact if the models that were asked are drawn anew for each answer, and too high if
-    the answer was chosen to suit these models.
+    They are too high if the answer was chosen to suit the models that were asked.
     """
     some = np.maximum(accepted, 1)
     bounds = beta.ppf(1.0 - confidence, some, asked - some + 1)

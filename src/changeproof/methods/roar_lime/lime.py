@@ -257,13 +257,7 @@ def _fill_logits(rows: Any, parameters: Any, logits: Any) -> None:
 
 @compiled
 def _judge_samples(
-    logits: Any,
-    labels: Any,
-    weights: Any,
-    losses: Any,
-    agreements: Any,
-    residuals: Any,
-    bends: Any,
+    logits: Any, labels: Any, weights: Any, losses: Any, agreements: Any, residuals: Any, bends: Any
 ) -> None:
     """Fill in what each sample loses, whether it agrees, and how it slopes and bends the loss."""
     for r in range(len(logits)):

@@ -92,19 +92,12 @@ class RoarLime(Method):
         intercepts = np.array([surrogate.intercept for surrogate in surrogates])
         rows = np.full_like(factuals.rows, np.nan)
         steps = np.zeros(len(factuals), dtype=np.int64)
+        step: tuple[Any, ...] = (self.learning_rate, self.tolerance, self.max_steps)
         for i in np.flatnonzero(~np.isnan(intercepts)):
             rows[i] = factuals.rows[i]
-            steps[i] = walk(
-                rows[i],
-                factuals.rows[i],
-                surrogates[i].coefficients,
-                surrogates[i].intercept,
-                self.penalty,
-                self.radius,
-                self.learning_rate,
-                self.tolerance,
-                self.max_steps,
-            )
+            coefficients, intercept = surrogates[i][:2]
+            surrogate = (coefficients, intercept, self.penalty, self.radius)
+            steps[i] = walk(rows[i], factuals.rows[i], *surrogate, *step)
         return Candidates(
             rows,
             [surrogate.reason for surrogate in surrogates],

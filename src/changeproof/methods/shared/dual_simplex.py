@@ -30,7 +30,7 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
     n_rows, n_variables = slopes.shape
     # basic = right - table @ nonbasic, with every nonbasic variable at zero; a variable that
     # sits at its capacity is replaced by its complement.
-    # (Plain loops throughout: they compile several times faster than array expressions.)
+    # Plain loops throughout: they compile several times faster than array expressions.
     table = np.empty((n_rows, n_variables))
     right, basic = np.empty(n_rows), np.empty(n_rows, np.int64)
     costs, nonbasic = np.empty(n_variables), np.empty(n_variables, np.int64)

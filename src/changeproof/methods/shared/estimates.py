@@ -85,9 +85,8 @@ class Estimates:
         return found, possible
 
     def may_be_stable(self, points: Floats, moves: Moves, threshold: float) -> Booleans:
-        """Rule out points that are not stable: mean minus deviation is not above the threshold.
-
-        Mean and deviation of the probability after the moves, which are one group.
+        """Rule out points where, of the probability after one group of moves, mean minus deviation
+        is not above the threshold.
         """
         result = np.empty(len(points), np.bool_)
         # A logit moves its probability, and so mean and deviation, by a quarter at most.
@@ -176,13 +175,7 @@ def _first_possible(
 
 @compiled
 def _may_be_stable(
-    parameters: Any,
-    sizes: Any,
-    points: Any,
-    tiles: Any,
-    count: int,
-    threshold: float,
-    result: Any,
+    parameters: Any, sizes: Any, points: Any, tiles: Any, count: int, threshold: float, result: Any
 ) -> None:
     n_features = points.shape[1]
     n_tiles, wide, n_rows = tiles.shape
