@@ -169,16 +169,11 @@ class Counterfactuals:
             rows("counterfactual"),
             outcomes,
             frame["base_valid"].to_numpy(np.bool_),
-            shared_out(search_seconds, asked),
+            asked * (search_seconds / max(1, int(asked.sum()))),
             columns(DIAGNOSTIC),
             Realisation(**realised) if realised else None,
             tuple(feature_names),
         )
-
-
-def shared_out(seconds: float, asked: Booleans) -> Floats:
-    """Return the time per request: none for whom nothing was searched, NaN if it is not known."""
-    return np.asarray(asked * (seconds / max(1, int(asked.sum()))), dtype=np.float64)
 
 
 PLAIN = {

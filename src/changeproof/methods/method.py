@@ -33,7 +33,6 @@ from changeproof.methods.answers import (
     UNCHANGED,
     Counterfactuals,
     Realisation,
-    shared_out,
 )
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers, Model
 from changeproof.models.network import NetworkLearner
@@ -242,7 +241,7 @@ class Method(Configurable, ABC):
                 f"method {self.name!r}: expected factuals of shape (n, {task.n_features}); "
                 f"got {factuals.rows.shape}"
             )
-        outcomes = self._need_not_ask(factuals)
+        outcomes = self._first_outcomes(factuals)
         asking = np.asarray(outcomes == FOUND, dtype=np.bool_)
         asked = factuals[asking]
         started = time.perf_counter()
@@ -272,14 +271,14 @@ class Method(Configurable, ABC):
             rows,
             outcomes.astype(np.str_),
             base_valid,
-            shared_out(elapsed, asking),
+            asking * (elapsed / max(1, len(asked))),
             {name: _spread(values, asking) for name, values in answers.diagnostics.items()},
             realisation,
             tuple(map(str, task.feature_names)),
         )
 
-    def _need_not_ask(self, factuals: Factuals) -> npt.NDArray[np.object_]:
-        """Return for everybody why nothing is searched for them, or "found", to begin with."""
+    def _first_outcomes(self, factuals: Factuals) -> npt.NDArray[np.object_]:
+        """Return why nothing is searched for a person, or "found" where something is."""
         outcomes = np.full(len(factuals), FOUND, dtype=object)
         finite = np.asarray(np.isfinite(factuals.rows).all(axis=1))
         outcomes[~finite] = FACTUAL_NOT_FINITE
