@@ -169,7 +169,7 @@ class Counterfactuals:
             rows("counterfactual"),
             outcomes,
             frame["base_valid"].to_numpy(np.bool_),
-            asked * (search_seconds / max(1, int(asked.sum()))),
+            np.asarray(asked * (search_seconds / max(1, int(asked.sum()))), dtype=np.float64),
             columns(DIAGNOSTIC),
             Realisation(**realised) if realised else None,
             tuple(feature_names),

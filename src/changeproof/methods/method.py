@@ -271,7 +271,7 @@ class Method(Configurable, ABC):
             rows,
             outcomes.astype(np.str_),
             base_valid,
-            asking * (elapsed / max(1, len(asked))),
+            np.where(asking, elapsed / max(1, len(asked)), 0.0),
             {name: _spread(values, asking) for name, values in answers.diagnostics.items()},
             realisation,
             tuple(map(str, task.feature_names)),
