@@ -63,15 +63,9 @@ def changes_nothing(
 ) -> frozenset[str]:
     """Return the families none of whose models decides or scores anybody differently.
 
-    Such as new seeds where training does not depend on them.
-
-    Parameters
-    ----------
-    variants
-        The changed models of each base model, with `family` and their magnitudes on the test rows.
-    held
-        For a method and a base model: the family of each changed model, and which valid answers
-        hold under which model [answers, models].
+    Such as new seeds where training does not depend on them. `variants` are the changed models of
+    each base model, with their magnitudes on the test rows. `held` has, for a method and a base
+    model, the family of each changed model and which valid answers hold [answers, models].
     """
     there: set[str] = set()
     different: set[str] = set()

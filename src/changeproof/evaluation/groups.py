@@ -33,14 +33,9 @@ class Difference(NamedTuple):
 class Groups(NamedTuple):
     """What became of the people of every group.
 
-    Attributes
-    ----------
-    shown
-        By group, every metric; NaN where fewer people than the smallest group stand behind it.
-    differences
-        By metric; undefined (NaN) where fewer than two groups have it.
-    hidden_groups, hidden_people
-        How many groups are not shown, and how many people are in them.
+    `shown` has every metric by group, NaN where fewer people than the smallest group stand behind
+    it. `differences`, by metric, are NaN where fewer than two groups have it. Some groups are
+    hidden, with so many people in them.
     """
 
     shown: dict[str, dict[str, Estimate]]

@@ -83,18 +83,11 @@ class Curve(NamedTuple):
 
 
 class Life(NamedTuple):
-    """How long advice lasts.
+    """How long advice lasts, for so many people with valid advice and so many futures.
 
-    Attributes
-    ----------
-    held_so_far
-        The share that held through every update so far (Kaplan and Meier).
-    holds
-        The share that holds at each update, whatever happened before.
-    hazard
-        Of the advice that held so far, the share that an update breaks, over all updates.
-    people, futures
-        How many people have valid advice, and how many futures there are, over all base models.
+    `held_so_far` is the share that held through every update so far (Kaplan and Meier), `holds` the
+    share that holds at each update, whatever happened before. The `hazard` is the share of advice
+    that held so far and that an update breaks, over all updates.
     """
 
     held_so_far: Curve

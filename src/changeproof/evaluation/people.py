@@ -70,18 +70,11 @@ class Estimate(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """A metric of the people of some base models: a mean for each, and what each person adds to it.
+    """A metric of the people of some base models.
 
-    Attributes
-    ----------
-    bases
-        The base models, by place, for which it is defined.
-    means
-        The mean of their people. Rates are shares, from 0 to 1.
-    added
-        By how much each person moves the mean over base models.
-    row_ids
-        Who these people are.
+    `bases` are the places of the base models for which it is defined, and `means` those of their
+    people; rates are shares, from 0 to 1. Each of `row_ids` has moved the mean over base models by
+    what is `added`.
     """
 
     metric: Metric
