@@ -243,8 +243,8 @@ BAD_DATA = {
 @pytest.mark.parametrize(
     ("always", "words"),
     [
-        (0, "accepts nobody of the 231 test rows of 'diabetes', so no advice can lead to"),
-        (1, "accepts everybody of the 231 test rows of 'diabetes', so nobody needs advice"),
+        (0, "accepts none of the 231 test rows of 'diabetes', so no advice helps"),
+        (1, "accepts all of the 231 test rows of 'diabetes', so nobody needs advice"),
     ],
 )
 def test_a_model_that_always_decides_the_same(always: int, words: str) -> None:

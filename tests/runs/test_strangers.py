@@ -192,8 +192,8 @@ def test_a_record_names_no_files_but_its_own(tmp_path: Path, values: dict[str, o
     folder = strangers(tmp_path, values)
     for command in (["run", "--out"], ["status"], ["report"]):
         ended = CliRunner().invoke(app, [*command, str(folder)])
-        assert "is not one of its directory" in str(ended.exception)
-    with pytest.raises(InputError, match="is not one of its directory"):
+        assert "is not a file of its run directory" in str(ended.exception)
+    with pytest.raises(InputError, match="is not a file of its run directory"):
         compare_runs(folder, folder)
 
 

@@ -170,7 +170,8 @@ def compare_runs(
         )
     if min(min(line.people_before, line.people_after) for line in lines) < FEWEST_PEOPLE:
         notes.append(
-            f"Fewer than {FEWEST_PEOPLE} people stand behind some numbers: nothing is clear there."
+            f"Some numbers are about fewer than {FEWEST_PEOPLE} people: too few for a clear "
+            "difference."
         )
     alone = []
     for place, (run, other) in enumerate((runs, runs[::-1])):
@@ -225,15 +226,15 @@ def _same_data(runs: Runs, notes: list[str]) -> dict[str, pd.Index[Any]]:
         found[name] = rows
         if tasks[0].feature_names != tasks[1].feature_names:
             notes.append(
-                f"{name} has other features in one of the runs, so distances are not compared."
+                f"{name} has not the same features in both runs, so distances are not compared."
             )
         if len(rows) < shared:
             notes.append(f"{name}: {shared - len(rows)} rows are not the same in both; left out.")
-    notes += [f"{name} is other data in the two runs, and is not compared." for name in other]
+    notes += [f"{name} is not the same data in both runs, and is not compared." for name in other]
     if not found:
         raise InputError(
-            f"{runs[0].folder} and {runs[1].folder} are runs on other data: {', '.join(other)} has "
-            "no rows, or few, with the same id and the same values in both"
+            f"{runs[0].folder} and {runs[1].folder} are runs on different data: few or no rows of "
+            f"{', '.join(other)} have the same id and the same values in both"
         )
     return found
 

@@ -95,7 +95,7 @@ def without_its_code(folder: Path, given: Mapping[str, Any]) -> Iterator[None]:
     every = [name for field, names in named.items() if field not in given for name in names]
     if every:
         raise InputError(
-            f"to go on with {folder} would import {', '.join(dict.fromkeys(every))}, which its "
+            f"continuing {folder} would import {', '.join(dict.fromkeys(every))}, which only its "
             f"{PLAN} names. If you trust it, pass {FLAG}, or name it again"
         )
     paths = [parsed(name)[0] for key in ("methods", "families") for name in given.get(key, ())]

@@ -218,8 +218,8 @@ def _refuse_others(folder: Path, run: ResolvedRun, plan: Plan | None) -> None:
     for name, fingerprint in known.tasks.items():
         if name in run.tasks and run.tasks[name].fingerprint != fingerprint:
             raise InputError(
-                f"{folder} holds a run on other data: {name!r}, or what may change about it, is "
-                "not what it was when that run began; name another directory"
+                f"{folder} holds a run on other data: {name!r}, or what may change about it, has "
+                "changed since that run began; name another directory"
             )
     for key in Plan.model_fields if plan is not None else ():
         here, there = getattr(plan, key), getattr(known.plan, key)
@@ -322,7 +322,7 @@ def _compute(
         for outcome in result.report or ():
             content = result.outputs.get(outcome.piece.fingerprint)
             if content is not None and checksum(content) != outcome.checksum:
-                why = "its bytes arrived with another checksum than they left the worker with"
+                why = "its bytes were damaged on the way from the worker"
                 yield Outcome(outcome.piece, None, outcome.effort, why, why)
             else:
                 yield outcome._replace(content=content)

@@ -275,6 +275,6 @@ def _refuse_files_elsewhere(path: Path, plan: Plan) -> None:
     for file, own in named:
         if file != own:
             raise InputError(
-                f"{path} names the file {file!r}, which is not one of its directory; expected "
-                f"{own!r}"
+                f"{path} names the file {file!r}, which is not a file of its run directory; "
+                f"expected {own!r}"
             )

@@ -83,16 +83,13 @@ class Plan(BaseModel):
         file ``{name = "robx-balanced", quantile = 0.7}``.
     base_seeds
         Seeds of the base networks; the paper's five by default.
-    factuals
-        The most people per base network.
-    rows
-        Row ids of the people, instead of a sample of the test rows that the base model rejects.
+    factuals, rows
+        The most people per base network, of the test rows that it rejects; or their row ids.
     model
         The kind of model: "mlp", "mlp:64,32", "sklearn:RandomForestClassifier(max_depth=8)", …
-    grid
-        Training configurations of a scikit-learn model: parameters and the values they take.
-    replacements
-        Models that may take its place, as further values of the architecture family.
+    grid, replacements
+        Training configurations of a scikit-learn model (parameters and the values they take), and
+        models that may take its place, as further values of the architecture family.
     feasible
         Whether people are only told what they can do: one category, whole steps, inside the
         range, and no change that the dataset forbids. If not, answers are tested as published.
@@ -102,10 +99,9 @@ class Plan(BaseModel):
     over_time
         Whether base models know what was known at a time, and later rows are the update pool, in
         the order of time: see `Task.over_time`. Every dataset needs a column with times.
-    by
-        Columns to group people by, "sex", or bands of numbers, "age:10", to see who is let down.
-    smallest_group
-        The fewest people of a group that is shown.
+    by, smallest_group
+        Columns to group people by, "sex", or bands of numbers, "age:10", to see who is let down;
+        and the fewest people of a group that is shown.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
     threshold

@@ -50,15 +50,8 @@ class Answered(NamedTuple):
 class StoredResults:
     """Everything that a run has computed, piece by piece.
 
-    Parameters
-    ----------
-    folder
-        The run directory.
-    manifest
-        What the run is made of, or a part of it; the directory's own by default. Nothing that the
-        directory names is imported.
-    tasks
-        Its tasks by name, where they are at hand.
+    By the manifest of its directory or, for a part of it, another; nothing that the directory names
+    is imported. Tasks need not be loaded where they are given.
     """
 
     def __init__(

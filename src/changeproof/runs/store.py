@@ -23,7 +23,7 @@ from changeproof.runs.pieces import FORMS, RECORD, Kind, Piece
 
 PIECES = "pieces"
 T = TypeVar("T")
-AGAIN = "`changeproof run` with the same plan computes what cannot be read"
+AGAIN = "`changeproof run` with the same plan computes it again"
 
 
 @dataclass(frozen=True)

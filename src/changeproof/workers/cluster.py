@@ -83,10 +83,6 @@ class GoneError(RuntimeError):
     """The scheduler does not answer any more."""
 
 
-class StuckError(RuntimeError):
-    """There are workers, and work, and nothing happens."""
-
-
 class Certificates(NamedTuple):
     """The files of TLS, as Dask takes them: the authority's, one's own certificate, its key."""
 
@@ -256,7 +252,7 @@ class Cluster(Engine):
         for worker in sorted(others - self._known):
             self._known.add(worker)
             if differs := self._differs(worker):
-                self._listener.note(f"no work for {worker}: it {differs}")
+                self._listener.note(f"worker {worker} is not used: it {differs}")
         if len(ready) != self.workers:
             self.workers = len(ready)
             self._listener.workers(self.workers)
@@ -340,13 +336,10 @@ class Cluster(Engine):
                     yield job, result
             except GoneError:
                 self._come_back()
-            except StuckError:
-                pass  # what is left is handed over again
             vain = vain + 1 if len(left) == before else 0
             if vain > ROUNDS:
                 raise ClusterError(
-                    f"the cluster at {self.address} loses all that it is given; what is "
-                    "finished is kept"
+                    f"the cluster at {self.address} keeps losing its work; {FINISHED_IS_KEPT}"
                 )
 
     def _round(self, jobs: list[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
@@ -427,12 +420,13 @@ class Cluster(Engine):
                 idle = 0
                 yield ended
             if time.monotonic() - looked > LOOK:
-                # A worker that comes when no other was left is not told of what waits for it.
+                # A worker that comes when no other was left is not told of what waits for it. Then
+                # what is left has to be handed over again.
                 with _asking():
                     at_rest = self._look() and not any(client.processing().values())
                 idle = idle + 1 if at_rest else 0
                 if idle > IDLE:
-                    raise StuckError
+                    return
                 looked = time.monotonic()
             if not waiting.has_ready():
                 time.sleep(PAUSE)
