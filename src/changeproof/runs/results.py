@@ -155,10 +155,9 @@ class StoredResults:
             valid = self.counterfactuals(*key).base_valid
             return variants(piece)["family"], self.held(*key, piece.family)[valid]
 
-        banks, judged = (
-            (piece for piece in self.inventory.done if piece.kind is kind and self._is_whole(piece))
-            for kind in (Kind.BANK, Kind.SURVIVAL)
-        )
+        whole = [piece for piece in self.inventory.done if self._is_whole(piece)]
+        banks = (piece for piece in whole if piece.kind is Kind.BANK)
+        judged = (piece for piece in whole if piece.kind is Kind.SURVIVAL)
         names = changes_nothing(map(variants, banks), map(holding, judged))
         return tuple(name for name in self.families if name in names)
 
@@ -191,11 +190,13 @@ class StoredResults:
         return len(scored) > 1 and all(np.array_equal(scored[0], each) for each in scored[1:])
 
     def task(self, dataset: str) -> Task:
+        """Return a task."""
         if dataset not in self.tasks:
             raise unknown("dataset", dataset, self.tasks)
         return self.tasks[dataset]
 
     def base_network(self, dataset: str, base_seed: int) -> Network:
+        """Return a base network."""
         return self._networks(Kind.BASE, dataset, base_seed)[0]
 
     def balanced_accuracy(self, dataset: str, base_seed: int) -> float:
@@ -239,6 +240,7 @@ class StoredResults:
         )
 
     def tuning(self, dataset: str, method: str) -> pd.DataFrame:
+        """Return the scores of a tuned method's candidate settings."""
         return self._read(table_from_bytes, Kind.TUNING, dataset, TUNING_SEED, method)
 
     def survived(self, dataset: str, base_seed: int, method: str) -> Booleans:
