@@ -293,7 +293,7 @@ class PaperComparison:
     missing
         What the run does not have: names of datasets, methods, families and tables.
     fragile
-        Picks of tuning that hang on one validation row or on none, a sentence each.
+        Choices of tuning that one validation row, or none, decided, a sentence each.
     """
 
     lines: tuple[Line, ...]

@@ -159,22 +159,16 @@ def _text(cell: Cell, plus_minus: str = " ± ", escape_text: Callable[[str], str
 
 
 def results_html(tables: Tables) -> str:
-    """Return the main tables of a run as HTML, as the terminal shows them.
-
-    Parameters
-    ----------
-    tables
-        The tables of the run by name. What is not there or empty is left out.
-    """
-    return "\n".join(_html(table) for table in screen_tables(tables))
-
-
-def _html(table: Table) -> str:
-    headings, rows = table.flat()
-    cells = [[table.on_screen(cell) for cell in row] for row in rows]
-    frame = pd.DataFrame(cells, columns=[heading.on_screen for heading in headings])
-    with pd.option_context("display.max_colwidth", None):
-        return f"<b>{escape(table.title)}</b>\n{frame.to_html(index=False, border=0)}"
+    """Return the main tables of a run as HTML, as the terminal shows them."""
+    parts = []
+    for table in screen_tables(tables):
+        headings, rows = table.flat()
+        cells = [[table.on_screen(cell) for cell in row] for row in rows]
+        frame = pd.DataFrame(cells, columns=[heading.on_screen for heading in headings])
+        with pd.option_context("display.max_colwidth", None):
+            html = frame.to_html(index=False, border=0)
+        parts.append(f"<b>{escape(table.title)}</b>\n{html}")
+    return "\n".join(parts)
 
 
 def markdown(text: str) -> str:

@@ -29,17 +29,14 @@ DATASETS = {
 
 
 def dataset_name(reference: str) -> str:
-    """Return what a dataset is called."""
     return DATASETS.get(reference, reference)
 
 
 def method_name(reference: str) -> str:
-    """Return what a method is called, with its settings."""
     return _named(reference, lambda name: getattr(METHODS.known(name), "label", ""))
 
 
 def family_name(reference: str) -> str:
-    """Return what a family of change is called, with its settings."""
     return _named(reference, lambda name: family_label(name).full)
 
 

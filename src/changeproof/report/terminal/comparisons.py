@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -80,7 +81,7 @@ def print_comparison(
     rows = [{"table": table, **{v.value: counts[table][v] for v in Verdict}} for table in TITLES]
     print_table("Numbers of the paper beside this run", rows, console)
     if comparison.fragile:
-        say(console, "Tuning picks that hang on one validation row, or on none:")
+        say(console, "Choices of tuning that one validation row, or none, decided:")
         for sentence in comparison.fragile:
             say(console, f"  {sentence}")
     for warning in comparison.warnings:
@@ -99,15 +100,12 @@ def _print_paper_lines(console: Console, title: str, lines: list[Line]) -> None:
         grid.add_column(heading, justify="right" if numeric else "left")
     reasons: dict[str, dict[str, None]] = {}
     for line in lines:
-        who = (_whose(line), _metric(line))
-        grid.add_row(
-            *map(escape, who),
-            *_paper_numbers(line),
-            line.verdict.value,
-            style=PAPER_STYLES.get(line.verdict),
-        )
+        name_of = short_family if line.table == "change_magnitude" else method_name
+        names = (name_of(line.method_or_family), _metric(line))
+        cells = [*map(escape, names), *_paper_numbers(line), line.verdict.value]
+        grid.add_row(*cells, style=PAPER_STYLES.get(line.verdict))
         if line.explanation:
-            reasons.setdefault(line.explanation, {})[" ".join(who)] = None
+            reasons.setdefault(line.explanation, {})[" ".join(names)] = None
     console.print(grid)
     for reason, explained in reasons.items():
         text = Text(f"{'; '.join(explained)}: {reason}", style="yellow")
@@ -115,14 +113,8 @@ def _print_paper_lines(console: Console, title: str, lines: list[Line]) -> None:
     console.print()
 
 
-def _whose(line: Line) -> str:
-    """Return the method, or the family where the table is of families."""
-    name_of = short_family if line.table == "change_magnitude" else method_name
-    return name_of(line.method_or_family)
-
-
 def _metric(line: Line) -> str:
-    """Return a metric's name, short enough for a narrow terminal."""
+    # Short enough for a narrow terminal.
     if line.metric in SHORT_NAMES:
         return SHORT_NAMES[line.metric]
     name = line.metric.removesuffix(f" ({line.rule})").removesuffix(" of all families")
@@ -149,9 +141,9 @@ def _paper_numbers(line: Line) -> tuple[str, str, str]:
 
 
 def _paper_conclusion(comparison: PaperComparison) -> str:
-    verdicts = [line.verdict for line in comparison.lines]
-    outside = verdicts.count(Verdict.OUTSIDE)
-    judged = outside + verdicts.count(Verdict.WITHIN) + verdicts.count(Verdict.EXPLAINED)
+    counts = Counter(line.verdict for line in comparison.lines)
+    outside = counts[Verdict.OUTSIDE]
+    judged = outside + counts[Verdict.WITHIN] + counts[Verdict.EXPLAINED]
     if outside:
         return f"{outside} of {judged} judged numbers are outside their tolerance, unexplained."
     return f"All {judged} judged numbers are within their tolerance or explained."
@@ -168,15 +160,15 @@ def print_run_comparison(
     say(console, f"Before: {comparison.before}. After: {comparison.after}.")
     say(console, f"Families of change in both: {', '.join(comparison.families)}.")
     for dataset, lines in groupby(comparison.lines, key=lambda line: line.dataset):
-        of_one = list(lines)
-        say(console, f"{dataset_name(dataset)}: {_who(of_one)}")
-        overall = [line for line in of_one if line.family == ALL_FAMILIES]
-        _print_run_lines(console, f"{dataset_name(dataset)}, over the families in common", overall)
-        under = [line for line in of_one if line.family != ALL_FAMILIES]
+        name, mine = dataset_name(dataset), list(lines)
+        say(console, f"{name}: {_who(mine)}")
+        overall = [line for line in mine if line.family == ALL_FAMILIES]
+        _print_run_lines(console, f"{name}, over the families in common", overall)
+        under = [line for line in mine if line.family != ALL_FAMILIES]
         shown = under if everything else [line for line in under if line in comparison.clear]
         if shown:
             what = "under each family" if everything else "clear under one family"
-            _print_run_lines(console, f"{dataset_name(dataset)}, {what}", shown)
+            _print_run_lines(console, f"{name}, {what}", shown)
     for kind, only in (("before", comparison.only_before), ("after", comparison.only_after)):
         for what, names in only.items():
             say(console, f"Only {kind}: {what} {', '.join(names)}.")
@@ -190,28 +182,28 @@ def conclusion(comparison: RunComparison) -> list[str]:
     """Say how much became better or worse, and how much of that chance would do."""
     counts = comparison.counts()
     number, clear = len(comparison.judged), len(comparison.clear)
-    said = [
+    sentences = [
         f"{number} differences: {counts[Became.BETTER]} better, {counts[Became.WORSE]} worse, "
         f"{counts[Became.UNCLEAR]} without a clear difference (the interval covers 0)."
     ]
     if clear:
-        said.append(
+        sentences.append(
             f"Of {number} such intervals, about {comparison.by_chance:.1f} (5 %) would exclude 0 "
             "by chance, had nothing changed."
         )
-    return said
+    return sentences
 
 
 def _who(lines: Sequence[RunLine]) -> str:
     """Say who was compared; methods may have answered different people."""
-    said = dict.fromkeys(
+    sentences = dict.fromkeys(
         f"the same {line.people_before} people in both runs, compared one by one."
         if line.paired
         else f"{line.people_before} people before and {line.people_after} after, too few of them "
         "the same to compare them one by one."
         for line in lines
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _print_run_lines(console: Console, title: str, lines: Sequence[RunLine]) -> None:
