@@ -182,11 +182,14 @@ class Wording:
                 changed = old != new
             if not changed:
                 continue
-            texts = str(old), str(new)
+            # A page has hundreds of thousands of changes: a number, in one column, needs no sum.
             if number:
                 written = _exact_texts if self.feasible else _rounded_texts
                 texts = written(old, new, self.decimals[place])
-            size = math.fsum(sizes[column] for column in feature.columns)
+                size = sizes[feature.columns[0]]
+            else:
+                texts = str(old), str(new)
+                size = math.fsum(sizes[column] for column in feature.columns)
             direction = self._direction(place, old, new)
             filled = feature.name in unknown
             changes.append(Change(feature.name, direction, *texts, size, filled, number))
