@@ -67,7 +67,9 @@ class Finding(NamedTuple):
     # The family under which it holds least; None if all are alike.
     weakest: str | None = None
     weakest_holds: float | None = None
+    # All of it in words, and the sentence that comes first.
     sentence: str = ""
+    headline: str = ""
 
 
 class Verdict(NamedTuple):
@@ -106,8 +108,11 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
         if unchanged and found.holds is not None:
             found = Finding(dataset, people=found.people, sentence=NOTHING_CHANGED)
         place = (f"on {dataset_name(dataset)}",) if len(plan.datasets) > 1 else ()
-        words = ", ".join((*state, *place, found.sentence))
-        findings.append(found._replace(sentence=words[0].upper() + words[1:]))
+        headline, sentence = (
+            _capital(", ".join((*state, *place, words)))
+            for words in (found.headline or found.sentence, found.sentence)
+        )
+        findings.append(found._replace(headline=headline, sentence=sentence))
     simulated = simulated_words(
         plan, tables["variants"], results.manifest.model, results.averaged, results.unchanged
     )
@@ -116,6 +121,10 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
         notes += tuple(nothing_said([results.task(name) for name in plan.datasets]))
     base = _base_words(results, tables)
     return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _base_words(results: StoredResults, tables: Tables) -> str:
@@ -182,8 +191,9 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
     if found.base_models > 1:
         what = "draws" if dataset in same_bases(tables) else "base models"
         whose = f" of {found.base_models} {what}"
-    words = _sentence(found, plan, len(order), whose) + _shorter(plan, overall, order)
-    return found._replace(sentence=words)
+    headline, *details = _sentences(found, plan, len(order), whose)
+    details += _shorter(plan, overall, order)
+    return found._replace(headline=headline, sentence=" ".join([headline, *details]))
 
 
 def _interval(tables: Tables, dataset: str, method: str) -> tuple[float | None, float | None, int]:
@@ -215,7 +225,7 @@ def _above_bar(found: Finding, tables: Tables, best: str) -> Finding:
     )
 
 
-def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> str:
+def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> Iterator[str]:
     """Name the nearest advice that holds for nearly all who ask, if it is nearer than the best."""
     firm = {
         place: (score["distance"].mean, score["end_to_end_robustness"].mean)
@@ -224,71 +234,78 @@ def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> s
         if (score["end_to_end_robustness"].mean or 0.0) >= LEAST_PERCENT
     }
     nearest = min(firm, key=lambda place: firm[place][0] or 0.0, default=order[0])
-    if nearest == order[0]:
-        return ""
-    name, (distance, robust) = method_name(plan.methods[nearest]), firm[nearest]
-    values = f"{percent(robust or 0.0)}, at {distance:.2f}."
-    if len(plan.datasets) > 1:
-        return f" That of {name} is shorter: its end-to-end robustness is {values}"
-    return (
-        f" The shortest advice whose end-to-end robustness is at least {LEAST_PERCENT} % is that "
-        f"of {name}: {values}"
-    )
+    if nearest != order[0]:
+        distance, robust = firm[nearest]
+        yield (
+            f"The shortest advice with an end-to-end robustness of at least {LEAST_PERCENT} % is "
+            f"that of {method_name(plan.methods[nearest])}: {percent(robust or 0.0)}, at a "
+            f"distance of {distance:.2f}."
+        )
 
 
-def _sentence(found: Finding, plan: Plan, methods: int, whose: str) -> str:
+def _sentences(found: Finding, plan: Plan, methods: int, whose: str) -> Iterator[str]:
     """Say what was found, where there is something; `whose` people they are, if of several."""
-    assert found.method is not None and found.holds is not None
-    among = f", the best of {methods} methods," if methods > 1 else ","
+    assert found.method is not None and found.holds is not None and found.served is not None
+    among = f", the best of {methods} methods" if methods > 1 else ""
+    best = f"with {method_name(found.method)}{among}, "
+    if found.above_by is None:
+        who = f"{best}{percent(found.served)} of people who ask"
+    else:
+        yield (
+            f"{best}{found.above} of {found.asked} people{whose} get advice that holds in at least "
+            f"{LEAST_PERCENT} % of the {found.models} changed models."
+        )
+        yield from _bar_words(found, methods)
+        who = _served(found)
     accepts = "today's model accepts" if found.base_models == 1 else "the base models accept"
     interval = ""
     if found.low is not None and found.high is not None:
         over = f"95 % interval over {found.people} people{whose}"
         interval = f"; {over}: {found.low:.1f} to {found.high:.1f}"
-    words = (
-        f"with {method_name(found.method)}{among} {_bar_words(found, methods, whose)}"
-        f"{_served(found)} get advice that {accepts}, and on average it holds in "
-        f"{_models(found.holds, found.models)}{interval})"
-    )
+    yield f"{who} get advice that {accepts}."
+    yield f"On average it holds in {_models(found.holds, found.models)}{interval})."
+    yield f"It asks people to move {found.distance:.2f} typical deviations per feature."
     if len(plan.datasets) > 1:
-        # Several datasets are read one under the other: what is alike in all of them goes without.
-        return f"{words}, at a distance of {found.distance:.2f}."
-    words += f". It asks people to move {found.distance:.2f} typical deviations per feature. "
+        # Several datasets are read one under the other, so each says less.
+        return
     if found.weakest is not None and found.weakest_holds is not None:
         weak = percent(found.weakest_holds)
-        return words + f"The weakest kind of change is {in_sentence(found.weakest)}: {weak}."
-    if len(plan.families) == 1:
-        return words + f"The only kind of change is {in_sentence(plan.families[0])}."
-    return words + "It holds equally often under every kind of change."
+        yield f"The weakest kind of change is {in_sentence(found.weakest)}: {weak}."
+    elif len(plan.families) == 1:
+        yield f"The only kind of change is {in_sentence(plan.families[0])}."
+    else:
+        yield "It holds equally often under every kind of change."
 
 
-def _bar_words(found: Finding, methods: int, whose: str) -> str:
-    """Say how many people get advice that is above the bar, and how sure that is."""
-    if found.above_by is None:
-        return ""
-    words = (
-        f"{found.above} of {found.asked} people{whose} get advice that holds in at least "
-        f"{LEAST_PERCENT} % of the {found.models} changed models"
-    )
-    if methods > 1:
-        others = ", ".join(
-            f"{method_name(method)} {above}"
-            for method, above in found.above_by.items()
-            if method not in (ANY, found.method)
+def _bar_words(found: Finding, methods: int) -> Iterator[str]:
+    """Say how sure it is that advice is above the bar, and what other methods reach."""
+    assert found.above_by is not None
+    sure = not too_few(found.models)
+    if sure:
+        yield f"This is sure for {found.sure} of them, by the 95 % interval over changed models."
+    else:
+        yield (
+            f"With {found.models} changed models this is sure for nobody: it takes "
+            f"{models_needed()}."
         )
-        words += f"; from any method, {found.above_by[ANY]} do ({others})"
-    if too_few(found.models):
-        takes = f"that takes {models_needed()} changed models"
-        return f"{words}. Too few to be sure of anybody: {takes}. "
-    words += f". The interval over changed models says so for {found.sure} of them"
-    return words + (f", and for {found.sure_by_any} from any method. " if methods > 1 else ". ")
+    if methods > 1:
+        others = listed(
+            [
+                f"{method_name(method)} {above}"
+                for method, above in found.above_by.items()
+                if method not in (ANY, found.method)
+            ]
+        )
+        surely = f", and it is sure for {found.sure_by_any}" if sure else ""
+        yield (
+            f"With the best method for each person it is {found.above_by[ANY]} people{surely}; "
+            f"with one of the others for everybody: {others}."
+        )
 
 
 def _served(found: Finding) -> str:
     """Say how many people get advice that today's model accepts, with its interval."""
-    assert found.served is not None
-    if found.asked is None or found.accepted is None:
-        return f"{percent(found.served)} of people who ask"
+    assert found.asked is not None and found.accepted is not None and found.served is not None
     # People of several base models are much the same people.
     bases = max(1, found.base_models)
     low, high = share_interval(round(found.accepted / bases), round(found.asked / bases))
@@ -324,7 +341,7 @@ def simulated_words(
 ) -> str:
     """Say which kinds of change there were, how many models of each, and what is not averaged."""
     real = variants["family"] == SUCCESSOR
-    beside = " Beside them stands the real successor." if real.any() else ""
+    beside = " The real successor was tested as well." if real.any() else ""
     variants = variants[~real]
     if variants.empty:
         only = "nothing; only the real successor was tested" if beside else "no changed models yet"
