@@ -42,12 +42,12 @@ from .changes.weights import MagnitudePruning as MagnitudePruning
 from .changes.weights import WeightRounding as WeightRounding
 from .checks.families import check_family as check_family
 from .checks.methods import check_method as check_method
+from .datasets import dataset_names as dataset_names
+from .datasets import paper_datasets as paper_datasets
 from .datasets.custom import load_dataset as load_dataset
 from .datasets.custom import own_task as own_task
-from .datasets.find import dataset_names as dataset_names
 from .datasets.find import find_task as find_task
 from .datasets.find import load_task as load_task
-from .datasets.find import paper_datasets as paper_datasets
 from .datasets.task import Split as Split
 from .datasets.task import Task as Task
 from .errors import InputError as InputError

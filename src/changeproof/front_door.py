@@ -14,8 +14,9 @@ import pandas as pd
 from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import SUCCESSOR, published_family_names
+from changeproof.datasets import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
-from changeproof.datasets.find import dataset_names, find_task, paper_datasets
+from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import SMALLEST_GROUP, columns_of
 from changeproof.datasets.table_file import UTF8, read_table
 from changeproof.datasets.task import Task

@@ -19,8 +19,8 @@ from changeproof.report.page.write import page_of
 from changeproof.report.verdict import verdict
 from changeproof.report.workbook import check_workbook, workbook
 from changeproof.runs.directory import REPORT, TABLES
-from changeproof.runs.execute import Observer, manifest_of, run_pieces
-from changeproof.runs.manifest import Manifest, read_plan
+from changeproof.runs.execute import Observer, run_pieces
+from changeproof.runs.manifest import Manifest
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import check_plan, outdate, published, withdraw
 from changeproof.runs.published import publish as publish_files
@@ -227,17 +227,6 @@ def run_resolved(
         after_work=write_out,
     )
     return Results(folder, tasks=resolved.tasks)
-
-
-def read_results(folder: Path, *, import_its_code: bool = False) -> Results:
-    """Return the results of a run, by its manifest or by the code that its plan names.
-
-    That code need not be imported, unless an earlier version of changeproof made the run.
-    """
-    if not import_its_code:
-        return Results(folder)
-    run = resolve(read_plan(folder), folder)
-    return Results(folder, manifest_of(run), run.tasks)
 
 
 def write_everything(results: Results, *, anew: bool = False) -> Path:

@@ -171,3 +171,10 @@ def test_what_a_kind_of_model_cannot_use_is_refused(small_task: Task) -> None:
 def test_wrong_settings_are_refused(reference: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         get_family(reference)
+
+
+def test_summaries_follow_the_settings() -> None:
+    assert "the 1, 5 or 10 % most" in get_family("influential-deletion").summary
+    assert "the 2 % most" in get_family("influential-deletion(shares=[0.02])").summary
+    assert "by 0.25, 0.5 or 1 standard" in get_family("covariate-shift").summary
+    assert "by 2 standard" in get_family("covariate-shift(shifts=[2])").summary

@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--by", "wealth"), "unknown column 'wealth'; expected one of: applicant, income"),
         (("--by", "purpose:3"), "column 'purpose' holds 'car'; bands need numbers"),
         (("--by", "income:0"), "groups 'income:0': the width of a band must be above 0"),
-        (("--by", "income"), "different numbers; say how wide bands of them are, such as income:"),
+        (("--by", "income"), "different numbers; give the width of bands, such as income:"),
         (("--smallest-group", "0"), "smallest_group: input should be greater than or equal to 1"),
     ],
 )

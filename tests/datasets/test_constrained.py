@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from changeproof import dataset_names, load_task, paper_datasets
-from changeproof.datasets.find import FILES
+from changeproof.datasets import FILES
 
 NAMES = [name for name in dataset_names() if name not in paper_datasets()]
 KEYS = {"change", "low", "high", "by", "step", "order", "cost", "reason"}

@@ -8,13 +8,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from changeproof import InputError, load_task
-from changeproof.datasets.find import (
-    FILES,
-    dataset_names,
-    dataset_records,
-    paper_datasets,
-    read_embedded,
-)
+from changeproof.datasets import FILES, dataset_names, dataset_records, paper_datasets
+from changeproof.datasets.find import read_embedded
 
 
 def test_the_paper_comes_first() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from changeproof import Feature, InputError, Split, Task, load_task, own_task
-from changeproof.datasets.find import dataset_names
+from changeproof.datasets import dataset_names
 from changeproof.datasets.kept import METADATA, task_from_bytes, task_to_bytes
 from changeproof.datasets.task import PARTS
 from loans import loans

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from changeproof import Context, Factuals, Network, Task, load_task, own_task
-from changeproof.datasets.find import dataset_names
+from changeproof.datasets import dataset_names
 from changeproof.feasible.wide_tables import (
     SEARCHED,
     SEARCHED_COLUMNS,

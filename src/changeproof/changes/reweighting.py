@@ -20,6 +20,7 @@ from changeproof.changes.family import (
     Several,
     Share,
     Variant,
+    either,
     percent,
 )
 from changeproof.datasets.task import Task
@@ -62,7 +63,6 @@ class CovariateShift(ReplicatedFamily):
 
     name = "covariate-shift"
     label = Label("Covariate shift", "shift", "Covar. shift")
-    summary = "retraining with weights that move a mean by 0.25, 0.5 or 1 standard deviations"
     source = "changeproof, docs/beyond.md"
 
     def __init__(
@@ -73,6 +73,8 @@ class CovariateShift(ReplicatedFamily):
     ) -> None:
         super().__init__(replicates=replicates)
         self.shifts = tuple(shifts)
+        found = either(self.shifts)
+        self.summary = f"retraining with weights that move a mean by {found} standard deviations"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         rows, first = task.rows("train"), base.seed + SHIFT_SEEDS
@@ -229,7 +231,6 @@ class InfluentialDeletion(ReplicatedFamily):
 
     name = "influential-deletion"
     label = Label("Influential deletion", "influence", "Influent. deletion")
-    summary = "retraining after the 1, 5 or 10 % most influential training rows were deleted"
     source = "changeproof, docs/beyond.md"
 
     def __init__(
@@ -237,6 +238,8 @@ class InfluentialDeletion(ReplicatedFamily):
     ) -> None:
         super().__init__(replicates=replicates)
         self.shares = tuple(shares)
+        found = either([100 * share for share in self.shares])
+        self.summary = f"retraining after the {found} % most influential training rows were deleted"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         rows, labels = task.rows("train"), task.labels_of("train")

@@ -47,14 +47,6 @@ def ask(
 RunDirectory = Annotated[
     Path, typer.Argument(help="The run directory, as given to --out.", metavar="DIR")
 ]
-ImportItsCode = Annotated[
-    bool,
-    ask(
-        "Import methods, families and models that the run directory names and that are not "
-        "installed. This runs their code.",
-        flags="--import-its-code",
-    ),
-]
 AsJson = Annotated[
     bool,
     ask(

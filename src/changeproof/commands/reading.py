@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from changeproof.commands.console import print_document, say
-from changeproof.commands.options import AsJson, ImportItsCode, RunDirectory, ask
+from changeproof.commands.options import AsJson, RunDirectory, ask
 from changeproof.commands.parsing import matches
 from changeproof.errors import unknown
 
@@ -25,7 +25,6 @@ def report(
             "FILE",
         ),
     ] = None,
-    import_its_code: ImportItsCode = False,
 ) -> None:
     """Write the web page of a run.
 
@@ -43,12 +42,12 @@ def report(
     """
     from changeproof.commands.progress import patience
     from changeproof.report.workbook import check_workbook
-    from changeproof.workflow import read_results, write_everything
+    from changeproof.workflow import Results, write_everything
 
     if xlsx is not None:
         check_workbook(xlsx)
     with patience("writing the report"):
-        results = read_results(directory, import_its_code=import_its_code)
+        results = Results(directory)
         path = write_everything(results)
         if xlsx is not None:
             results.to_xlsx(xlsx)

@@ -13,7 +13,6 @@ from changeproof.commands.options import (
     RUN,
     WORKERS,
     Given,
-    ImportItsCode,
     RunDirectory,
     ask,
     plan_options,
@@ -52,7 +51,14 @@ def run(
     out: Annotated[
         Path | None, ask("The run directory.", "DIR", default="runs/NAME", panel=RUN)
     ] = None,
-    import_its_code: ImportItsCode = False,
+    import_its_code: Annotated[
+        bool,
+        ask(
+            "Import methods, families and models that the run directory names and that are not "
+            "installed. This runs their code.",
+            flags="--import-its-code",
+        ),
+    ] = False,
 ) -> None:
     """Run a plan, or continue one that was interrupted.
 
@@ -105,7 +111,6 @@ def say_where(folder: Path) -> None:
 def status(
     directory: RunDirectory,
     timings: Annotated[bool, ask("Show how long each stage took.", flags="--timings")] = False,
-    import_its_code: ImportItsCode = False,
 ) -> None:
     """Show what part of a run is done, missing or damaged.
 
@@ -119,12 +124,7 @@ def status(
     from changeproof.runs.manifest import read_manifest
     from changeproof.runs.store import Store
 
-    if import_its_code:
-        from changeproof.workflow import read_results
-
-        pieces = read_results(directory, import_its_code=True).manifest.pieces
-    else:
-        pieces = read_manifest(directory).pieces
+    pieces = read_manifest(directory).pieces
     if timings:
         print_timings(directory, pieces)
     else:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
+from changeproof.datasets import dataset_names
 from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
-from changeproof.datasets.find import dataset_names
 from changeproof.datasets.oddities import table_notes
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task

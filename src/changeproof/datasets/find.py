@@ -1,62 +1,25 @@
-"""Datasets by reference: the embedded ones by name, others by the path of a file.
-
-Four of the embedded datasets are the paper's, three state what people may change. Names are known
-without importing pandas.
-"""
+"""Datasets by reference: the embedded ones by name, others by the path of a file."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
+
+from changeproof.datasets import (
+    FILE_ENDINGS,
+    FILES,
+    DatasetRecord,
+    dataset_names,
+    dataset_records,
+)
+from changeproof.datasets.custom import load_dataset
+from changeproof.datasets.kept import task_from_bytes
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
-
-if TYPE_CHECKING:
-    from changeproof.datasets.task import Task
-
-FILES = Path(__file__).parent / "files"
-# Dataset files that people write, and tasks that runs keep.
-FILE_ENDINGS = (".toml", ".task.parquet")
-
-
-class DatasetRecord(NamedTuple):
-    """What is known of an embedded file: see `tools/build_datasets.py`, which writes it."""
-
-    title: str
-    file: str
-    sha256: str
-    rows: int
-    original_rows: int
-    features: int
-    favourable: str
-    package: str
-    members: list[str]
-    origin: str
-    licence: str
-    paper: bool
-    dataset_file: str | None = None
-    dataset_file_sha256: str | None = None
-    sample: str | None = None
-
-
-@cache
-def dataset_records() -> dict[str, DatasetRecord]:
-    entries = json.loads((FILES / "manifest.json").read_text(encoding="utf-8"))
-    return {name: DatasetRecord(**entry) for name, entry in entries.items()}
-
-
-def dataset_names() -> tuple[str, ...]:
-    """Return the names of the embedded datasets, the paper's first, in its order."""
-    return tuple(dataset_records())
-
-
-def paper_datasets() -> tuple[str, ...]:
-    """Return the names of the paper's datasets, in its order."""
-    return tuple(name for name, record in dataset_records().items() if record.paper)
 
 
 def find_task(reference: str, beside: Sequence[str] = ()) -> Task:
@@ -78,11 +41,7 @@ def find_task(reference: str, beside: Sequence[str] = ()) -> Task:
             "or the path of a dataset file that ends in .toml"
         )
     if reference.endswith(".toml"):
-        from changeproof.datasets.custom import load_dataset
-
         return load_dataset(reference, beside)
-    from changeproof.datasets.kept import task_from_bytes
-
     try:
         return task_from_bytes(Path(reference).read_bytes())
     except OSError as error:
@@ -106,14 +65,8 @@ def read_embedded(folder: Path, name: str, record: DatasetRecord) -> Task:
     """Read an embedded table, by its dataset file if it has one; refuse files that differ."""
     table = _undamaged(folder / record.file, record.sha256)
     if record.dataset_file is None:
-        import pandas as pd
-
-        from changeproof.datasets.task import Task
-
         frame = pd.read_parquet(table)
         return Task(name, frame.drop(columns="favourable"), frame["favourable"])
-    from changeproof.datasets.custom import load_dataset
-
     task = load_dataset(_undamaged(folder / record.dataset_file, record.dataset_file_sha256))
     task.name = name  # `load_dataset` refuses the names of embedded datasets.
     task.notes = ()

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.datasets.find import paper_datasets
+from changeproof.datasets import paper_datasets
 from changeproof.errors import InputError
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.runs.directory import TABLES

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from changeproof.datasets.find import dataset_names
+from changeproof.datasets import dataset_names
 from changeproof.datasets.oddities import hard_to_change
 from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task

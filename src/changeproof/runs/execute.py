@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from changeproof.datasets.find import dataset_names
+from changeproof.datasets import dataset_names
 from changeproof.datasets.kept import task_to_bytes
 from changeproof.errors import InputError, one_line
 from changeproof.files import clear_unfinished, write_whole

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from changeproof.changes import SUCCESSOR
-from changeproof.datasets.find import FILE_ENDINGS, dataset_names
+from changeproof.datasets import FILE_ENDINGS, dataset_names
 from changeproof.errors import InputError, one_line
 from changeproof.files import safe_name, write_together
 from changeproof.runs.pieces import Kind, Piece

@@ -19,7 +19,7 @@ from pydantic import (
 
 from changeproof import changes, methods
 from changeproof.changes import HASH_SIGN, beyond_family_names, published_family_names
-from changeproof.datasets.find import FILE_ENDINGS, dataset_names, paper_datasets
+from changeproof.datasets import FILE_ENDINGS, dataset_names, paper_datasets
 from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, safe_name, validated

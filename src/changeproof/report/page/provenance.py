@@ -12,7 +12,7 @@ import pandas as pd
 import tomli_w
 
 from changeproof import __version__
-from changeproof.datasets.find import dataset_records
+from changeproof.datasets import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.errors import visible
 from changeproof.evaluation.fragility import fragile_picks

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.datasets.find import paper_datasets
+from changeproof.datasets import paper_datasets
 from changeproof.paper.comparison import (
     PAPER_MACHINE,
     Verdict,

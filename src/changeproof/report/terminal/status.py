@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from changeproof import changes, methods
-from changeproof.datasets.find import dataset_records
+from changeproof.datasets import dataset_records
 from changeproof.plugins import Registry
 from changeproof.report.terminal.grid import print_table, say, terminal
 from changeproof.runs.pieces import Kind, Piece
