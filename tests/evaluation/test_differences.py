@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from changeproof.evaluation.people import People, Verdict
+from changeproof.evaluation.metrics import People
+from changeproof.evaluation.people import Verdict
 from changeproof.evaluation.people import metric_changes as changes
 
 

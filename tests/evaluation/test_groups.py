@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from changeproof.evaluation.groups import Groups, by_group
-from changeproof.evaluation.metrics import METRICS
-from changeproof.evaluation.people import People
+from changeproof.evaluation.metrics import METRICS, People
 
 
 class Asked(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from changeproof.evaluation.metrics import METRICS, family_weights
-from changeproof.evaluation.people import Estimate, People, estimates
+from changeproof.evaluation.metrics import METRICS, People, family_weights
+from changeproof.evaluation.people import Estimate, estimates
 
 
 def some_people(seed: int, number: int = 60) -> People:

@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from changeproof import InputError, Results, compare_runs, evaluate
-from changeproof.evaluation.people import People, Sampled, difference
+from changeproof.evaluation.metrics import People
+from changeproof.evaluation.people import Sampled, difference
 from changeproof.report.terminal.comparisons import print_run_comparison
 from changeproof.runs.manifest import MANIFEST, PLAN, plan_hash
 from changeproof.runs.pieces import Kind, Piece

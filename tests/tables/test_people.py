@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from changeproof import Plan, Results
-from changeproof.evaluation.metrics import METRICS
-from changeproof.evaluation.people import People, estimates
+from changeproof.evaluation.metrics import METRICS, People
+from changeproof.evaluation.people import estimates
 from changeproof.tables.people import interval_tables
 from changeproof.tables.registry import read_tables
 from tabled import tabled

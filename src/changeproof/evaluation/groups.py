@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from changeproof.datasets.grouping import SMALLEST_GROUP
-from changeproof.evaluation.metrics import METRICS
-from changeproof.evaluation.people import Estimate, People, Sampled, difference
+from changeproof.evaluation.metrics import METRICS, People
+from changeproof.evaluation.people import Estimate, Sampled, difference
 from changeproof.evaluation.uncertainty import LEVEL
 
 

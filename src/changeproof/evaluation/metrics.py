@@ -1,15 +1,20 @@
-"""Coverage, base validity, robustness and distance, kept apart."""
+"""Coverage, base validity, robustness and distance, kept apart.
+
+A metric is an entry of `METRICS`, a field of `Metrics` with its formula, and what it is for each
+person: a field of `People`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.methods.answers import Counterfactuals
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,11 @@ class Metric:
     def words(self) -> str:
         """What sentences call it."""
         return self.name.replace("end_to_end", "end-to-end").replace("_", " ")
+
+    @property
+    def title(self) -> str:
+        """What the page calls it: in full, with its unit."""
+        return self.words.capitalize() + (" (%)" if self.rate else "")
 
 
 METRICS = {
@@ -115,6 +125,35 @@ class Requests:
             end_to_end_robustness=float(100.0 * end_to_end),
             distance=float(self._distance),
         )
+
+
+class People(NamedTuple):
+    """What became of the people of one base model, one entry each.
+
+    `held` is the share of changed models under which advice holds, every family counting the same,
+    and 0 without valid advice; `distance` is 0 there, too. `row_ids` says who they are: the same
+    people may ask several base models.
+    """
+
+    found: Floats
+    valid: Floats
+    held: Floats
+    distance: Floats
+    row_ids: Integers
+
+    @classmethod
+    def of(
+        cls, task: Task, answers: Counterfactuals, survived: Booleans, families: Sequence[str]
+    ) -> Self:
+        valid = answers.base_valid
+        held = np.where(valid, survived @ family_weights(families), 0.0)
+        distance = np.zeros(len(answers))
+        distance[valid] = task.distances(answers.factuals[valid], answers.rows[valid])
+        found = answers.found.astype(np.float64)
+        return cls(found, valid.astype(np.float64), held, distance, np.asarray(answers.row_ids))
+
+    def some(self, chosen: Booleans | Integers) -> People:
+        return People._make(values[chosen] for values in self)
 
 
 def family_weights(families: Sequence[str]) -> Floats:

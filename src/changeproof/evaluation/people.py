@@ -16,8 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from changeproof.datasets.task import Task
-from changeproof.evaluation.metrics import METRICS, Metric, family_weights
+from changeproof.evaluation.metrics import METRICS, Metric, People
 from changeproof.evaluation.uncertainty import (
     FEWEST_PEOPLE,
     LEVEL,
@@ -26,38 +25,7 @@ from changeproof.evaluation.uncertainty import (
     rate_interval,
     student_reach,
 )
-from changeproof.methods.answers import Counterfactuals
-from changeproof.model import Booleans, Floats, Integers
-
-
-class People(NamedTuple):
-    """What became of the people of one base model, one entry each.
-
-    `held` is the share of changed models under which advice holds, every family counting the same,
-    and 0 without valid advice; `distance` is 0 there, too. `row_ids` says who they are: the same
-    people may ask several base models.
-    """
-
-    found: Floats
-    valid: Floats
-    held: Floats
-    distance: Floats
-    row_ids: Integers
-
-    @classmethod
-    def of(
-        cls, task: Task, answers: Counterfactuals, survived: Booleans, families: Sequence[str]
-    ) -> Self:
-        valid = answers.base_valid
-        held = np.where(valid, survived @ family_weights(families), 0.0)
-        distance = np.zeros(len(answers))
-        distance[valid] = task.distances(answers.factuals[valid], answers.rows[valid])
-        found = answers.found.astype(np.float64)
-        return cls(found, valid.astype(np.float64), held, distance, np.asarray(answers.row_ids))
-
-    def some(self, chosen: Booleans | Integers) -> People:
-        found, valid, held, distance = (values[chosen] for values in self[:4])
-        return People(found, valid, held, distance, self.row_ids[chosen])
+from changeproof.model import Floats, Integers
 
 
 class Estimate(NamedTuple):

@@ -18,17 +18,17 @@ import pandas as pd
 from changeproof.errors import InputError
 from changeproof.evaluation.advice import QUALITIES
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE
-from changeproof.gating.rules import ALL, ANY, EACH, LIFE, VALUE, Rule, read_rules
+from changeproof.gating.rules import ALL, ANY, EACH, VALUE, Rule, read_rules
 from changeproof.plugins import without_settings
 from changeproof.runs.manifest import read_record
 from changeproof.runs.results import ALL_FAMILIES
+from changeproof.tables.life import LIFE
 from changeproof.tables.people import INTERVALS
 from changeproof.tables.registry import read_finished
-from changeproof.tables.scores import counted_in, unchanged_in
+from changeproof.tables.scores import ALL_HOLD, counted_in, unchanged_in
 
 NOBODY = "it is undefined: there is nobody to average over"
 NO_CHANGE = "nothing was tested: no changed model differs from today's"
-ALL_HOLD = 100.0
 
 
 class Number(NamedTuple):

@@ -12,11 +12,10 @@ from changeproof.errors import InputError, unknown
 from changeproof.evaluation.advice import QUALITIES
 from changeproof.evaluation.metrics import METRICS, RATES
 from changeproof.files import read_toml, validated
+from changeproof.tables.life import LIFE
 
 ANY, ALL, EACH = "any", "all", "each"
 VALUE = "value"
-# How long advice lasts, for runs with updates one after the other.
-LIFE = ("held_to_the_end", "median_life", "five_percent_broken_by", "broken_per_update")
 KNOWN = (*METRICS, *QUALITIES, *LIFE)
 RULES = "rule"
 

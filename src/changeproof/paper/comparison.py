@@ -41,8 +41,6 @@ PAPER_MACHINE = "Apple M4 Pro"
 TEXT, ALL_DATASETS = "text", "all"
 # Decimal fractions are not exact: 62.2 - 60.2 must count as 2.
 SLACK = 1e-9
-# Tables that only the claims of the text need.
-CLAIM_TABLES = ("certified", "diagnostics")
 # Why averages over other families or datasets than the paper's are not judged.
 PARTIAL = {
     "full_results": "robustness over all families is not judged: the run has other families",
@@ -174,45 +172,31 @@ def _table_lines(tables: Tables, partial: Mapping[str, tuple[str, ...]]) -> Iter
         for row in published.to_dict("records"):
             mine = found.get(tuple(row[key] for key in keys))
             for metric, tolerance in metrics.items():
-                judged = metric not in partial.get(table, ())
-                yield _table_line(table, metric, tolerance, row, mine, judged=judged)
-
-
-def _table_line(
-    table: str,
-    metric: str,
-    tolerance: Mapping[str, Any],
-    row: Mapping[Any, Any],
-    mine: Mapping[Any, Any] | None,
-    *,
-    judged: bool,
-) -> Line:
-    """Return a published number beside that of the run's row, if it has one."""
-    column = f"{metric}_mean" if f"{metric}_mean" in row else metric
-    sd_column = tolerance.get("sd", f"{metric}_std")
-    published, sd = float(row[column]), float(row.get(sd_column, math.nan))
-    ours = None if mine is None else float(mine[column])
-    timed = not tolerance.get("judged", True)
-    # A time that was not recorded is missing, and not undefined.
-    if timed and ours is not None and math.isnan(ours):
-        ours = None
-    allowed = (
-        tolerance.get("absolute", 0.0),
-        tolerance.get("share", 0.0) * abs(published),
-        0.0 if math.isnan(sd) else tolerance.get("sds", 0.0) * sd,
-    )
-    return Line(
-        table,
-        row.get("dataset", ALL_DATASETS),
-        row.get("method", row.get("family", "")),
-        metric,
-        published,
-        sd,
-        ours,
-        math.nan if mine is None else float(mine.get(sd_column, math.nan)),
-        Rule.NEAR if judged and not timed else Rule.SHOWN,
-        max(allowed),
-    )
+                column = f"{metric}_mean" if f"{metric}_mean" in row else metric
+                sd_column = tolerance.get("sd", f"{metric}_std")
+                value, sd = float(row[column]), float(row.get(sd_column, math.nan))
+                ours = None if mine is None else float(mine[column])
+                judged = tolerance.get("judged", True)
+                # Only times are not judged; one that was not recorded is missing, not undefined.
+                if not judged and ours is not None and math.isnan(ours):
+                    ours = None
+                allowed = (
+                    tolerance.get("absolute", 0.0),
+                    tolerance.get("share", 0.0) * abs(value),
+                    0.0 if math.isnan(sd) else tolerance.get("sds", 0.0) * sd,
+                )
+                yield Line(
+                    table,
+                    row.get("dataset", ALL_DATASETS),
+                    row.get("method", row.get("family", "")),
+                    metric,
+                    value,
+                    sd,
+                    ours,
+                    math.nan if mine is None else float(mine.get(sd_column, math.nan)),
+                    Rule.NEAR if judged and metric not in partial.get(table, ()) else Rule.SHOWN,
+                    max(allowed),
+                )
 
 
 # An entry of claims.toml: what the text says of some methods, by dataset.
@@ -406,7 +390,7 @@ def _missing(tables: Tables) -> dict[str, tuple[str, ...]]:
         return tuple(name for name in theirs[column].unique() if name not in set(mine[column]))
 
     return {
-        "tables": tuple(name for name in CLAIM_TABLES if name not in tables),
+        "tables": tuple(name for name, _ in CLAIMS.values() if name not in tables),
         "datasets": absent(full, "dataset"),
         "methods": absent(full, "method"),
         "families": absent(families, "family"),

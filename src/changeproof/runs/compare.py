@@ -15,7 +15,8 @@ import pandas as pd
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import counted
-from changeproof.evaluation.people import People, Verdict, metric_changes
+from changeproof.evaluation.metrics import People
+from changeproof.evaluation.people import Verdict, metric_changes
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Integers

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.task import Task
-from changeproof.evaluation.people import People
+from changeproof.evaluation.metrics import People
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans
 from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults

@@ -27,8 +27,9 @@ from changeproof.tables.names import family_name, in_order
 WHERE = ("dataset", "method", "family")
 PARTS = ("mean", "low", "high")
 SHARES = [f"{name}_{part}" for name in ("held_so_far", "holds") for part in PARTS]
-SUMMARISED = ("held_to_the_end", "median_life", "five_percent_broken_by", "broken_per_update")
-SUMS = [f"{name}{end}" for name in SUMMARISED for end in ENDS]
+# What sums up how long advice lasts; rules of a gate name these.
+LIFE = ("held_to_the_end", "median_life", "five_percent_broken_by", "broken_per_update")
+SUMS = [f"{name}{end}" for name in LIFE for end in ENDS]
 COUNTS = ("people", "futures")
 # What is counted in updates; all else is a share.
 IN_UPDATES = ("median_life", "five_percent_broken_by")

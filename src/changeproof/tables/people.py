@@ -10,8 +10,8 @@ import pandas as pd
 from changeproof.datasets.groups import groups_of
 from changeproof.evaluation.bar import Standing, reaches, standing
 from changeproof.evaluation.groups import by_group
-from changeproof.evaluation.metrics import METRICS
-from changeproof.evaluation.people import People, estimates
+from changeproof.evaluation.metrics import METRICS, People
+from changeproof.evaluation.people import estimates
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.cases import Case, by_method
 from changeproof.tables.display import (

@@ -17,7 +17,7 @@ from changeproof.report.page.robustness import undefined_words
 from changeproof.report.scores import AS_IT_WAS, Spread, after
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import Tables, listed, number, numbers, percent
-from changeproof.tables.life import PARTS, SHARES, SUMMARISED, with_ends
+from changeproof.tables.life import LIFE, PARTS, SHARES, with_ends
 from changeproof.tables.names import family_name
 
 # What is drawn of a sequence, and what it is called.
@@ -119,7 +119,7 @@ def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
     rows = {(row["dataset"], row["method"]): row for row in sums.to_dict("records")}
     cells = [
         [shown.name(dataset), shown.name(method)]
-        + [with_ends(rows[dataset, method], name) for name in SUMMARISED]
+        + [with_ends(rows[dataset, method], name) for name in LIFE]
         for dataset in shown.datasets
         for method in shown.methods
         if (dataset, method) in rows

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.evaluation.metrics import METRICS
 from changeproof.report.charts import Axis, Chart, Shown, cells
 from changeproof.report.page.life import over_all
 from changeproof.report.page.parts import Part, Source, beside, chart, choice, nothing, scripted
@@ -27,14 +28,13 @@ from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import numbers, percent
 from changeproof.tables.names import dataset_name, family_name, method_name
 
-# The columns of the ranking: metric, label and digits.
-RANKED = (
-    ("end_to_end_robustness", "End-to-end robustness (%)", 1),
-    ("empirical_robustness", "Of CFEs given (%)", 1),
-    ("coverage", "Coverage (%)", 1),
-    ("distance", "Distance", 2),
-)
-METRIC = "end_to_end_robustness_mean"
+END_TO_END = "end_to_end_robustness"
+# The columns of the ranking, what it ranks by first; sentences say what base validity comes to.
+COLUMNS = [
+    METRICS[name]
+    for name in dict.fromkeys((END_TO_END, "empirical_robustness", *METRICS))
+    if name != "base_validity"
+]
 Floats = npt.NDArray[np.float64]
 
 
@@ -54,7 +54,7 @@ def answer_section(source: Source) -> list[Part]:
     finished = [[int(seeds.get((d, m), 0)) for m in plan.methods] for d in plan.datasets]
     data = {
         "changes": [f"Don't know (all kinds{some})", *(f"{n}: {s}" for n, s in kinds)],
-        "columns": ["Method", *(label for _, label, _ in RANKED)],
+        "columns": ["Method", *(metric.title for metric in COLUMNS)],
         "answers": answers(source.scores, plan, [over_all(results), *changes], over),
         "behind": [
             ["" if own == wanted else f"{own} of {wanted} base models" for own in row]
@@ -87,11 +87,11 @@ def _answer(
 ) -> dict[str, Any]:
     return {
         "order": ranked(row),
-        "frontier": frontier_of(row, "end_to_end_robustness"),
+        "frontier": frontier_of(row, END_TO_END),
         "values": [
             None
             if score is None
-            else [_cell(score[metric], digits) for metric, _, digits in RANKED]
+            else [_cell(score[metric.name], metric.digits) for metric in COLUMNS]
             for score in row
         ],
         "sentences": [
@@ -174,7 +174,7 @@ def rankings(
     ranks = {}
     for dataset in plan.datasets:
         wide = results[results["dataset"] == dataset].pivot_table(
-            METRIC, "method", "family", dropna=False
+            f"{END_TO_END}_mean", "method", "family", dropna=False
         )
         wide = wide.reindex(index=list(plan.methods), columns=list(plan.families)).astype(float)
         if wide.notna().any(axis=None):
