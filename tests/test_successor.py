@@ -84,7 +84,7 @@ def test_the_successor_stands_beside_what_was_simulated(results: Results) -> Non
     letters = results.table("letters")
     broken = (letters[letters["successor"] == "next"]["verdict"] == "breaks").sum()
     assert whole["broken"] == broken > 0
-    key = results.lettered[0]
+    key = results.with_letters[0]
     survived, valid = results.survived(*key), results.counterfactuals(*key).base_valid
     each = (~survived[valid]).sum(axis=0)
     assert whole["broken_most"] == each[:4].max() and each[4] == broken

@@ -191,7 +191,7 @@ def explain(
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
         families=tuple(holding(name, name) for name in shown.families),
-        overall=holding("all", *results.averaged),
+        overall=holding("all", *results.counting_families),
         lasting=tuple(lasting(f) for f in shown.families if families[f].sequence and valid),
         trials=results.trials(dataset, seed),
         **(_advice(wording, row_id, factual, answers.rows[place]) if outcome == FOUND else {}),

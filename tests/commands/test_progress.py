@@ -65,7 +65,7 @@ def test_what_outlives_its_guess_is_named_and_raises_the_time_left() -> None:
         observer._pace.clock = lambda: now[0]
         observer.planned(Inventory([], {}, [tuning]))
         observer.started([tuning])
-        observer.begun([tuning])
+        observer.job_started([tuning])
         now[0] = 601.0
         late = "0% done, about 600 s left (longer than expected: tuning of wachter)\n"
         waited_for(lines, late)

@@ -15,13 +15,13 @@ from sklearn.linear_model import LogisticRegression
 import shipped
 from changeproof import Results, compare_runs, evaluate, explain, gate
 from changeproof.changes.sequences import Updates
-from changeproof.evaluation.counting import Apart, apart, counted
+from changeproof.evaluation.counting import Apart, apart, counting_families
 from changeproof.evaluation.metrics import METRICS
 from changeproof.report.document import document
 from changeproof.report.page.robustness import limit_curves
 from changeproof.report.page.write import build_payload
 from changeproof.report.verdict import verdict
-from changeproof.runs.manifest import Described
+from changeproof.runs.manifest import Description
 from changeproof.tables.registry import read_tables, screen_tables, write_tables
 from paged import answer
 from workbooks import read
@@ -150,7 +150,7 @@ def test_letters_are_held_against_the_same_families() -> None:
         jobs=1,
         **shipped.DATA,
     )
-    assert results.averaged == (SINGLE,)
+    assert results.counting_families == (SINGLE,)
     table = results.table("successors").set_index("family")
     columns = [name for name in table.columns if name.startswith(("models", "broken"))]
     assert table.loc["all", columns].tolist() == table.loc[SINGLE, columns].tolist()
@@ -198,14 +198,14 @@ def test_the_gate_reads_the_record(mixed: Results, tmp_path: Path) -> None:
 
 KINDS = st.dictionaries(
     st.sampled_from("abcdef"),
-    st.builds(Described, sequence=st.booleans(), real=st.booleans()),
+    st.builds(Description, sequence=st.booleans(), real=st.booleans()),
     min_size=1,
 )
 
 
 @given(KINDS, st.sets(st.sampled_from("abcdef")))
-def test_something_always_counts(families: dict[str, Described], unchanged: set[str]) -> None:
-    found, why = counted(families, unchanged), apart(families, unchanged)
+def test_something_always_counts(families: dict[str, Description], unchanged: set[str]) -> None:
+    found, why = counting_families(families, unchanged), apart(families, unchanged)
     assert found and set(found) <= set(families)
     single = [name for name, each in families.items() if not (each.sequence or each.real)]
     if any(each is Apart.NOT for each in why.values()):

@@ -59,7 +59,7 @@ def test_it_lists_all_pieces_with_their_files_and_inputs(finished: Path) -> None
         "bootstrap(replicates=2)": False,
         "updates(length=2, replicates=2)": True,
     }
-    assert Results(finished).averaged == ("bootstrap(replicates=2)",)
+    assert Results(finished).counting_families == ("bootstrap(replicates=2)",)
 
 
 def test_status_takes_half_a_second_and_imports_nothing_heavy(finished: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_method_is_known_by_its_own_pieces(pace: Pace) -> None:
 
 def test_what_runs_is_counted_down_and_then_up(pace: Pace, clock: Clock) -> None:
     pace.planned(TUNING[:1])
-    pace.begun(TUNING[:1])
+    pace.job_started(TUNING[:1])
     clock.now += 0.75
     assert (pace.forecast().left, pace.forecast().is_late) == (0.25, False)
     clock.now += 600.0
@@ -93,7 +93,7 @@ def test_what_runs_is_counted_down_and_then_up(pace: Pace, clock: Clock) -> None
 
 def test_the_longest_that_runs_is_waited_for_however_many_workers(pace: Pace, clock: Clock) -> None:
     pace.workers = 8
-    pace.begun(TUNING[:1])
+    pace.job_started(TUNING[:1])
     clock.now += 81.0
     assert pace.forecast().left == 80.0
     pace.finished(TUNING[0], 81.0)
@@ -126,7 +126,7 @@ def test_pieces_made_together_are_one_wait(clock: Clock) -> None:
     judged = Piece(Kind.SURVIVAL, "loans", 1, "s", "rbr", "bootstrap", cost=1.0)
     pace = Pace(clock)
     pace.planned([bank, judged])
-    pace.begun([bank, judged])
+    pace.job_started([bank, judged])
     clock.now += 1.0
     assert pace.forecast().left == 3.0
 
@@ -157,7 +157,7 @@ def test_progress_never_runs_backwards_nor_does_the_time_left_jump(
     pace.planned(pieces)
     share, left = pace.forecast().share, pace.forecast().left
     for each, (_, _, guess, factor) in zip(pieces, simulated, strict=True):
-        pace.begun([each])
+        pace.job_started([each])
         steps = max(int(10 * factor), 1)
         for step in range(steps + 1):
             if step == steps:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from changeproof import Results, build_tables
-from changeproof.runs.results import Answered
+from changeproof.runs.results import AnswerKey
 from changeproof.tables.registry import read_tables
 
 
@@ -36,9 +36,9 @@ def test_answers_count_when_all_that_they_rest_on_is_there(copy: Path) -> None:
     assert remove(copy, "diabetes/2026/survival-kdtree-bootstrap.*") == 1
     assert remove(copy, "breast-cancer/2026/counterfactuals-wachter.*") == 1
     results = Results(copy)
-    assert Answered("diabetes", 2026, "kdtree") not in results.answered
-    assert Answered("diabetes", 2026, "wachter") in results.answered
-    assert Answered("breast-cancer", 2026, "wachter") not in results.answered
+    assert AnswerKey("diabetes", 2026, "kdtree") not in results.answered
+    assert AnswerKey("diabetes", 2026, "wachter") in results.answered
+    assert AnswerKey("breast-cancer", 2026, "wachter") not in results.answered
     remove(copy, "diabetes/2026/bank-bootstrap.*")
     results = Results(copy)
     assert results.banks == [("breast-cancer", 2026)]
@@ -72,4 +72,4 @@ def test_damaged_pieces_are_not_read(copy: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     results = Results(copy)
     assert not results.inventory.complete
-    assert Answered("diabetes", 2026, "rbr") not in results.answered
+    assert AnswerKey("diabetes", 2026, "rbr") not in results.answered

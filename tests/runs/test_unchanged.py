@@ -39,7 +39,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def test_what_changes_nothing_is_in_no_average(audited: Results) -> None:
     assert audited.unchanged == ("new-initialization",)
-    assert audited.averaged == ("bootstrap(replicates=4)",)
+    assert audited.counting_families == ("bootstrap(replicates=4)",)
     table = audited.table("seed_results").set_index(["method", "family"])["empirical_robustness"]
     for method in ("kdtree", "rbr"):
         assert table[method, "new-initialization"] == 100.0
@@ -72,7 +72,7 @@ def test_people_are_told(audited: Results) -> None:
 
 def test_networks_change_with_their_seed(quick_run: Results) -> None:
     assert quick_run.unchanged == ()
-    assert quick_run.averaged == quick_run.limit_families
+    assert quick_run.counting_families == quick_run.limit_families
 
 
 def test_if_nothing_changes_anything_nothing_is_said_to_hold(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_if_nothing_changes_anything_nothing_is_said_to_hold(tmp_path: Path) -> 
         out=tmp_path,
         publish=False,
     )
-    assert results.unchanged == results.averaged == ("new-initialization",)
+    assert results.unchanged == results.counting_families == ("new-initialization",)
     (finding,) = verdict(results, results.tables()).findings
     assert finding.sentence.startswith("No changed model decides or scores anybody in another way")
     assert finding.holds is finding.method is None

@@ -145,8 +145,8 @@ class ConsoleObserver(Observer):
             hands = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
             self._write_line(f"{kinds}: {len(pieces)} pieces{hands}")
 
-    def begun(self, pieces: list[Piece]) -> None:
-        self._pace.begun(pieces)
+    def job_started(self, pieces: list[Piece]) -> None:
+        self._pace.job_started(pieces)
 
     def finished(self, item: Outcome) -> None:
         self._pace.finished(item.piece, item.effort.seconds)

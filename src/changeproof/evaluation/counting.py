@@ -49,7 +49,9 @@ def apart(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> dict
     return {name: why(name, family) for name, family in families.items()}
 
 
-def counted(families: Mapping[str, Kind], unchanged: Collection[str] = ()) -> tuple[str, ...]:
+def counting_families(
+    families: Mapping[str, Kind], unchanged: Collection[str] = ()
+) -> tuple[str, ...]:
     """Return the families that numbers over all families are about.
 
     `unchanged` are those that change nothing, where that is known; see `changes_nothing`.

@@ -101,7 +101,7 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
     finished = tables["seed_results"].drop_duplicates(["dataset", "method", "base_seed"])
     expected = len(plan.datasets) * len(plan.methods) * len(plan.base_seeds)
     state = () if len(finished) == expected else ("so far",)
-    unchanged = bool(results.unchanged) and set(results.averaged) <= set(results.unchanged)
+    unchanged = bool(results.unchanged) and set(results.counting_families) <= set(results.unchanged)
     findings = []
     for dataset in plan.datasets:
         found = _finding(plan, tables, dataset, scores)
@@ -114,7 +114,11 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
         )
         findings.append(found._replace(headline=headline, sentence=sentence))
     simulated = simulated_words(
-        plan, tables["variants"], results.manifest.model, results.averaged, results.unchanged
+        plan,
+        tables["variants"],
+        results.manifest.model,
+        results.counting_families,
+        results.unchanged,
     )
     notes = tuple(who_asked(results))
     if results.plan.methods:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
-from changeproof.evaluation.counting import counted
+from changeproof.evaluation.counting import counting_families
 from changeproof.evaluation.metrics import People
 from changeproof.evaluation.people import Verdict, metric_changes
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
@@ -351,9 +351,11 @@ def _counted_in_both(runs: Runs, families: Families) -> tuple[str, ...]:
     both = tuple(
         family
         for family, names in families.items()
-        if all(name in run.averaged for run, name in zip(runs, names, strict=True))
+        if all(name in run.counting_families for run, name in zip(runs, names, strict=True))
     )
-    return both or counted({name: runs[0].families[names[0]] for name, names in families.items()})
+    return both or counting_families(
+        {name: runs[0].families[names[0]] for name, names in families.items()}
+    )
 
 
 class _Side(NamedTuple):

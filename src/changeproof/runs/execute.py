@@ -22,7 +22,7 @@ from changeproof.runs.content import table_to_bytes
 from changeproof.runs.directory import FOLDERS, claimed
 from changeproof.runs.manifest import (
     PLAN,
-    Described,
+    Description,
     Manifest,
     read_record,
     table_file,
@@ -89,7 +89,7 @@ class Observer:
     def started(self, pieces: list[Piece]) -> None:
         """Say that work on pieces begins."""
 
-    def begun(self, pieces: list[Piece]) -> None:
+    def job_started(self, pieces: list[Piece]) -> None:
         """Say that a worker begins to make pieces, one after the other, where that is known."""
 
     def finished(self, item: Outcome) -> None:
@@ -183,9 +183,9 @@ def manifest_of(run: ResolvedRun) -> Manifest:
         run.learner.name,
         run.learner.stores_models,
         tuple(run.tasks),
-        {name: Described(str(m.summary), str(m.source)) for name, m in run.methods.items()},
+        {name: Description(str(m.summary), str(m.source)) for name, m in run.methods.items()},
         {
-            name: Described(str(f.summary), str(f.source), f.sequence, f.real)
+            name: Description(str(f.summary), str(f.source), f.sequence, f.real)
             for name, f in run.families.items()
         },
         pieces_of(run),
@@ -304,7 +304,7 @@ def _compute(
 
     What is yielded has to be in the store before the next one is asked for.
     """
-    engine.on_start = lambda job: observer.begun([piece for piece, _ in job.order])
+    engine.on_start = lambda job: observer.job_started([piece for piece, _ in job.order])
     jobs = Jobs(run, pickled=engine.pickles, remote=engine.remote)
     by_key = {part.fingerprint: part for piece in pieces for part in (piece, *piece.needed)}
 

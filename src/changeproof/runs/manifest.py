@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Described:
+class Description:
     """What tables and pages say of a method, or of a family of change."""
 
     summary: str = ""
@@ -53,8 +53,8 @@ class Manifest:
     model: str  # what the kind of model is called
     keeps_models: bool  # as networks of ours are kept
     tasks: tuple[str, ...]
-    methods: Mapping[str, Described]  # also counterfactuals from elsewhere
-    families: Mapping[str, Described]
+    methods: Mapping[str, Description]  # also counterfactuals from elsewhere
+    families: Mapping[str, Description]
     pieces: tuple[Piece, ...]  # each after its inputs
 
     def without(self, pieces: Iterable[Piece], reason: str) -> Manifest | None:
@@ -228,8 +228,8 @@ def _manifest(plan: Plan, content: Any) -> Manifest:
         str(content["model"]),
         bool(content["keeps_models"]),
         tuple(safe_name(name, "a dataset") for name in content["tasks"]),
-        {str(name): Described(**each) for name, each in content["methods"].items()},
-        {str(name): Described(**each) for name, each in content["families"].items()},
+        {str(name): Description(**each) for name, each in content["methods"].items()},
+        {str(name): Description(**each) for name, each in content["families"].items()},
         tuple(pieces),
     )
     _check_pieces(manifest)

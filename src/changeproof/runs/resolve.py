@@ -24,7 +24,7 @@ from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
-from changeproof.evaluation.counting import counted
+from changeproof.evaluation.counting import counting_families
 from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
@@ -81,12 +81,12 @@ class ResolvedRun:
         return tuple(self.plan.counterfactuals) or tuple(self.methods)
 
     @cached_property
-    def averaged(self) -> tuple[str, ...]:
+    def counting_families(self) -> tuple[str, ...]:
         """The families that averages are about, as far as is known before anything is trained.
 
         The limit is searched over these and, where some change nothing, over the others.
         """
-        return counted(self.families)
+        return counting_families(self.families)
 
     def without(self, names: Mapping[str, str]) -> ResolvedRun:
         """Return the run without some methods and families, by name with the reasons."""

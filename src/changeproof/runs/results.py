@@ -14,7 +14,7 @@ from changeproof.changes import SUCCESSOR
 from changeproof.changes.bank import Bank
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
-from changeproof.evaluation.counting import changes_nothing, counted
+from changeproof.evaluation.counting import changes_nothing, counting_families
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
 from changeproof.methods.answers import Counterfactuals
@@ -27,7 +27,7 @@ from changeproof.runs.content import (
     survived_from_bytes,
     table_from_bytes,
 )
-from changeproof.runs.manifest import Described, Manifest, read_manifest
+from changeproof.runs.manifest import Description, Manifest, read_manifest
 from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.plan import TUNING_SEED, Plan
 from changeproof.runs.resolve import load_tasks
@@ -39,7 +39,7 @@ ALL_FAMILIES = "all"
 T = TypeVar("T")
 
 
-class Answered(NamedTuple):
+class AnswerKey(NamedTuple):
     """Whose answers: a method's for the people of a base model."""
 
     dataset: str
@@ -87,12 +87,12 @@ class StoredResults:
         return self.manifest.plan
 
     @property
-    def methods(self) -> Mapping[str, Described]:
+    def methods(self) -> Mapping[str, Description]:
         """The methods by name, and what is known of them."""
         return self.manifest.methods
 
     @property
-    def families(self) -> Mapping[str, Described]:
+    def families(self) -> Mapping[str, Description]:
         """The families by name, and what is known of them."""
         return self.manifest.families
 
@@ -114,9 +114,9 @@ class StoredResults:
         return self._store.take_inventory(self.manifest.pieces)
 
     @cached_property
-    def answered(self) -> list[Answered]:
+    def answered(self) -> list[AnswerKey]:
         """Whose answers are there and were put to every changed model, in the plan's order."""
-        keys = [Answered(*base, method) for base in self._bases for method in self.methods]
+        keys = [AnswerKey(*base, method) for base in self._bases for method in self.methods]
         return [key for key in keys if self._under_all(Kind.SURVIVAL, *key)]
 
     @cached_property
@@ -162,14 +162,14 @@ class StoredResults:
         return tuple(name for name in self.families if name in names)
 
     @cached_property
-    def averaged(self) -> tuple[str, ...]:
+    def counting_families(self) -> tuple[str, ...]:
         """The families that averages are about; see `evaluation.counting`."""
-        return counted(self.families, self.unchanged)
+        return counting_families(self.families, self.unchanged)
 
     @property
     def limit_families(self) -> tuple[str, ...]:
         """The families that the limit is about: known before anything is trained."""
-        return counted(self.families)
+        return counting_families(self.families)
 
     def trials(self, dataset: str, base_seed: int) -> int | None:
         """Return how many of the changed models that averages are about are independent.
@@ -177,10 +177,10 @@ class StoredResults:
         None where all are. Models of one future follow from each other: of sequences, futures are
         counted.
         """
-        if not all(self.families[name].sequence for name in self.averaged):
+        if not all(self.families[name].sequence for name in self.counting_families):
             return None
         variants = self.variants(dataset, base_seed)
-        return int(variants["replicate"][variants["family"].isin(self.averaged)].nunique())
+        return int(variants["replicate"][variants["family"].isin(self.counting_families)].nunique())
 
     def one_base(self, dataset: str) -> bool:
         """Say whether the base models of a dataset, of several seeds, are all the same."""
@@ -267,7 +267,7 @@ class StoredResults:
         return Limit(arrays["row_id"], arrays["rows"], arrays.get("changing"))
 
     @cached_property
-    def lettered(self) -> list[Answered]:
+    def with_letters(self) -> list[AnswerKey]:
         """Whose letters were put to the successors."""
         return [key for key in self.answered if self.finished(Kind.LETTERS, *key, SUCCESSOR)]
 

@@ -200,7 +200,7 @@ class Pace:
         """Do not count what has passed since the last news as work."""
         self._heard = self.clock()
 
-    def begun(self, pieces: Sequence[Piece]) -> None:
+    def job_started(self, pieces: Sequence[Piece]) -> None:
         """Take note of what runs from now on: pieces that one worker makes together."""
         with self._lock:
             self._running[pieces[0].job] = (self.clock(), list(pieces))

@@ -112,9 +112,9 @@ class _OfTask:
                 if name == SUCCESSOR:
                     yield from self._letters(bank, answers)
             if plan.limit:
-                averaged = [bank for bank in banks if bank.family in run.averaged]
+                counting = [bank for bank in banks if bank.family in run.counting_families]
                 more = {"feasible": feasible, "cost": self._limit_cost()}
-                yield _made_from([base, *averaged], Kind.LIMIT, **people, **more)
+                yield _made_from([base, *counting], Kind.LIMIT, **people, **more)
 
     def _base(self, seed: int) -> Piece:
         task, model = self.task.fingerprint, self.learner.fingerprint[:12]
@@ -163,7 +163,7 @@ class _OfTask:
         """Models that are not kept are made again for it."""
         if self.learner.stores_models:
             return 0.1 + self._people * (FEASIBLE_LIMIT if self.plan.feasible else LIMIT)
-        made = sum(self._bank_cost(self.run.families[name]) for name in self.run.averaged)
+        made = sum(self._bank_cost(self.run.families[name]) for name in self.run.counting_families)
         return made + self._people * OWN_LIMIT
 
 

@@ -13,28 +13,30 @@ from changeproof.datasets.task import Task
 from changeproof.evaluation.metrics import People
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans
-from changeproof.runs.results import ALL_FAMILIES, Answered, StoredResults
+from changeproof.runs.results import ALL_FAMILIES, AnswerKey, StoredResults
 
 
 class Case(NamedTuple):
     """A method's answers to the people of one base model.
 
     `survived` is [people, changed models], and `family_of` says of which family each model is.
-    Those of the families in `averaged` count in numbers over all families.
+    Those of `counting_families` count in numbers over all families.
     """
 
-    key: Answered
+    key: AnswerKey
     task: Task
     answers: Counterfactuals
     survived: Booleans
     family_of: npt.NDArray[np.object_]
-    averaged: tuple[str, ...]
+    counting_families: tuple[str, ...]
 
     @classmethod
-    def of(cls, results: StoredResults, key: Answered) -> Self:
+    def of(cls, results: StoredResults, key: AnswerKey) -> Self:
         family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy(dtype=object)
         answers, survived = results.counterfactuals(*key), results.survived(*key)
-        return cls(key, results.task(key.dataset), answers, survived, family_of, results.averaged)
+        return cls(
+            key, results.task(key.dataset), answers, survived, family_of, results.counting_families
+        )
 
     @property
     def ids(self) -> list[Any]:
@@ -43,7 +45,7 @@ class Case(NamedTuple):
 
     def models(self, family: str = ALL_FAMILIES) -> Booleans:
         """Return which changed models are of a family, or count in numbers over all."""
-        families = self.averaged if family == ALL_FAMILIES else (family,)
+        families = self.counting_families if family == ALL_FAMILIES else (family,)
         return np.isin(self.family_of, families)
 
     def people(self, family: str = ALL_FAMILIES) -> People:
@@ -58,9 +60,9 @@ def cases(results: StoredResults) -> Iterator[Case]:
     return (Case.of(results, key) for key in results.answered)
 
 
-def by_method(results: StoredResults) -> dict[tuple[str, str], list[Answered]]:
+def by_method(results: StoredResults) -> dict[tuple[str, str], list[AnswerKey]]:
     """Return whose answers there are, base model by base model, by dataset and method."""
-    keys: dict[tuple[str, str], list[Answered]] = {}
+    keys: dict[tuple[str, str], list[AnswerKey]] = {}
     for key in results.answered:
         keys.setdefault((key.dataset, key.method), []).append(key)
     return keys

@@ -27,7 +27,7 @@ def letter_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return what became of every letter, how successors compare with simulations, and renewals."""
     if not results.plan.successors:
         return {}
-    mine = [Case.of(results, key) for key in results.lettered]
+    mine = [Case.of(results, key) for key in results.with_letters]
     letters = [_letters(results, case) for case in mine]
     tables = {
         "letters": pd.concat(letters, ignore_index=True) if letters else pd.DataFrame(),

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 
 from changeproof.evaluation.life import Lives, life_of
-from changeproof.runs.results import Answered, StoredResults
+from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.cases import by_method, stacked
 from changeproof.tables.display import (
     ENDS,
@@ -72,7 +72,7 @@ def life_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     }
 
 
-def _lives(results: StoredResults, key: Answered, family: str) -> Lives:
+def _lives(results: StoredResults, key: AnswerKey, family: str) -> Lives:
     """Return the lives of a method's valid advice for the people of a base model."""
     valid = results.counterfactuals(*key).base_valid
     replicates = results.changed(key.dataset, key.base_seed, family)["replicate"]

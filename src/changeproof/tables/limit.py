@@ -51,11 +51,11 @@ def _distances(results: StoredResults, dataset: str, seed: int) -> Floats:
     """
     limit, task = results.limit(dataset, seed), results.task(dataset)
     distances, families = limit.distances(task), results.limit_families
-    if set(results.averaged) == set(families):
+    if set(results.counting_families) == set(families):
         return distances
     idle = changes_nothing([results.variants(dataset, seed)])
     changing = limit.changing_distances(task)
-    same = changing is not None and set(results.averaged) == set(families) - idle
+    same = changing is not None and set(results.counting_families) == set(families) - idle
     distances[0] = changing if same else np.nan
     return distances
 

@@ -142,7 +142,7 @@ def _variants(results: StoredResults) -> pd.DataFrame:
 def _families(results: StoredResults) -> pd.DataFrame:
     """Return which families count in numbers over all families, and what sets others apart."""
     why = apart(results.families, results.unchanged)
-    counts = ["yes" if name in results.averaged else "no" for name in why]
+    counts = ["yes" if name in results.counting_families else "no" for name in why]
     return pd.DataFrame({"family": list(why), "counted": counts, "apart": list(why.values())})
 
 

@@ -12,7 +12,7 @@ from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, ta
 from changeproof.report.page.parts import Part, Source, chart, nothing, scripted
 from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
-from changeproof.runs.results import Answered, StoredResults
+from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.display import Tables, number, numbers, percent
 from changeproof.tables.names import in_order, method_name
 
@@ -116,7 +116,7 @@ def variant_survival(results: StoredResults, dataset: str) -> dict[str, Any] | N
         return None
     banks = [results.variants(dataset, seed).assign(base_seed=seed) for seed in seeds]
     joined = pd.concat(banks, ignore_index=True)
-    answered = [[Answered(dataset, seed, method) for seed in seeds] for method in plan.methods]
+    answered = [[AnswerKey(dataset, seed, method) for seed in seeds] for method in plan.methods]
     return {
         "base_seed": joined["base_seed"].tolist(),
         "family": [plan.families.index(family) for family in joined["family"]],
@@ -128,7 +128,7 @@ def variant_survival(results: StoredResults, dataset: str) -> dict[str, Any] | N
     }
 
 
-def _shares(results: StoredResults, key: Answered) -> Floats:
+def _shares(results: StoredResults, key: AnswerKey) -> Floats:
     """Percent of base-valid counterfactuals that survive each changed model."""
     if key in results.answered:
         survived, valid = results.survived(*key), results.counterfactuals(*key).base_valid

@@ -215,10 +215,10 @@ def curves(
 
 def over_all(results: StoredResults) -> str:
     """Return how a sentence about averages begins."""
-    if results.unchanged and set(results.averaged) <= set(results.unchanged):
+    if results.unchanged and set(results.counting_families) <= set(results.unchanged):
         return AS_IT_WAS
-    sequences = all(results.families[name].sequence for name in results.averaged)
-    return after(None, len(results.averaged), sequences=sequences)
+    sequences = all(results.families[name].sequence for name in results.counting_families)
+    return after(None, len(results.counting_families), sequences=sequences)
 
 
 def about_sequences(results: StoredResults) -> list[str]:

@@ -36,7 +36,7 @@ from changeproof.report.page.parts import (
 )
 from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
 from changeproof.runs.plan import Plan
-from changeproof.runs.results import Answered, StoredResults
+from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.advice import MOST_LISTED
 from changeproof.tables.display import percent
 from changeproof.tables.names import dataset_name, method_name
@@ -190,7 +190,7 @@ def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
 def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) -> dict[str, Any]:
     plan = results.shown
     finished = set(results.answered)
-    keys = [Answered(dataset, seed, method) for method in plan.methods]
+    keys = [AnswerKey(dataset, seed, method) for method in plan.methods]
     everybody = results.counterfactuals(*next(key for key in keys if key in finished))
     first = everybody.first(MOST_LISTED)
     shown = wording.values(first.factuals)
@@ -210,14 +210,14 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [told[name].shown if name in told else None for name in plan.methods],
         "too_few": too_few(
-            int(family_of.isin(results.averaged).sum()), results.trials(dataset, seed)
+            int(family_of.isin(results.counting_families).sum()), results.trials(dataset, seed)
         ),
         "recommended": _recommended(told, plan.methods) if len(told) > 1 else None,
     }
 
 
 def _answers(
-    results: StoredResults, wording: Wording, key: Answered, shown: list[list[str]]
+    results: StoredResults, wording: Wording, key: AnswerKey, shown: list[list[str]]
 ) -> Told:
     """Return per person: why there is nothing, or what to change and what became of it.
 
@@ -253,7 +253,7 @@ def _answers(
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
             said[i] += [breaches[n], [place[name] for name in parts]]
-    judged = survived[:, np.isin(family_of, results.averaged)]
+    judged = survived[:, np.isin(family_of, results.counting_families)]
     held, models = judged.sum(axis=1).tolist(), judged.shape[1]
     trials = results.trials(key.dataset, key.base_seed)
     options = [

@@ -243,7 +243,7 @@ def build_payload(results: StoredResults, tables: Tables) -> dict[str, Any]:
         "marks": [for_page(mark) for mark, _ in shown.legend],
         "present": [plan.datasets.index(dataset) for dataset in source.present],
         # The families that averages are about, by position.
-        "averaged": [plan.families.index(family) for family in results.averaged],
+        "averaged": [plan.families.index(family) for family in results.counting_families],
         "sections": {name: parts for name, parts in found.items() if parts is not None},
     }
 
