@@ -74,7 +74,7 @@ class Explainer:
     def __init__(self, task: Task, network: Network, search: str) -> None:
         self.task, self.search = task, search
         numbers = [feature.name for feature in task.features if not feature.categories]
-        told = task.told(task.rows("train")).assign(**{OUTCOME: task.labels_of("train")})
+        told = task.readable(task.rows("train")).assign(**{OUTCOME: task.labels_of("train")})
         data = dice_ml.Data(dataframe=told, continuous_features=numbers, outcome_name=OUTCOME)
         model = dice_ml.Model(model=Judge(task, network), backend="sklearn")
         self.dice = dice_ml.Dice(data, model, method=search)
@@ -92,7 +92,7 @@ class Explainer:
         seed = {"random_seed": 1} if self.search == "random" else {}
         try:
             found = self.dice.generate_counterfactuals(
-                self.task.told(people.rows),
+                self.task.readable(people.rows),
                 total_CFs=1,
                 desired_class=1,
                 features_to_vary=list(permitted),

@@ -183,7 +183,7 @@ def test_a_method_that_fails_is_named_and_the_rest_is_there(
     [
         (["own:up"], 0, "All is well."),
         (["--family", "own:one"], 0, "All is well."),
-        (["own:down"], 1, "batch size: answer every person by themselves"),
+        (["own:down"], 1, "batch size: answer every person independently"),
         (["own:gone"], 2, "method 'own:gone': own has no 'gone'"),
         (["--family", "nobody"], 2, "unknown family 'nobody'; expected one of"),
     ],

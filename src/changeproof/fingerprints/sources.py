@@ -77,8 +77,10 @@ def _belongs(found: str, name: str) -> bool:
     top, package = found.split(".")[0], name.split(".")[0]
     if top in (package, PACKAGE):
         return True
+    if package == PACKAGE:
+        return False
     mine, theirs = source_of(package), source_of(top)
-    if package == PACKAGE or mine is None or theirs is None:
+    if mine is None or theirs is None:
         return False
     if _is_package(mine) or is_installed(package):
         return False
