@@ -73,7 +73,7 @@ def test_run_show_status_and_go_on(tmp_path: Path) -> None:
     next((tmp_path / "mine/pieces").rglob("survival*")).unlink()
     status = call("status", "mine", cwd=tmp_path)
     assert "missing: diabetes 2026 survival kdtree" in status.stdout
-    assert "Go on with: changeproof run --out mine" in status.stdout
+    assert "Continue with: changeproof run --out mine" in status.stdout
     (tmp_path / "mine/report/index.html").unlink()
     reported = call("report", "mine", cwd=tmp_path)
     assert reported.returncode == 0, reported.stderr

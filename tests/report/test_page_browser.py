@@ -445,7 +445,7 @@ def test_picks_that_hang_on_little_are_listed(
         listed = page.locator("#fragile li").all_inner_texts()
         assert listed == fragile_picks(tuning)
         assert bool(listed) == (name == "fragile")
-        assert ("What tuning hung on" in page.locator("#run").inner_text()) == bool(listed)
+        assert ("Close calls in tuning" in page.locator("#run").inner_text()) == bool(listed)
 
 
 def test_sources_are_links(show: Open, written: Path) -> None:
@@ -515,7 +515,7 @@ def test_the_limit_is_drawn_and_methods_are_compared_with_it(show: Open, written
     )
     assert curves == [[95, 99, 100]] * 2
     said = figure.locator("figcaption").inner_text()
-    assert "No method can be left of this line" in said and "closest to the limit" in said
+    assert "No method can be left of this line" in said and "comes closest to the limit" in said
     figure.locator("summary").click()
     figure.locator("th").first.wait_for()
     headings = figure.locator("th").all_inner_texts()

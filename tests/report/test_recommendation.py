@@ -62,7 +62,7 @@ def test_what_the_interval_does_not_tell_is_undecided() -> None:
     assert few.reason == (
         "Undecided: a holds most often, in 16 of 16 changed models, and the 95 % interval, 80.6 to "
         "100.0 %, does not tell whether that is 95 % or more of such models. It takes at least 73 "
-        "changed models to tell: ask for more, as by bootstrap(replicates=100)."
+        "changed models to tell: ask for more, for example with bootstrap(replicates=100)."
     )
     assert choose([Option("a", True, 0.2, 72, 72)]).method is None
     assert choose([Option("a", True, 0.2, 73, 73)]).method == "a"

@@ -272,7 +272,7 @@ def test_columns_that_nobody_can_change_are_named(tmp_path: Path) -> None:
         publish=False, **described,
     )  # fmt: skip
     (note,) = [each for each in verdict(results, build_tables(results)).notes if "may ask" in each]
-    assert "may ask people for any change, also of 'Age'. What they cannot change" in note
+    assert "may ask people for any change, also of 'Age'. Say what they cannot change" in note
 
 
 def test_embedded_datasets_are_as_published(quick_run: Results) -> None:

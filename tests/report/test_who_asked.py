@@ -35,7 +35,8 @@ def test_fewer_people_than_wanted_and_a_seed_that_changes_nothing() -> None:
     assert same.startswith("All base models are the same: the seed changes nothing about them.")
     asked = len(results.counterfactuals("breast-cancer", 1, "kdtree"))
     assert fewer == (
-        f"Only {asked} people ask, as a model rejects no more of the test rows; up to 250 may."
+        f"Only {asked} people ask, because a model rejects no more of the test rows; the plan "
+        "allows up to 250."
     )
     tree = DecisionTreeClassifier(max_features=3)
     differ = evaluate("breast-cancer", tree, base_seeds=[1, 2], factuals=10, **FEW)

@@ -59,7 +59,7 @@ def test_people_are_told(audited: Results) -> None:
     ]
     assert payload["averaged"] == [1]
     whole, same, changed = answer(payload)["answers"][0]
-    assert whole["sentences"][0].startswith("Under the one kind of change that averages are about")
+    assert whole["sentences"][0].startswith("Under the one kind of change that counts in averages")
     assert same["sentences"][0].startswith(
         "The changed models are the same as today's, so this is no test"
     )

@@ -238,10 +238,10 @@ def cells(
         both = zip(shown, there, strict=True)
         shown = [[t if e else "" for t, e in zip(*pair, strict=True)] for pair in both]
     names = rows.names or (), columns.names or ()
-    told = [
+    texts = [
         f"{row}, {column}\n{words}"
         for row, line in zip(names[0], hover, strict=True)
         for column, words in zip(names[1], line, strict=True)
     ]
-    layer = Layer("cells", values=values, shown=shown, hover=told)
+    layer = Layer("cells", values=values, shown=shown, hover=texts)
     return Panel([layer], columns, rows, title, tall(len(names[0]), 27, 108))

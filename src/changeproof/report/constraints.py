@@ -86,8 +86,8 @@ def nothing_said(tasks: Sequence[Task]) -> Iterator[str]:
     such = f", also of {listed([repr(name) for name in fixed])}" if fixed else ""
     yield (
         f"Nothing was said about what may change{where}, so advice may ask people for any "
-        f"change{such}. What they cannot change is said by --immutable, --only-increase, --range "
-        "and --most-changes (in Python by actions and most_changes)."
+        f"change{such}. Say what they cannot change with --immutable, --only-increase, --range and "
+        "--most-changes (in Python with actions and most_changes)."
     )
 
 

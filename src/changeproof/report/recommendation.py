@@ -29,8 +29,8 @@ TEMPLATES = {
     "{method} holds most often, in {percent} % (95 % interval: {low} to {high} %).",
     NOTHING: "There is no advice that today's model accepts and that this person can follow.",
     FAVOURABLE: "Today's model already decides in this person's favour.",
-    TOO_FEW: f" It takes at least {models_needed()} changed models to tell: ask for more, as by "
-    "bootstrap(replicates=100).",
+    TOO_FEW: f" It takes at least {models_needed()} changed models to tell: ask for more, for "
+    "example with bootstrap(replicates=100).",
     BUT: " {other} is shorter ({other_distance} against {distance}) but holds in "
     "{other_percent} %.",
 }

@@ -131,9 +131,11 @@ def after(summary: str | None, families: int = 0, *, sequences: bool = False) ->
     if summary is None and sequences:
         return "Averaged over all updates" + (f" of {families} sequences" * (families > 1))
     if summary is None and families == 1:
-        return "Under the one kind of change that averages are about"
+        return "Under the one kind of change that counts in averages"
     if summary is None:
         return f"Averaged over all {families} kinds of change"
+    if summary.startswith("retraining after "):
+        return f"After {summary.removeprefix('retraining after ')} and the model was retrained"
     if summary.startswith("retraining"):
         return f"After {summary}"
     return f"After a change of the model ({summary})"

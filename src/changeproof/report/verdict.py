@@ -24,7 +24,7 @@ from changeproof.tables.display import Tables, listed, number, percent, same_bas
 from changeproof.tables.names import dataset_name, family_name, method_name
 from changeproof.tables.people import ABOVE_BAR, ANY, INTERVALS
 
-# So many levels or names are told one by one; of more only the number.
+# Up to so many levels or names are listed; of more, only the number is given.
 FEW = 5
 # What is real, by the family that stands for it where a run has it.
 SUCCESSOR = "successor"
@@ -354,8 +354,8 @@ def simulated_words(
     kinds = []
     for family in (name for name in plan.families if name != SUCCESSOR):
         levels = variants["level"][variants["family"] == family].astype(str).unique()
-        told = f"; {', '.join(levels)}" if 1 < len(levels) <= FEW else ""
-        kinds.append(f"{in_sentence(family)} ({_span(sizes.xs(family, level='family'))}{told})")
+        named = f"; {', '.join(levels)}" if 1 < len(levels) <= FEW else ""
+        kinds.append(f"{in_sentence(family)} ({_span(sizes.xs(family, level='family'))}{named})")
     total = sizes.groupby(["dataset", "base_seed"]).sum()
     seeds = variants["base_seed"].nunique()
     each = f" for each of {seeds} base models" if seeds > 1 else ""
@@ -416,12 +416,12 @@ def who_asked(results: StoredResults) -> Iterator[str]:
             fewer.append(f"{_span(sizes)} people{on}")
         if results.one_base(dataset):
             yield (
-                f"All base models{on} are the same: the seed changes nothing about them. So what "
-                "is given over base models is over draws of people and changed models."
+                f"All base models{on} are the same: the seed changes nothing about them. So "
+                "spreads over base models are over draws of people and changed models."
             )
     if fewer and results.plan.rows is None:
         whom = "today's model rejects" if len(results.plan.base_seeds) == 1 else "a model rejects"
         yield (
-            f"Only {listed(fewer)} ask, as {whom} no more of the test rows; up to "
-            f"{results.plan.factuals} may."
+            f"Only {listed(fewer)} ask, because {whom} no more of the test rows; the plan "
+            f"allows up to {results.plan.factuals}."
         )

@@ -56,7 +56,7 @@ def test_averages_say_what_they_are_about(mixed: Results, tables: dict[str, pd.D
     assert payload["averaged"] == [0]
     first = answer(payload)["answers"][0][0]
     said = first["sentences"][first["order"][0]]
-    assert said.startswith("Under the one kind of change that averages are about, ")
+    assert said.startswith("Under the one kind of change that counts in averages, ")
     (note,) = [note for note in payload["state"]["notes"] if "leave out" in note]
     assert note.startswith("Averages over all kinds of change leave out Later data (")
     assert "and Chain of updates (" in note

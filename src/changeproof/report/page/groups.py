@@ -143,9 +143,9 @@ def difference_words(rows: Sequence[Row], values: Mapping[tuple[str, str], float
     found = {row["metric"]: row for row in rows if not math.isnan(row["difference"])}
     if not found:
         return "There are no two groups with enough people, so there is nothing to compare."
-    told = ("difference", "low", "high", "highest", "lowest")
+    compared = ("difference", "low", "high", "highest", "lowest")
     robust, whole = (
-        [found.get(f"{each}_robustness", {}).get(name) for name in told]
+        [found.get(f"{each}_robustness", {}).get(name) for name in compared]
         for each in ("empirical", "end_to_end")
     )
     if robust == whole:

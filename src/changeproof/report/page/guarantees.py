@@ -22,8 +22,8 @@ from changeproof.tables.names import dataset_name, family_name, method_name
 # What is said of a method that certifies and has not put its promise into words.
 OTHERS = Promise("certifies its counterfactuals by a test of its own")
 COLUMNS = (
-    "method", "dataset", "promised (%)", "certified, of requests (%)",
-    "certified held where promised (%)", "not certified, held there (%)",
+    "method", "dataset", "promised (%)", "requests certified (%)",
+    "certified: held where promised (%)", "not certified: held there (%)",
     "lowest in any family (%)",
 )  # fmt: skip
 
@@ -49,8 +49,8 @@ def guarantee_section(source: Source) -> list[Part]:
         muted(
             "“Where promised”: under the family that the promise is about. If it is about moved "
             "parameters, only models within its radius count. A promise is about certified CFEs; "
-            "those that are not certified have a column of their own. Certified shares and "
-            "robustness are never mixed."
+            "those that are not certified have a column of their own. Certified "
+            "shares are never counted as robustness."
         ),
         chart(_by_family(found, source)),
     ]
@@ -180,9 +180,9 @@ def _held(
         inside = (variants["family"] == promise.ground).to_numpy()
         inside = inside | (promise.ground == EVERY_FAMILY)
         if promise.ground == PARAMETERS:
-            told = pd.Series(answers.diagnostics.get("radius"), dtype=float).min()
+            recorded = pd.Series(answers.diagnostics.get("radius"), dtype=float).min()
             levels = pd.to_numeric(variants["level"], errors="coerce").to_numpy()
-            inside = inside & (levels <= (told if radius is None else radius))
+            inside = inside & (levels <= (recorded if radius is None else radius))
         certified = answers.base_valid if answers.certified is None else answers.certified
         for promised, found in zip((certified, ~certified), shares, strict=True):
             counted = answers.base_valid & promised
@@ -203,4 +203,4 @@ def _words(family_results: pd.DataFrame, methods: list[str]) -> str:
     ]
     if not parts:
         return ""
-    return f"The lowest values in any family, of all CFEs, certified or not: {listed(parts)}."
+    return f"The lowest robustness in any family, over all CFEs, certified or not: {listed(parts)}."

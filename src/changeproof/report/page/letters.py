@@ -121,7 +121,7 @@ def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
     yield f"{text}."
     yield _within(changing > 0 if known else None, broken <= most)
     if more:
-        yield f"Beside them, {listed(more)} breaks up to {int(beside.max())}, but does not count."
+        yield f"{listed(more)} breaks up to {int(beside.max())}, but does not count."
 
 
 def _within(decisions: bool | None, letters: bool) -> str:
@@ -167,7 +167,7 @@ def _renewed(renewals: pd.DataFrame) -> Iterator[str]:
     old, further, together, more = (float(there[f"distance_{each}"].mean()) for each in DISTANCES)
     yield (
         f"On average, people then have {further:.2f} typical deviations per feature to go from "
-        f"where the letter brought them. In all that is {together:.2f} from where they were, "
+        f"where the letter took them. In all, that is {together:.2f} from where they started, "
         f"instead of {old:.2f}: {abs(more):.2f} {'more' if more >= 0 else 'less'}."
     )
 
@@ -225,7 +225,7 @@ def _view(sent: Sent, words: list[list[str]], name: str) -> list[Part]:
     beside = table("Successor and simulated models", SIMULATED, compared)
     parts = [
         *(text(" ".join(sentences)) for sentences in words),
-        folded("Beside the simulated families", [beside]),
+        folded("Compared with the simulated families", [beside]),
         table(f"Letters: {name}", columns, rows, texts=2, long=7, tall=True, file="letters"),
     ]
     if len(sent.renewals):

@@ -127,9 +127,9 @@ def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
     return [
         table("How long advice lasts", SUMS, cells, texts=2),
         muted(
-            "In brackets: 95 % intervals. Median life: half held through so many updates before "
-            "the first that broke them; with “>”, more than half held to the end. Broken per "
-            "update: of what held so far, the mean share that an update breaks."
+            "In brackets: 95 % intervals. Median life: through how many updates half of the "
+            "CFEs held; “>” means that more than half held to the end. Broken per update: the mean "
+            "share that an update breaks of what held so far."
         ),
     ]
 
@@ -250,7 +250,7 @@ def life_words(sums: pd.DataFrame, shown: Shown) -> str:
         if len(mine) > 1:
             part += f", the most, and {_fate(worst, shown)}, the fewest"
         parts.append(f"{part}.")
-    return " ".join(parts) or "No base model accepts a CFE, so none has a life."
+    return " ".join(parts) or "No base model accepts a CFE, so there is none that could last."
 
 
 def _fate(row: pd.Series[Any], shown: Shown) -> str:

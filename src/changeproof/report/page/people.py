@@ -1,4 +1,4 @@
-"""What answers ask of people; and of one person: what each method told them and what to follow."""
+"""What answers ask of people; and of one person: what each method advises and what to follow."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ MEANING = (
 )
 PROPOSED = (
     " Could not be told: of the rows that the method proposed, those that break a rule. "
-    "Change in validity (in points) and in distance: of the told rows against the proposals; below "
-    "0, fewer are accepted, or they are nearer."
+    "Change in validity (in points) and in distance: the rows that people are told, compared with "
+    "the proposals. Below 0, fewer are accepted, or they are nearer."
 )
 SENTENCES = TEMPLATES | GOALS
 PLACES = {template: place for place, template in enumerate(SENTENCES)}
@@ -108,7 +108,7 @@ def _breaches(source: Source, dataset: str, methods: Sequence[str]) -> list[Part
         [source.shown.name(m), *(_text(shares.get((m, way), 0.0), 1) for way in ways)]
         for m in methods
     ]
-    title = "The gravest rule that an answer broke (% of a method's own answers)"
+    title = "The most serious rule that an answer broke (% of a method's own answers)"
     columns = ["method", *(f"{way} (%)" for way in ways)]
     summary = "Why answers could not be told as they were"
     return [folded(summary, [table(title, columns, cells)])]
@@ -127,23 +127,24 @@ def _advice_words(found: pd.DataFrame, plan: Plan) -> str:
     share = float(worst["raw_broken_mean"])
     who = f"{method_name(worst['method'])} on {dataset_name(worst['dataset'])}"
     if plan.feasible:
-        said = (
-            "Every answer that counts as found is one that the person can be told: one category of "
-            "each feature, whole steps, inside the range, and no change that is not allowed. "
+        words = (
+            "Every answer that counts as found can be told to the person: one category of each "
+            "feature, whole steps, inside the range, and no change that is not allowed. "
         )
         if share == 0.0:
-            return said + "All that was proposed could be told."
-        return f"{said}Most proposals that could not be told were those of {who}: {percent(share)}."
+            return words + "Every proposal could be told as it was."
+        most = "Proposals that could not be told were most frequent"
+        return f"{words}{most} for {who}: {percent(share)}."
     if share == 0.0:
         return "Answers were tested as the methods gave them, and all of them can be told."
     return (
-        "Answers were tested as the methods gave them. Not all of them can be told to a person: "
-        "they have categories in part, fractions of whole numbers, or values outside the data. "
+        "Answers were tested as the methods gave them. Some of them cannot be told to a person: "
+        "they have parts of categories, fractions of whole numbers, or values outside the data. "
         f"Such answers are most frequent for {who}: {percent(share)}."
     )
 
 
-class Told(NamedTuple):
+class Answers(NamedTuple):
     """A method's answers as the page shows them, and what a recommendation hangs on."""
 
     shown: list[Any]
@@ -195,7 +196,9 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
     first = everybody.first(MOST_LISTED)
     shown = wording.values(first.factuals)
     family_of = results.variants(dataset, seed)["family"]
-    told = {key.method: _answers(results, wording, key, shown) for key in keys if key in finished}
+    answers = {
+        key.method: _answers(results, wording, key, shown) for key in keys if key in finished
+    }
     return {
         "seed": seed,
         "asked": len(everybody),
@@ -208,17 +211,17 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
             if mine
         },
         "models": [int((family_of == family).sum()) for family in plan.families],
-        "methods": [told[name].shown if name in told else None for name in plan.methods],
+        "methods": [answers[name].shown if name in answers else None for name in plan.methods],
         "too_few": too_few(
             int(family_of.isin(results.counting_families).sum()), results.trials(dataset, seed)
         ),
-        "recommended": _recommended(told, plan.methods) if len(told) > 1 else None,
+        "recommended": _recommended(answers, plan.methods) if len(answers) > 1 else None,
     }
 
 
 def _answers(
     results: StoredResults, wording: Wording, key: AnswerKey, shown: list[list[str]]
-) -> Told:
+) -> Answers:
     """Return per person: why there is nothing, or what to change and what became of it.
 
     An answer is [base-valid, distance, survivals per family, changes]; a change is
@@ -238,13 +241,13 @@ def _answers(
     usable = answers.base_valid.copy()
     usable[found] &= task.actions.feasible(factuals, rows)
     breaches = broken(task, factuals, rows)
-    said: list[Any] = [
+    entries: list[Any] = [
         why_not(str(outcome), "" if how is None else str(how.raw_breach[i]))
         for i, outcome in enumerate(answers.outcomes)
     ]
     for n, changes in enumerate(wording.all_changes(factuals, rows, answers.row_ids[found])):
         i = int(found[n])
-        said[i] = [
+        entries[i] = [
             int(answers.base_valid[i]),
             round(distances[i], 3),
             counts[i].tolist(),
@@ -252,15 +255,15 @@ def _answers(
         ]
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
-            said[i] += [breaches[n], [place[name] for name in parts]]
+            entries[i] += [breaches[n], [place[name] for name in parts]]
     judged = survived[:, np.isin(family_of, results.counting_families)]
     held, models = judged.sum(axis=1).tolist(), judged.shape[1]
     trials = results.trials(key.dataset, key.base_seed)
     options = [
         Option(key.method, bool(usable[i]), distances[i], held[i], models, trials)
-        for i in range(len(said))
+        for i in range(len(entries))
     ]
-    return Told(said, options, (answers.outcomes == ALREADY_FAVOURABLE).tolist())
+    return Answers(entries, options, (answers.outcomes == ALREADY_FAVOURABLE).tolist())
 
 
 def _entry(change: Change, feature: int, shown: list[str]) -> tuple[Any, ...]:
@@ -270,14 +273,14 @@ def _entry(change: Change, feature: int, shown: list[str]) -> tuple[Any, ...]:
     return entry if same else (*entry, change.before)
 
 
-def _recommended(told: Mapping[str, Told], methods: tuple[str, ...]) -> list[Any]:
+def _recommended(answers: Mapping[str, Answers], methods: tuple[str, ...]) -> list[Any]:
     """Return for every person what to follow, as numbers that fill a template.
 
     [template, method, how many surely hold often enough, both ends of the interval] and, where
     another is shorter, that one and both distances.
     """
-    options = zip(*(each.options for each in told.values()), strict=True)
-    favourable = zip(*(each.favourable for each in told.values()), strict=True)
+    options = zip(*(each.options for each in answers.values()), strict=True)
+    favourable = zip(*(each.favourable for each in answers.values()), strict=True)
     return [
         _numbers(choose(given, all(already)), given, methods)
         for given, already in zip(options, favourable, strict=True)

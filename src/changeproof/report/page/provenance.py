@@ -31,8 +31,8 @@ DATA = {
     "fingerprint": "fingerprint",
 }
 BESIDE = (
-    "It names files of the run directory: keep plan.toml there, beside plan.json. The command "
-    "can be given anywhere, with the path of plan.toml."
+    "The plan names files of the run directory, so keep plan.toml there, beside plan.json. The "
+    "command works anywhere if it is given the path of plan.toml."
 )
 
 
@@ -47,8 +47,11 @@ def run_section(source: Source) -> list[Part]:
     pieces = ["piece", "fingerprint", "state"]
     facts = [
         ["versions", ", ".join(f"{name} {text}" for name, text in run["versions"].items())],
-        ["this page was written on", ", ".join(" ".join(each) for each in run["machine"].items())],
-        ["and at", run["written"]],
+        [
+            "machine that wrote this page",
+            ", ".join(" ".join(each) for each in run["machine"].items()),
+        ],
+        ["written at", run["written"]],
         ["fingerprint of the run", run["fingerprint"]],
     ]
     return [
@@ -67,11 +70,11 @@ def run_section(source: Source) -> list[Part]:
             texts=3,
             tall=True,
         ),
-        *([heading("What tuning hung on")] if fragile else []),
+        *([heading("Close calls in tuning")] if fragile else []),
         *_listed(
             "Settings are chosen on validation rows of the first base model: the highest base "
-            "validity wins, and of equals the lower distance. These picks hang on one row, or on "
-            "none. Other rows may lead to other picks:",
+            "validity wins, and between equals the lower distance. One row or none decided these "
+            "choices, so other rows may lead to others:",
             "fragile",
             fragile,
         ),
@@ -100,7 +103,7 @@ def provenance(results: StoredResults) -> dict[str, Any]:
     plan = results.plan
     done = set(results.inventory.done)
     pieces = results.manifest.pieces
-    marks = sorted(piece.fingerprint for piece in pieces)
+    fingerprints = sorted(piece.fingerprint for piece in pieces)
     return {
         "plan": plan_toml(plan),
         "command": command(plan),
@@ -110,7 +113,7 @@ def provenance(results: StoredResults) -> dict[str, Any]:
         | ({"torch": package_version("torch")} if package_version("torch") else {}),
         "machine": machine(),
         "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "fingerprint": hashlib.sha256("".join(marks).encode()).hexdigest()[:20],
+        "fingerprint": hashlib.sha256("".join(fingerprints).encode()).hexdigest()[:20],
         "sources": sources(results),
         "datasets": [_dataset(results.task(name)) for name in results.shown.datasets],
         "pieces": [
@@ -164,9 +167,9 @@ def machine() -> dict[str, str]:
 
 
 def _dataset(task: Task) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": task.name, "fingerprint": task.fingerprint[:20]}
+    described: dict[str, Any] = {"name": task.name, "fingerprint": task.fingerprint[:20]}
     if record := dataset_records().get(task.name):
-        told |= {key: str(getattr(record, key)) for key in ("title", "favourable", "licence")}
+        described |= {key: str(getattr(record, key)) for key in ("title", "favourable", "licence")}
     elif task.favourable_values:
-        told["favourable"] = ", ".join(map(str, task.favourable_values))
-    return told | {"notes": [visible(note) for note in task.notes]}
+        described["favourable"] = ", ".join(map(str, task.favourable_values))
+    return described | {"notes": [visible(note) for note in task.notes]}

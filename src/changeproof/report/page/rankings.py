@@ -47,7 +47,7 @@ def answer_section(source: Source) -> list[Part]:
         for family, summary in zip(plan.families, summaries, strict=True)
     ]
     over = [source.covered[dataset].intervals for dataset in plan.datasets]
-    some = " that averages are about" if len(results.counting_families) < len(plan.families) else ""
+    some = " that count in averages" if len(results.counting_families) < len(plan.families) else ""
     kinds = zip(source.shown.called(plan.families), summaries, strict=True)
     seeds = source.tables["seed_results"].groupby(["dataset", "method"])["base_seed"].nunique()
     wanted = len(plan.base_seeds)

@@ -160,7 +160,7 @@ def decomposition(scores: Scores, shown: Shown) -> Chart:
     return Chart(
         "hidden",
         "Coverage, empirical and end-to-end robustness (%)",
-        "Means over base models and all families. The line spans the gap between the three.",
+        "Means over base models and all families. The grey line joins the three.",
         hidden_words(scores, shown),
         panels,
         ["dataset", "method", *spread_columns(metrics)],
@@ -230,8 +230,8 @@ def price(scores: Scores, shown: Shown, tables: Tables) -> Chart:
     notes = undefined_note(scores, shown)
     if limits:
         caption += (
-            f" The short line with dots is the limit, at 95, 99 and 100 %. {LIMIT} It asks every "
-            "person's CFE to hold in that share of the changed models."
+            f" The short line with dots is the limit, at 95, 99 and 100 %. {LIMIT} There, every "
+            "person's CFE holds in that share of the changed models."
         )
         notes = f"{notes}\nShort black line: the limit at 95, 99 and 100 %. {LIMIT}".lstrip()
     metrics = [ROBUSTNESS, "distance"]
@@ -333,7 +333,10 @@ def hidden_words(scores: Scores, shown: Shown) -> str:
         return "Robustness is undefined everywhere: the base model accepts no CFE."
     gap, *where = max(gaps)
     if gap < 0.05:
-        return "There is no gap: every request got a CFE that the base model accepts."
+        return (
+            "Empirical and end-to-end robustness are the same: every request got a CFE that the "
+            "base model accepts."
+        )
     method, dataset = shown.called(where)
     wide = sum(each[0] >= 1.0 for each in gaps)
     return (
@@ -374,7 +377,7 @@ def limit_words(tables: Tables, shown: Shown) -> str:
         return words
     best = min(firm, key=lambda row: row["price_mean"])
     return (
-        f"{words} Of the methods at {LEAST_PERCENT} % or more, closest to the limit at the same "
-        f"robustness is {shown.name(best['method'])} on {shown.name(best['dataset'])}: "
-        f"{best['price_mean']:.2f} times as far."
+        f"{words} Of the methods with at least {LEAST_PERCENT} % robustness, "
+        f"{shown.name(best['method'])} on {shown.name(best['dataset'])} comes closest to the limit "
+        f"for its robustness: {best['price_mean']:.2f} times as far."
     )

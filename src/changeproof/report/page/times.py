@@ -112,7 +112,7 @@ def _stages(source: Source) -> list[Part]:
         "stages",
         "Where the time of the run went",
         "Seconds of work, summed over pieces.",
-        f"All pieces together took {found['seconds'].sum():.0f} s of work. The longest part was "
+        f"All pieces took {found['seconds'].sum():.0f} s of work in total. The longest part was "
         f"{named[0]} with {order['seconds'].iloc[0]:.0f} s.",
         [Panel([bars], Axis(unit=" s"), Axis(names=named), height=height)],
         [str(column) for column in found.columns],

@@ -86,8 +86,8 @@ SECTIONS = (
         "What scores hide",
         "What the score hides",
         "Empirical robustness looks only at CFEs that the base model accepts. Coverage says how "
-        "many people got a CFE at all. End-to-end robustness counts everybody who asked: who got "
-        "no valid CFE was not helped.",
+        "many people got a CFE at all. End-to-end robustness counts everybody who asked: those who "
+        "got no valid CFE count as not helped.",
         hidden_section,
     ),
     Section(
@@ -95,8 +95,8 @@ SECTIONS = (
         "Price",
         "The price",
         "A CFE that asks for more tends to survive more changes, but is harder to act on. "
-        "Distance is the mean change per feature, in typical deviations of that feature; another "
-        "category counts 1.",
+        "Distance is the mean change per feature, in typical deviations of that feature; a change "
+        "of category counts 1.",
         price_section,
     ),
     Section(
@@ -128,8 +128,8 @@ SECTIONS = (
         "rankings",
         "Rankings",
         "Do rankings hold?",
-        "The methods ranked by end-to-end robustness, under each family by itself. If it did not "
-        "matter how the model changes, all columns would be alike.",
+        "The methods ranked by end-to-end robustness, under each family separately. If it did "
+        "not matter how the model changes, all columns would be the same.",
         ranking_section,
     ),
     Section(
@@ -153,7 +153,7 @@ SECTIONS = (
         "A person",
         "What each method tells one person to change, in the units of the data, and how many "
         "changed models would still accept that. In brackets: the size of a change, in typical "
-        "deviations of that feature, or 1 for another category. Recommended is the shortest "
+        "deviations of that feature, or 1 for a change of category. Recommended is the shortest "
         "advice that today's model accepts, that the person can follow, and that is known to hold "
         "in at least 95 % of the changed models, by its 95 % interval.",
         person_section,
@@ -258,8 +258,8 @@ def build_bulk(results: StoredResults) -> list[dict[str, Any]]:
     bulk = []
     for dataset in plan.datasets:
         points = variant_survival(results, dataset)
-        said = [] if points is None else scatter_words(points, plan)
-        bulk.append({"people": people(results, dataset), "variants": points, "words": said})
+        words = [] if points is None else scatter_words(points, plan)
+        bulk.append({"people": people(results, dataset), "variants": points, "words": words})
     return bulk
 
 
@@ -282,7 +282,7 @@ def state(results: StoredResults, tables: Tables) -> dict[str, Any]:
                 "needs the missing pieces (people, single changed models) is left out. A piece "
                 "also counts as missing when the code that makes it has changed since."
             )
-        notes.append(f"Go on with: changeproof run --out {results.folder}")
+        notes.append(f"Continue with: changeproof run --out {results.folder}")
     if len(plan.base_seeds) == 1:
         notes.append(
             "There is one base model per dataset, so there are no standard deviations. Intervals "

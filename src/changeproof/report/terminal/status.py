@@ -56,7 +56,7 @@ def print_inventory(folder: Path, inventory: Inventory) -> None:
         say(console, f"missing: {piece.label}")
     if len(inventory.missing) > MOST_MISSING:
         say(console, f"… and {len(inventory.missing) - MOST_MISSING} more")
-    go_on = f"Go on with: changeproof run --out {folder}"
+    go_on = f"Continue with: changeproof run --out {folder}"
     say(console, "Complete." if inventory.complete else go_on)
 
 

@@ -11,7 +11,7 @@ page.scripts.survival = (body) => {
       (value) => { method = value; show(); }));
   const nothing = { columns: [], rows: [], panels: [] };
   const figure = page.chart({ id: "survival", texts: 4, single: true, words: "…", ...nothing,
-    title: "Every changed model: how much it changed, what survived",
+    title: "Every changed model: how much it changed, and what survived it",
     caption: "Each marker is one changed model. Across: the share of test predictions that it " +
       "flips. Up: of the CFEs that the base model accepts, the share that it still accepts." },
   controls);
