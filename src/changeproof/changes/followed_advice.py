@@ -40,7 +40,6 @@ class FollowedAdvice(ReplicatedFamily):
     name = "followed-advice"
     label = Label("Followed advice", "follow", "Followed advice")
     cost = 1.4
-    summary = "retraining with people who followed simple advice as favourable, three times over"
     source = "changeproof, docs/beyond.md"
 
     def __init__(
@@ -48,6 +47,8 @@ class FollowedAdvice(ReplicatedFamily):
     ) -> None:
         super().__init__(replicates=replicates)
         self.updates = updates
+        times = {1: "once", 2: "twice", 3: "three times over"}.get(updates, f"{updates} times over")
+        self.summary = f"retraining with people who followed simple advice as favourable, {times}"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         return list(next(self.rounds(task, base, learner)))

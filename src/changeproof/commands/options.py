@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from changeproof.commands import parsing
 from changeproof.errors import InputError
-from changeproof.runs.plan import Option, Plan
+from changeproof.runs.plan import OPTIONS, Option, Plan
 
 DATA, TIME, MODEL, MAY = "Your data", "Time", "Your model", "What may change"
 RUN, NEXT, CLUSTER = "The run", "What came next", "A cluster"
@@ -172,15 +172,15 @@ WORKERS = JOBS | _in_panel(
 
 def plan_options(command: str) -> Options:
     """Return the fields of a plan that a command has as options."""
-    found = {}
-    for name, annotation in get_type_hints(Plan, include_extras=True).items():
-        kind, *extras = get_args(annotation) if get_origin(annotation) is Annotated else [None]
-        for option in extras:
-            if isinstance(option, Option) and command in option.commands:
-                # A preset or a plan file has values of its own.
-                shown = option._replace(default="") if command == "run" else option
-                found[name] = (_read_as(kind), shown)
-    return found
+    return {
+        name: (
+            _read_as(Plan.model_fields[name].annotation),
+            # A preset or a plan file has values of its own.
+            option._replace(default="") if command == "run" else option,
+        )
+        for name, option in OPTIONS.items()
+        if command in option.commands
+    }
 
 
 def _read_as(field: Any) -> Any:

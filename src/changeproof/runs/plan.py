@@ -51,7 +51,7 @@ def _refuse_twice(what: str, given: Iterable[object]) -> None:
 
 
 class Option(NamedTuple):
-    """How the command line asks for a field of a plan: its help, once for all commands.
+    """What a field of a plan is, once for all commands and for the docstring of `Plan`.
 
     `default` is what happens without the option, unless a preset or a plan file says otherwise.
     """
@@ -72,46 +72,19 @@ class Plan(BaseModel):
     """What to run: every method on every dataset and base seed, under every family.
 
     Built-in names are kept in the order of the registries, before people's own in the given
-    order, and seeds in ascending order, so two plans that ask for the same are the same.
+    order, and seeds in ascending order, so two plans that ask for the same are the same. By
+    default a plan is the paper's. In a plan file, settings of methods and families may also be
+    written as ``{name = "robx-balanced", quantile = 0.7}``.
 
     Parameters
     ----------
-    datasets, methods, families
-        Names, as `changeproof list` prints them; by default those of the paper. Datasets may be
-        dataset files ("loans.toml"). Methods and families may be import paths
-        ("my_package.module:MyMethod"), and have settings: "robx-balanced(quantile=0.7)", or in a
-        file ``{name = "robx-balanced", quantile = 0.7}``.
-    base_seeds
-        Seeds of the base networks; the paper's five by default.
-    factuals, rows
-        The most people per base network, of the test rows that it rejects; or their row ids.
-    model
-        The kind of model: "mlp", "mlp:64,32", "sklearn:RandomForestClassifier(max_depth=8)", …
-    grid, replacements
-        Training configurations of a scikit-learn model (parameters and the values they take), and
-        models that may take its place, as further values of the architecture family.
-    feasible
-        Whether people are only told what they can do: one category, whole steps, inside the
-        range, and no change that the dataset forbids. If not, answers are tested as published.
-    limit
-        Whether to look for the limit as well: how far people would have to go at least for a
-        change that the changed models accept, found by a search that knows them.
-    over_time
-        Whether base models know what was known at a time, and later rows are the update pool, in
-        the order of time: see `Task.over_time`. Every dataset needs a column with times.
-    by, smallest_group
-        Columns to group people by, "sex", or bands of numbers, "age:10", to see who is let down;
-        and the fewest people of a group that is shown.
+    rows
+        The row ids of the people to explain, in place of a sample.
     counterfactuals
         Tables of counterfactuals from elsewhere, by the name that they get as a method.
-    threshold
-        From where on a score is favourable, where that is not 0.5: "0.6", "620" (higher scores are
-        better) or "<=0.2" (lower ones are).
     successors
         Models that came after today's, by name: "python:module:name", "onnx:FILE", or "scores:FILE"
         with their scores of the letters. A run records where each is from and the hash of it.
-    renew
-        The method that renews letters which a successor breaks.
     left_out
         Methods and families that the model cannot support, with the reason.
     """
@@ -384,6 +357,17 @@ class Plan(BaseModel):
             if key in values
         }
         return cls.checked({**values, **found, **changes}, where=f"plan file {path}")
+
+
+OPTIONS = {
+    name: option
+    for name, field in Plan.model_fields.items()
+    for option in field.metadata
+    if isinstance(option, Option)
+}
+Plan.__doc__ = f"{Plan.__doc__}" + "".join(
+    f"{name}\n        {option.help}\n    " for name, option in OPTIONS.items()
+)
 
 
 def check_names_something(where: str, *values: Mapping[str, Any]) -> None:
