@@ -28,7 +28,9 @@ def accept(found: Any, reference: str) -> str:
 
 @pytest.fixture
 def registry() -> Registry[Any]:
-    return Registry("thing", GROUP, {"separator": "os:sep", "ending": "os:linesep"}, accept)
+    return Registry(
+        "thing", GROUP, {"separator": "os:sep", "ending": "os:linesep"}, f"{__name__}:accept"
+    )
 
 
 @pytest.fixture

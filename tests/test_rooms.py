@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,21 @@ LATER = ["evaluation", "workers", "runs", "tables", "checks", "paper", "report",
 LATER += ["workflow", "front_door", "explanation", "commands", "cli"]
 
 
-def imported(path: Path) -> set[str]:
+def names_in(path: Path) -> set[str]:
+    """Return what a module imports: modules, and names of modules."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} uses a relative import"
-            found |= {node.module or ""} | {f"{node.module}.{a.name}" for a in node.names}
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return {name for name in found if name.split(".")[0] == "changeproof"}
+
+
+def imported(path: Path) -> set[str]:
+    names = names_in(path)
+    return names | {name.rpartition(".")[0] for name in names}
 
 
 def room_of(path: Path) -> str:
@@ -47,6 +54,21 @@ def test_imports_never_point_back() -> None:
             parts = name.split(".")
             if len(parts) > 1 and parts[1] in order:
                 assert order.index(parts[1]) <= order.index(room), f"{path} imports {name}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Neither when a name is first needed, nor for type checkers only."""
+    paths = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        # Where a module is imported from a package, the package itself is not meant.
+        found = {name if name in modules else name.rpartition(".")[0] for name in names_in(path)}
+        graph[module] = found & set(modules) - {"changeproof", module}
+    tuple(TopologicalSorter(graph).static_order())  # raises CycleError
 
 
 BEFORE_CHANGES = ROOMS[ROOMS.index("feasible") : ROOMS.index("changes")]

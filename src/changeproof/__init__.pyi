@@ -12,12 +12,12 @@ from .changes import published_family_names as published_family_names
 from .changes.bank import Bank as Bank
 from .changes.bank import build_bank as build_bank
 from .changes.bank import change_magnitudes as change_magnitudes
+from .changes.extension import family as family
+from .changes.extension import register_family as register_family
 from .changes.family import BaseModel as BaseModel
 from .changes.family import Family as Family
 from .changes.family import Label as Label
 from .changes.family import Variant as Variant
-from .changes.family import family as family
-from .changes.family import register_family as register_family
 from .changes.features import FeatureChange as FeatureChange
 from .changes.features import MeasurementError as MeasurementError
 from .changes.followed_advice import FollowedAdvice as FollowedAdvice

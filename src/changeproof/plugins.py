@@ -250,6 +250,12 @@ def _written(value: Any) -> str:
     return repr(f"{type(value).__name__} {thing_fingerprint(value)[:8]}")
 
 
+def _at(place: str) -> Any:
+    """Return what is at a place of our own, module:attribute; it is imported when it is used."""
+    module, _, attribute = place.partition(":")
+    return attrgetter(attribute)(importlib.import_module(module))
+
+
 T = TypeVar("T", bound=Configurable)
 Class = TypeVar("Class", bound=type[Any])
 
@@ -264,18 +270,13 @@ class Registry(Generic[T]):
     builtin
         Names of what comes with the package, and where it is: module:attribute.
     accept
-        Turns what people brought, under some reference, into a class, or raises an `InputError`.
+        Where the function is that turns what people brought, under some reference, into a class,
+        or raises an `InputError`: module:attribute.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        group: str,
-        builtin: Mapping[str, str],
-        accept: Callable[[Any, str], type[T]],
-    ) -> None:
+    def __init__(self, kind: str, group: str, builtin: Mapping[str, str], accept: str) -> None:
         self.kind, self.group = kind, group
-        self._builtin, self._accept = dict(builtin), accept
+        self._builtin, self._accept_at = dict(builtin), accept
         self._registered: dict[str, type[T]] = {}
         self._imported: dict[str, type[T]] = {}
 
@@ -321,14 +322,17 @@ class Registry(Generic[T]):
     def get(self, name: str) -> type[T]:
         """Return the class of a name without settings, or say why there is none."""
         if name in self._builtin:
-            module, _, attribute = self._builtin[name].partition(":")
-            found: type[T] = getattr(importlib.import_module(module), attribute)
+            found: type[T] = _at(self._builtin[name])
             return found
         if name in self._registered:
             return self._registered[name]
         if name not in self._imported:
             self._imported[name] = self._accept(self._load(name), name)
         return self._imported[name]
+
+    def _accept(self, thing: Any, reference: str) -> type[T]:
+        accepted: type[T] = _at(self._accept_at)(thing, reference)
+        return accepted
 
     def class_called(self, name: str) -> type[T] | None:
         """Return the built-in class of that name, such as KDTree."""
@@ -457,17 +461,17 @@ class PluginKind(Generic[T]):
             )
         if missing := sorted(getattr(found, "__abstractmethods__", ())):
             raise InputError(f"{label} does not define {', '.join(missing)}")
-        for attribute in ("name", "summary"):
-            if not isinstance(getattr(found, attribute, None), str):
-                raise InputError(f"{label}: {found.__name__} sets no {attribute!r}")
         try:
-            found()
+            made = found()
             self.check(found)
         except InputError as error:
             raise InputError(f"{label}: {error}") from error
         except Exception as error:
             what = f"{found.__name__}() failed with {one_line(error)}"
             raise InputError(f"{label}: {what}; every setting needs a default") from error
+        for attribute in ("name", "summary"):
+            if not isinstance(getattr(made, attribute, None), str):
+                raise InputError(f"{label}: {found.__name__} sets no {attribute!r}")
         accepted: type[T] = found
         return accepted
 

@@ -243,3 +243,11 @@ def test_what_cannot_be_a_family(given: Any, message: str) -> None:
 def test_built_ins_cannot_be_replaced() -> None:
     with pytest.raises(InputError, match="'bootstrap' is a built-in family"):
         changeproof.register_family(Wider, name="bootstrap")
+
+
+def test_a_built_in_family_can_be_subclassed_though_its_summary_follows_its_settings() -> None:
+    class Gentle(changeproof.CovariateShift):
+        name = "gentle-shift"
+
+    changeproof.register_family(Gentle)
+    assert "0.25, 0.5 or 1" in get_family("gentle-shift").summary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from changeproof.plugins import Registry
 
@@ -44,18 +44,14 @@ _BEYOND = {
 _SEQUENCES = {"later-data": "sequences", "updates": "sequences"}
 
 
-def _accept(found: Any, reference: str) -> type[Family]:
-    from changeproof.changes.family import KIND
-
-    return KIND.accept(found, reference)
-
-
 # A class is imported when it is first used.
 _CLASSES = {
     name: f"{__name__}.{module}:{name.title().replace('-', '')}"
     for name, module in (_PUBLISHED | _BEYOND | _SEQUENCES).items()
 }
-REGISTRY: Registry[Family] = Registry("family", "changeproof.families", _CLASSES, _accept)
+REGISTRY: Registry[Family] = Registry(
+    "family", "changeproof.families", _CLASSES, f"{__name__}.extension:KIND.accept"
+)
 
 
 def builtin_family_names() -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from changeproof.plugins import Registry
 
@@ -27,13 +27,9 @@ _METHODS = {
 OURS = ("quorum",)
 
 
-def _accept(found: Any, reference: str) -> type[Method]:
-    from changeproof.methods.extension import KIND
-
-    return KIND.accept(found, reference)
-
-
-REGISTRY: Registry[Method] = Registry("method", "changeproof.methods", _METHODS, _accept)
+REGISTRY: Registry[Method] = Registry(
+    "method", "changeproof.methods", _METHODS, f"{__name__}.extension:KIND.accept"
+)
 
 
 def builtin_method_names() -> tuple[str, ...]:
