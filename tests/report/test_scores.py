@@ -8,7 +8,7 @@ import pytest
 
 from changeproof import Plan, Results
 from changeproof.evaluation.metrics import METRICS
-from changeproof.report.page.rankings import answers
+from changeproof.report.page.rankings import COLUMNS, answers
 from changeproof.report.scores import UNKNOWN, Score, Scores, Spread, frontier, ranked
 from changeproof.tables.registry import read_tables
 
@@ -59,6 +59,11 @@ def test_scores_are_the_numbers_of_the_tables(quick_run: Results) -> None:
             expected = rows.loc[(dataset, family, method, metric), "mean"]
             assert values[0] == pytest.approx(expected, nan_ok=True, abs=0)
             assert values[1:] == (None, None, None)
+
+
+def test_the_ranking_of_the_page_has_every_metric() -> None:
+    # Sentences say what coverage and base validity come to together.
+    assert {metric.name for metric in COLUMNS} == METRICS.keys() - {"base_validity"}
 
 
 def test_with_one_base_model_intervals_are_over_people(quick_run: Results) -> None:

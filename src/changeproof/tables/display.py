@@ -166,16 +166,11 @@ def dataset_of(row: Row) -> str:
     return dataset_name(row["dataset"])
 
 
-def spread_of(column: str) -> Callable[[Tables, pd.DataFrame], str]:
-    """Say what means and standard deviations are over; `column` has the latter."""
-
-    def over(tables: Tables, frame: pd.DataFrame) -> str:
-        if not frame[column].notna().any():
-            return "one base model"
-        units = spread_over(tables, in_order(frame["dataset"]))
-        return f"mean ± standard deviation over {units}"
-
-    return over
+def spread(tables: Tables, frame: pd.DataFrame) -> str:
+    """Say what means and standard deviations are over."""
+    if frame.filter(regex="_std$").isna().all(axis=None):
+        return "one base model"
+    return f"mean ± standard deviation over {spread_over(tables, in_order(frame['dataset']))}"
 
 
 def spread_over(tables: Tables, datasets: Sequence[str]) -> str:
@@ -194,7 +189,7 @@ def same_bases(tables: Tables) -> set[str]:
     return set(tables[SAME_BASES]["dataset"]) if SAME_BASES in tables else set()
 
 
-def measured(metric: str, digits: int) -> Callable[[Row], Cell]:
+def measured(metric: str, digits: int) -> Callable[[Row], Measured]:
     return lambda row: Measured(float(row[f"{metric}_mean"]), float(row[f"{metric}_std"]), digits)
 
 
@@ -229,8 +224,8 @@ def with_interval(value: str, low: str, high: str) -> str:
     return value if UNDEFINED in (value, low, high) else f"{value} ({low} to {high})"
 
 
-def metric_interval(metric: str, value: float, low: float, high: float) -> str:
-    return with_interval(*(fixed(each, METRICS[metric].digits) for each in (value, low, high)))
+def interval_text(value: float, low: float, high: float, digits: int) -> str:
+    return with_interval(*(fixed(each, digits) for each in (value, low, high)))
 
 
 def percent(value: float) -> str:

@@ -27,8 +27,15 @@ from changeproof.tables.names import family_name, in_order
 WHERE = ("dataset", "method", "family")
 PARTS = ("mean", "low", "high")
 SHARES = [f"{name}_{part}" for name in ("held_so_far", "holds") for part in PARTS]
-# What sums up how long advice lasts; rules of a gate name these.
-LIFE = ("held_to_the_end", "median_life", "five_percent_broken_by", "broken_per_update")
+# What sums up how long advice lasts, with its heading; rules of a gate name these.
+LIFE = {
+    "held_to_the_end": Heading("Held to the end (%)", "↑", short="Held (%)"),
+    "median_life": Heading("Median life (updates)", "↑", short="Median life"),
+    "five_percent_broken_by": Heading("5 % broken by update", "↑", short="5 % by"),
+    "broken_per_update": Heading("Broken per update (%)", "↓"),
+}
+# A terminal of 80 columns has room for so many of them.
+MOST_SHOWN = 3
 SUMS = [f"{name}{end}" for name in LIFE for end in ENDS]
 COUNTS = ("people", "futures")
 # What is counted in updates; all else is a share.
@@ -107,14 +114,9 @@ FORMS = {
         (
             METHOD,
             (Heading("Sequence", left=True), lambda row: family_name(row["family"])),
-            (
-                Heading("Held to the end (%)", "↑", short="Held (%)"),
-                partial(with_ends, name="held_to_the_end"),
-            ),
-            (Heading("Median life", "↑"), partial(with_ends, name="median_life")),
-            (
-                Heading("5 % broken by", "↑", short="5 % by"),
-                partial(with_ends, name="five_percent_broken_by"),
+            *(
+                (heading, partial(with_ends, name=name))
+                for name, heading in list(LIFE.items())[:MOST_SHOWN]
             ),
         ),
         section=dataset_of,

@@ -24,10 +24,8 @@ from changeproof.tables.display import (
     Row,
     Tables,
     dataset_of,
-    fixed,
+    interval_text,
     metric_heading,
-    metric_interval,
-    with_interval,
 )
 from changeproof.tables.names import dataset_name
 
@@ -147,14 +145,14 @@ def _how_many(tables: Tables, frame: pd.DataFrame) -> str:
 
 def _interval_column(metric: str, digits: int) -> Column:
     def cell(row: Row) -> str:
-        texts = (fixed(row[metric][part], digits) for part in ("value", "low", "high"))
-        return with_interval(*texts)
+        value, low, high = (row[metric][part] for part in ("value", "low", "high"))
+        return interval_text(value, low, high, digits)
 
     return metric_heading(METRICS[metric]), cell
 
 
 def _metric_cell(column: str, row: Row) -> str:
-    return metric_interval(row["metric"], row[column], row["low"], row["high"])
+    return interval_text(row[column], row["low"], row["high"], METRICS[row["metric"]].digits)
 
 
 def _group_value(row: Row) -> str:

@@ -34,7 +34,7 @@ from changeproof.tables.display import (
     dataset_of,
     measured,
     metric_heading,
-    spread_of,
+    spread,
 )
 
 # Which families count in numbers over all, as every reader of tables is told.
@@ -325,7 +325,7 @@ FORMS = {
             ),
         ),
         section=dataset_of,
-        over=spread_of("coverage_std"),
+        over=spread,
     ),
     "family_results": Form(
         "Empirical robustness by family of change (%)",
@@ -333,7 +333,7 @@ FORMS = {
         _family_columns,
         rows=_by_family,
         section=dataset_of,
-        over=spread_of("empirical_robustness_std"),
+        over=spread,
         compact=True,
     ),
     "generation_seconds": Form(
@@ -354,6 +354,6 @@ FORMS = {
         "about the parameters that it covers, and says nothing about other changes.",
         (METHOD, (Heading("Certified (%)"), measured("certified_share", 1))),
         section=dataset_of,
-        over=spread_of("certified_share_std"),
+        over=spread,
     ),
 }

@@ -24,10 +24,6 @@ from changeproof.tables.names import family_name
 MEASURES = {"held_so_far": "held through every update so far", "holds": "holds at each update"}
 # Through how many updates did it hold in nearly all futures? In so many.
 NEARLY_ALL = 0.9
-SUMS = (
-    "dataset", "method", "held to the end (%)", "median life (updates)", "5 % broken by update",
-    "broken per update (%)",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,9 @@ def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
         for method in shown.methods
         if (dataset, method) in rows
     ]
+    columns = ["dataset", "method", *(heading.name.lower() for heading in LIFE.values())]
     return [
-        table("How long advice lasts", SUMS, cells, texts=2),
+        table("How long advice lasts", columns, cells, texts=2),
         muted(
             "In brackets: 95 % intervals. Median life: through how many updates half of the "
             "CFEs held; “>” means that more than half held to the end. Broken per update: the mean "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,21 +36,10 @@ from changeproof.report.page.parts import (
 from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
-from changeproof.tables.advice import MOST_LISTED
+from changeproof.tables.advice import MOST_LISTED, QUALITY_COLUMNS
 from changeproof.tables.display import percent
 from changeproof.tables.names import dataset_name, method_name
 
-DASH = "\N{EN DASH}"
-# What is shown: the quality, its heading and digits. The last three are of proposals.
-SHOWN = (
-    ("features_changed", "features changed", 1),
-    ("inside_data", "inside data (%)", 1),
-    ("plausibility", "plausibility", 2),
-    ("without_answer", "no answer (%)", 1),
-    ("raw_broken", "could not be told (%)", 1),
-    ("validity_change", "change in validity", 1),
-    ("distance_change", "change in distance", 3),
-)
 MEANING = (
     "Features changed, inside data and plausibility are of answers that the base model accepts. "
     "Inside data: no value beyond those of the training rows. Plausibility: the distance to the "
@@ -59,7 +47,7 @@ MEANING = (
     "an answer that the person can be told."
 )
 PROPOSED = (
-    " Could not be told: of the rows that the method proposed, those that break a rule. "
+    " Cannot be told: of the rows that the method proposed, those that break a rule. "
     "Change in validity (in points) and in distance: the rows that people are told, compared with "
     "the proposals. Below 0, fewer are accepted, or they are nearer."
 )
@@ -73,17 +61,14 @@ def advice_section(source: Source) -> list[Part]:
     if found.empty:
         return nothing(NOT_YET)
     known = {(row["dataset"], row["method"]): row for row in found.to_dict("records")}
-    columns = SHOWN if plan.feasible else SHOWN[:5]
-    names = [name for _, name, _ in columns]
-    if not plan.feasible:
-        names[-1] = "cannot be told (%)"
+    columns = QUALITY_COLUMNS if plan.feasible else QUALITY_COLUMNS[:-2]
+    names = [heading.name.lower() for heading, _ in columns]
     datasets = [dataset for dataset in plan.datasets if dataset in set(found["dataset"])]
     views = []
     for dataset in datasets:
         methods = [method for method in plan.methods if (dataset, method) in known]
         rows = [
-            [shown.name(method)]
-            + [_text(known[dataset, method][f"{name}_mean"], digits) for name, _, digits in columns]
+            [shown.name(method), *(cell(known[dataset, method]).mean_text for _, cell in columns)]
             for method in methods
         ]
         asked = table("What answers ask of people", ["method", *names], rows)
@@ -105,17 +90,13 @@ def _breaches(source: Source, dataset: str, methods: Sequence[str]) -> list[Part
     if not ways:
         return []
     cells = [
-        [source.shown.name(m), *(_text(shares.get((m, way), 0.0), 1) for way in ways)]
+        [source.shown.name(m), *(f"{shares.get((m, way), 0.0):.1f}" for way in ways)]
         for m in methods
     ]
     title = "The most serious rule that an answer broke (% of a method's own answers)"
     columns = ["method", *(f"{way} (%)" for way in ways)]
     summary = "Why answers could not be told as they were"
     return [folded(summary, [table(title, columns, cells)])]
-
-
-def _text(value: float, digits: int) -> str:
-    return DASH if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _advice_words(found: pd.DataFrame, plan: Plan) -> str:

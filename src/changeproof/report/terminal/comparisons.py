@@ -26,7 +26,7 @@ from changeproof.report.terminal.grid import escape, print_table, say, terminal,
 from changeproof.runs.compare import Line as RunLine
 from changeproof.runs.compare import RunComparison
 from changeproof.runs.results import ALL_FAMILIES
-from changeproof.tables.display import UNDEFINED, Measured, fixed, metric_interval
+from changeproof.tables.display import UNDEFINED, Measured, fixed, interval_text
 from changeproof.tables.names import dataset_name, family_name, method_name, short_family
 
 TITLES = {
@@ -230,4 +230,4 @@ def _run_numbers(line: RunLine) -> list[str]:
     values = [fixed(value, digits) for value in (line.before, line.after)]
     if math.isnan(line.difference):
         return [*values, ""]
-    return [*values, metric_interval(line.metric, line.difference, line.low, line.high)]
+    return [*values, interval_text(line.difference, line.low, line.high, digits)]
