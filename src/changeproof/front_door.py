@@ -83,7 +83,7 @@ def evaluate(
     methods
         Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
         (context, factuals). By default all that fit the model, except quorum, which trains many
-        models of its own; and none where successors are asked about given counterfactuals.
+        models of its own; none where given counterfactuals are tested on successors.
     families
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
         By default the paper's, as far as they fit the model.
@@ -99,20 +99,20 @@ def evaluate(
         Seeds of the base models, the most people to explain per base model, or their row ids.
     feasible
         Whether people are only told what they can do (see `Action`), or answers are tested as
-        published. By default they are feasible, but on the paper's datasets.
+        published. By default they are feasible, except on the paper's datasets.
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept.
     over_time
-        Whether the base model knows what was known at a time, and later rows are the update pool
-        (see `Task.over_time`). A table then needs `time`, the column that says when.
+        Whether the base model is trained on the earlier rows, and the later ones are the update
+        pool (see `Task.over_time`). A table then needs `time`, the column that says when.
     threshold
-        From where on a score is favourable, if that is not 0.5: 0.6, 620 (higher scores are better)
-        or "<=0.2" (lower ones are).
+        The score at which a decision becomes favourable, if not 0.5: 0.6, 620 (higher scores are
+        better) or "<=0.2" (lower ones are).
     successors
         Models that came after today's, by name, each used as it is: a fitted classifier, a function
         from a DataFrame of features to scores, "python:module:name", "onnx:FILE", or its scores of
-        the letters ("scores:FILE" or a DataFrame). One with another threshold: ``(model, 0.55)``.
+        the letters ("scores:FILE" or a DataFrame). For a different threshold: ``(model, 0.55)``.
         Today's model is then used as it is, too.
     renew
         The method that renews letters which a successor breaks.
@@ -144,12 +144,12 @@ def evaluate(
     if over_time and data.get("split") is not None:
         raise InputError("rows are split by a column or over time, not both; leave out one")
     more = {name: data.pop(name) for name in sorted(data.keys() & PLAN_FIELDS)}
-    known = _as_task(task, data, columns_of(by))
-    known = known.over_time() if over_time else known
+    own = _as_task(task, data, columns_of(by))
+    own = own.over_time() if over_time else own
     threshold = None if threshold is None else str(Threshold.of(threshold))
     learner = learner_of(
         model,
-        [known],
+        [own],
         grid=grid,
         replacements=replacements,
         threshold=threshold,
@@ -158,17 +158,17 @@ def evaluate(
     if methods is None:
         usual = [name for name in method_names() if name not in OURS]
         methods = () if successors and counterfactuals is not None else usual
-    asked = _by_name(METHODS, methods)
+    chosen = _by_name(METHODS, methods)
     renewer = _by_name(METHODS, [] if renew is None else [renew])
-    changed = _by_name(FAMILIES, published_family_names() if families is None else families)
-    given = _given(counterfactuals, known, data, observer)
+    changing = _by_name(FAMILIES, published_family_names() if families is None else families)
+    given = _given(counterfactuals, own, data, observer)
     if rows is None and given:
         rows = pd.concat([each.table["row_id"] for each in given.values()]).unique().tolist()
-    next_models = given_successors(successors, [known], given, threshold, data.get("id_column"))
+    next_models = given_successors(successors, [own], given, threshold, data.get("id_column"))
     values = more | {
-        "datasets": (known.name if known.name in dataset_names() else task_file(known.name),),
-        "methods": tuple(asked),
-        "families": tuple(changed),
+        "datasets": (own.name if own.name in dataset_names() else task_file(own.name),),
+        "methods": tuple(chosen),
+        "families": tuple(changing),
         "base_seeds": tuple(base_seeds),
         "factuals": factuals,
         "rows": None if rows is None else tuple(rows),
@@ -178,7 +178,7 @@ def evaluate(
         "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else list(replacements),
-        "feasible": known.name not in paper_datasets() if feasible is None else feasible,
+        "feasible": own.name not in paper_datasets() if feasible is None else feasible,
         "limit": limit,
         "over_time": over_time,
         "by": tuple(by),
@@ -186,8 +186,8 @@ def evaluate(
         "counterfactuals": {name: table_file(name) for name in given},
     }
     plan = Plan.checked(values, where="evaluate", record=True)
-    changed |= {SUCCESSOR: next_models}
-    run = resolve(plan, given=Given({known.name: known}, learner, renewer | asked | given, changed))
+    changing |= {SUCCESSOR: next_models}
+    run = resolve(plan, given=Given({own.name: own}, learner, renewer | chosen | given, changing))
     if successors and learner.traits.only_seed is None:
         (observer or Observer()).note(TRAINED_HERE.format(learner.name))
     engine = engine_for(jobs, client)

@@ -42,10 +42,10 @@ def test_commas_separate_names(values: list[str], expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rbr(samples=5,kdtree", r"'rbr\(samples=5,kdtree' lacks a '\)'"),
+        ("rbr(samples=5,kdtree", r"'rbr\(samples=5,kdtree' is missing a '\)'"),
         ("rbr(samples=[5),kdtree", r"'rbr\(samples=\[5\),kdtree' has a '\)' that closes nothing"),
         ("rbr),kdtree", r"'rbr\),kdtree' has a '\)' that closes nothing"),
-        ("a,b[{}", r"'a,b\[{}' lacks a '\]'"),
+        ("a,b[{}", r"'a,b\[{}' is missing a '\]'"),
     ],
 )
 def test_brackets_that_do_not_match_are_refused(text: str, message: str) -> None:

@@ -176,7 +176,7 @@ def test_answer_follows_the_choices_and_has_the_numbers_of_the_csv(
         row = rows.set_index("shown").loc[line.get_by_role("button").inner_text()]
         assert cells[1] == f"{row['empirical_robustness_mean']:.1f}"
         assert cells[2] == f"{row['coverage_mean']:.1f}"
-        assert cells[3] == f"{row['distance_mean']:.2f}"
+        assert cells[3] == f"{row['distance_mean']:.3f}"
     marked = {
         line.get_by_role("button").inner_text() for line in shown if line.locator(".badge").count()
     }

@@ -1,1 +1,1 @@
-"""Does somebody's method or family keep to its contract? Authors run these on theirs."""
+"""Checks that authors run on their own methods and families: do they keep to the contract?"""

@@ -1,4 +1,4 @@
-"""How somebody's method or family is checked: what it is tried on, and what checks find.
+"""How a method or family is checked: what it is tried on, and what checks find.
 
 >>> def test_my_method():
 ...     assert not [finding for finding in cp.check_method(MyMethod) if finding.failed]

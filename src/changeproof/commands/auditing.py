@@ -162,7 +162,7 @@ def explain(
         raise InputError("--data is missing; or name a finished audit by --from")
     else:
         with quiet_output(as_json):
-            results = _advised_now(data, given, out, row)
+            results = _explain_now(data, given, out, row)
         dataset = results.shown.datasets[0]
     # What does not fit the model has been left out.
     answers = explain_all(results, row, methods if audit is not None else None, dataset)
@@ -192,8 +192,8 @@ def say_what_was_left_out(results: Results) -> None:
         say(f"Left out: {name} ({reason})")
 
 
-def _advised_now(data: Path, given: Given, out: Path | None, row: str) -> Results:
-    """Have the methods advise one person, and put that to the changed models."""
+def _explain_now(data: Path, given: Given, out: Path | None, row: str) -> Results:
+    """Get advice for one person from the methods, and test it on the changed models."""
     from changeproof.commands.progress import ConsoleObserver
     from changeproof.datasets.custom import own_task
     from changeproof.explanation import row_of
@@ -219,7 +219,7 @@ def _advised_now(data: Path, given: Given, out: Path | None, row: str) -> Result
 
 
 def _finished(folder: Path, given: Given) -> tuple[Results, str]:
-    """Return a run that is there, and which dataset of it is meant."""
+    """Return a finished run, and which of its datasets is meant."""
     from changeproof.workflow import Results
 
     allowed = ("methods", "name", "unpickle_and_run_its_code")
@@ -239,7 +239,7 @@ def _finished(folder: Path, given: Given) -> tuple[Results, str]:
 
 
 def _refuse_audits(folder: Path) -> None:
-    """Refuse a directory with more than the questions of single people."""
+    """Refuse a directory with an audit or a run: explaining one person would replace it."""
     from changeproof.runs.manifest import PLAN, read_plan
 
     if not (folder / PLAN).exists():

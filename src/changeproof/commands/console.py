@@ -1,4 +1,4 @@
-"""How commands speak: help, one line at a time, one document only, and failures at the end."""
+"""What commands print: help, lines, one document for programs, and failures at the end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ UNBROKEN = "\x00"
 
 
 class Command(typer.core.TyperCommand):
-    """A command whose help has options by panel, and that takes no empty name of a file."""
+    """A command whose help has options by panel, and that refuses an empty path."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what was given, and refuse an empty name of a file: Python would read it as "."."""
+        """Read what was given, and refuse an empty path: Python would read it as "."."""
         texts, *_ = self.make_parser(ctx).parse_args(args=list(args))
         left: list[str] = super().parse_args(ctx, args)
         for each in self.params:
@@ -71,12 +71,12 @@ def print_document(text: str) -> None:
 
 
 @contextmanager
-def quiet_output(wanted: bool) -> Iterator[None]:
-    """Have whatever is printed go to standard error, if output is to hold one document only.
+def quiet_output(one_document: bool) -> Iterator[None]:
+    """Send whatever is printed to standard error, if output is to hold one document only.
 
     Models and methods that people bring may print, here and in worker processes.
     """
-    if not wanted:
+    if not one_document:
         yield
         return
     sys.stdout.flush()

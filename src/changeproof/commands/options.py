@@ -70,7 +70,7 @@ def _in_panel(panel: str, **options: tuple[Any, ...]) -> Options:
     }
 
 
-# What a table means; a dataset file says it itself.
+# What the columns of a table mean; a dataset file says so itself.
 TABLE = {
     **_in_panel(
         DATA,
@@ -275,7 +275,7 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
         return load_dataset(data, columns_of(given.get("by", ()))), {}
     for name in ("target", "favourable"):
         if not given.get(name):
-            raise InputError(f"--{name} is missing; a table does not say it, a dataset file can")
+            raise InputError(f"--{name} is missing; only a dataset file (.toml) can do without it")
     described = {name: given[name] for name in used if name not in (*parsing.CHANGES, "range")}
     return data, described | {"actions": parsing.constraints(given)}
 
@@ -290,11 +290,11 @@ def workers_of(given: Given) -> Iterator[dict[str, Any]]:
             raise InputError("--tls-ca-file, --tls-cert and --tls-key belong to --cluster")
         yield {"jobs": jobs}
         return
-    from changeproof.commands.progress import patience
+    from changeproof.commands.progress import announce_if_slow
     from changeproof.workers.cluster import Certificates, connected
 
     with ExitStack() as open_until_done:
-        with patience(f"reaching the cluster: {cluster}"):
+        with announce_if_slow(f"reaching the cluster: {cluster}"):
             client = open_until_done.enter_context(
                 connected(cluster, jobs=jobs, certificates=Certificates(*tls))
             )

@@ -45,7 +45,7 @@ def _parts(text: str, separator: str) -> list[str]:
             parts.append(text[start : found.start()])
             start = found.end()
     if awaited:
-        raise InputError(f"{text!r} lacks a {awaited[-1]!r}")
+        raise InputError(f"{text!r} is missing a {awaited[-1]!r}")
     return [*parts, text[start:]]
 
 

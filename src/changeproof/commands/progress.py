@@ -28,7 +28,7 @@ REPORTING = "tables and report"
 
 
 @contextmanager
-def patience(what: str, seconds: float = 2.0) -> Iterator[None]:
+def announce_if_slow(what: str, seconds: float = 2.0) -> Iterator[None]:
     """Print what is being done on standard error, if it takes longer than a few seconds."""
     console = Console(stderr=True, emoji=False)
     timer = threading.Timer(seconds, lambda: console.print(f"{visible(what)} …", markup=False))
@@ -142,8 +142,8 @@ class ConsoleObserver(Observer):
         self._describe()
         if not self.console.is_terminal:
             kinds = ", ".join(FORMS[kind].label for kind in Kind if self._left[kind])
-            hands = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
-            self._write_line(f"{kinds}: {len(pieces)} pieces{hands}")
+            workers = f" for {self._workers} workers" if (self._workers or 0) > 1 else ""
+            self._write_line(f"{kinds}: {len(pieces)} pieces{workers}")
 
     def job_started(self, pieces: list[Piece]) -> None:
         self._pace.job_started(pieces)
@@ -173,8 +173,8 @@ class ConsoleObserver(Observer):
     def _describe(self, text: str = "") -> None:
         """Show a text, or else the kind of pieces that is to be done first."""
         left = [FORMS[kind].label for kind in Kind if self._left[kind] > 0]
-        hands = f", {self._workers} workers" if (self._workers or 0) > 1 else ""
-        self._doing = text or (f"{left[0]}{hands}" if left else REPORTING)
+        workers = f", {self._workers} workers" if (self._workers or 0) > 1 else ""
+        self._doing = text or (f"{left[0]}{workers}" if left else REPORTING)
         self._bar.update(self._task, description=self._doing)
 
     def _write_line(self, text: str) -> None:

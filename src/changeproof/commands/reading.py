@@ -40,13 +40,13 @@ def report(
 
     changeproof report audit --xlsx audit.xlsx
     """
-    from changeproof.commands.progress import patience
+    from changeproof.commands.progress import announce_if_slow
     from changeproof.report.workbook import check_workbook
     from changeproof.workflow import Results, write_everything
 
     if xlsx is not None:
         check_workbook(xlsx)
-    with patience("writing the report"):
+    with announce_if_slow("writing the report"):
         results = Results(directory)
         path = write_everything(results)
         if xlsx is not None:

@@ -1,4 +1,4 @@
-"""The paper's numbers and claims beside those of a run, and what to think of each difference.
+"""The paper's numbers and claims beside those of a run, and whether each difference is allowed.
 
 `published/` has the paper's tables, how far a run may be from them (tolerances.toml), the claims of
 its text (claims.toml), and documented differences with their reasons (deviations.toml).

@@ -1,4 +1,4 @@
-"""A table as LaTeX, Markdown, CSV and HTML, with text that means itself whatever is in it."""
+"""A table as LaTeX, Markdown, CSV and HTML; text is shown as it is, whatever is in it."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ FIRST = "verdict"
 FOREMOST = ("full_results", "people_intervals", "family_results", PEOPLE, TOLD)
 # What a sheet can hold, without its heading.
 MOST_ROWS, MOST_COLUMNS, LONGEST_TEXT = 1_048_575, 16_384, 32_767
-# Widths in characters; those of a column are of what stands in its first rows.
-WIDEST, NARROWEST, LOOKED_AT = 60, 8, 200
+# Widths in characters; that of a column is of what stands in its first rows.
+WIDEST, NARROWEST, ROWS_MEASURED = 60, 8, 200
 LABELS, WORDS = 18, 110
 # Not when it was written: the same run gives the same bytes.
 CREATED = datetime(2000, 1, 1, tzinfo=UTC)
@@ -32,7 +32,7 @@ MARKUP = ("<r>", "</r>")
 
 
 def check_workbook(path: str | Path) -> Path:
-    """Refuse in one line, before anything is done, where no workbook can be written."""
+    """Check that a workbook can be written there, before anything is done."""
     _library()
     out = Path(path)
     if out.suffix.lower() != ENDING:
@@ -56,7 +56,7 @@ def workbook(document: Mapping[str, Any], tables: Tables) -> bytes:
     tables = {name: tables[name] for name in dict.fromkeys([*first, *tables])}
     _write_first(book, _entries(document, tables), tables)
     heading = book.add_format({"bold": True, "bottom": 1})
-    # Text also after somebody has been in the cell, as an apostrophe in front makes it.
+    # Still text after somebody edits the cell, as if it had an apostrophe in front.
     guarded = book.add_format({"quote_prefix": True})
     for name, table in tables.items():
         sheet = book.add_worksheet(name)
@@ -142,7 +142,7 @@ def _size(table: pd.DataFrame) -> str:
 
 def _width(column: pd.Series[Any]) -> int:
     """Return the width of a column in characters."""
-    values = (plain(value) for value in column.head(LOOKED_AT).tolist())
+    values = (plain(value) for value in column.head(ROWS_MEASURED).tolist())
     texts = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
     longest = max(map(len, [str(column.name), *texts]))
     return min(max(longest + 2, NARROWEST), WIDEST)

@@ -13,7 +13,7 @@ from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
 from changeproof.tables.cases import Case, by_method, cases, mean_and_std
 from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread
-from changeproof.tables.spreadsheets import shortest
+from changeproof.tables.spreadsheets import whole_as_int
 
 PEOPLE, TOLD = "people", "told"
 # What stands before the name of a feature, for the value that a person is told.
@@ -113,7 +113,7 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
 
 
 def _value(change: Change, text: str) -> str | int | float:
-    return shortest(float(text)) if change.number else text
+    return whole_as_int(float(text)) if change.number else text
 
 
 def _reasons(answers: Counterfactuals) -> list[str]:
@@ -146,7 +146,7 @@ def exact_rows(task: Task, rows: Floats, prefix: str) -> pd.DataFrame:
     """
     told = task.readable(rows)
     for name in told.select_dtypes("float"):
-        values = [None if np.isnan(value) else shortest(value) for value in told[name].tolist()]
+        values = [None if np.isnan(value) else whole_as_int(value) for value in told[name].tolist()]
         told[name] = pd.Series(values, dtype=object)
     return told.add_prefix(prefix)
 

@@ -1,4 +1,4 @@
-"""What tables are made from: one method's answers under one base model, and who they hold for."""
+"""What tables are made from: one method's answers for one base model, and where they hold."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def cases(results: StoredResults) -> Iterator[Case]:
 
 
 def by_method(results: StoredResults) -> dict[tuple[str, str], list[AnswerKey]]:
-    """Return whose answers there are, base model by base model, by dataset and method."""
+    """Return the keys of answers, one per base model, by dataset and method."""
     keys: dict[tuple[str, str], list[AnswerKey]] = {}
     for key in results.answered:
         keys.setdefault((key.dataset, key.method), []).append(key)

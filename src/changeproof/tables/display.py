@@ -1,4 +1,4 @@
-"""Tables to read: numbers as people read them, headings and cells, and how a table gets them."""
+"""Tables that people read: numbers as text, headings, cells, and how a run's table gets them."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def interval_text(value: float, low: float, high: float, digits: int) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a rate for reading; neither all nor none unless it is exactly that."""
+    """Return a rate for reading: 100.0 % or 0.0 % only if it is exactly that."""
     shown = f"{value:.1f}"
     if shown == "100.0" and value < 100.0:
         return "over 99.9 %"

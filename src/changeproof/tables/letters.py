@@ -49,7 +49,7 @@ def _letters(results: StoredResults, case: Case) -> pd.DataFrame:
         "simulated_models": simulated.shape[1],
         "simulated_hold": simulated.sum(axis=1),
         "distance": task.distances(answers.factuals, answers.rows),
-        "advice": in_short(wording, answers),
+        "advice": short_advice(wording, answers),
         "filled_in": filled_in(wording, answers),
     }
     factuals = exact_rows(task, answers.factuals, "factual:")
@@ -70,7 +70,7 @@ def _letters(results: StoredResults, case: Case) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def in_short(wording: Wording, letters: Counterfactuals) -> list[str]:
+def short_advice(wording: Wording, letters: Counterfactuals) -> list[str]:
     """Say what letters change: "income from 2000 to 2400; debts from 2 to 0"; "" without an answer.
 
     Of what was filled in about these people, only what it is to become is said.
@@ -141,7 +141,7 @@ def _renewals(results: StoredResults, case: Case) -> Iterator[pd.DataFrame]:
                 "renewed_by": results.plan.renew,
                 "outcome": renewed.outcomes,
                 "accepted": renewed.base_valid,
-                "changes": in_short(wording, renewed),
+                "changes": short_advice(wording, renewed),
                 "distance_old": old,
                 "distance_further": task.distances(renewed.factuals, renewed.rows),
                 "distance_together": together,

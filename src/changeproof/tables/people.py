@@ -100,10 +100,10 @@ def group_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     left_out: dict[tuple[object, ...], None] = {}
     for by in results.plan.by:
         known = {dataset: groups_of(results.task(dataset), by) for dataset, _ in keys}
-        for (dataset, method), behind in keys.items():
+        for (dataset, method), answered in keys.items():
             group_of, where = known[dataset], (dataset, method, by)
             people: dict[str, list[People]] = {group: [] for group in group_of.cat.categories}
-            for key in behind:
+            for key in answered:
                 everybody = Case.of(results, key).people()
                 mine = group_of.loc[everybody.row_ids.tolist()].to_numpy(dtype=object)
                 for group, each in people.items():

@@ -37,7 +37,7 @@ from changeproof.tables.display import (
     spread,
 )
 
-# Which families count in numbers over all, as every reader of tables is told.
+# The table that says which families count in numbers over all families.
 FAMILIES = "families"
 WHERE = ["dataset", "method", "family"]
 SUMMARY = [

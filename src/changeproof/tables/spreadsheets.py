@@ -44,7 +44,7 @@ def read_table(content: bytes) -> pd.DataFrame:
         if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
             numbers = pd.to_numeric(table[name], errors="coerce").tolist()
             both = zip(table[name], numbers, strict=True)
-            values = [text if math.isnan(number) else shortest(number) for text, number in both]
+            values = [text if math.isnan(number) else whole_as_int(number) for text, number in both]
             table[name] = pd.Series(values, index=table.index, dtype=object)
     return table
 
@@ -59,8 +59,8 @@ def guarded_text(text: str) -> str:
     return f"'{text}" if text.startswith(BEGINNINGS) else text
 
 
-def shortest(value: float) -> int | float:
-    """Return a number that is written as short as it can be: 3 and not 3.0."""
+def whole_as_int(value: float) -> int | float:
+    """Return a number as it is written shortest: 3 and not 3.0."""
     return int(value) if float(value).is_integer() else value
 
 

@@ -41,10 +41,10 @@ from changeproof.tables.display import percent
 from changeproof.tables.names import dataset_name, method_name
 
 MEANING = (
-    "Features changed, inside the data and plausibility are of answers that the base model accepts. "
-    "Inside the data: no value beyond those of the training rows. Plausibility: the distance to the "
-    "nearest favourable training rows, where 1 is usual among them. No answer: requests without "
-    "an answer that the person can be told."
+    "Features changed, inside the data and plausibility are of answers that the base model "
+    "accepts. Inside the data: no value beyond those of the training rows. Plausibility: the "
+    "distance to the nearest favourable training rows, where 1 is usual among them. No answer: "
+    "requests without an answer that the person can be told."
 )
 PROPOSED = (
     " Cannot be told: of the rows that the method proposed, those that break a rule. "
