@@ -168,20 +168,22 @@ def test_variants_leave_what_survival_says(bulk: list[dict[str, Any]], quick_run
 def test_promises_stand_beside_what_happened(
     payload: dict[str, Any], quick_run: Results, tables: dict[str, pd.DataFrame]
 ) -> None:
-    promises = guarantees(tables, quick_run.shown, quick_run)["methods"]
-    made = {quick_run.plan.methods[e["method"]]: e for e in promises}
+    promises = guarantees(tables, quick_run.shown, quick_run)
+    made = {each.method: each for each in promises}
     cards = parts(payload, "guarantees", "cards")[0]["cards"]
-    assert [card["words"] for card in cards] == [f"Promise: {e['words']}." for e in promises]
+    assert [card["words"] for card in cards] == [f"Promise: {each.words}." for each in promises]
     assert set(made) == {"apds", "betarce", "quorum", "rnce"}
-    assert made["rnce"]["level"] == 100
+    assert made["rnce"].level == 100
     # quorum promises something of all families, and what happened in all of them stands beside.
-    assert made["quorum"]["level"] == 99
+    assert made["quorum"].level == 99
     held = tables["full_results"].query("method == 'quorum'")["empirical_robustness_mean"]
-    assert made["quorum"]["kept"] == pytest.approx(held.tolist(), abs=0.01)
-    assert "0.005" in made["rnce"]["words"]
+    assert [kept for _, kept, _ in made["quorum"].shares.values()] == pytest.approx(
+        held.tolist(), abs=0.01
+    )
+    assert "0.005" in made["rnce"].words
     # A proof cannot be broken by a network inside its box.
-    assert made["rnce"]["kept"] == [100, 100]
-    assert made["apds"]["certified"] == [
+    assert [kept for _, kept, _ in made["rnce"].shares.values()] == [100, 100]
+    assert [certified for certified, *_ in made["apds"].shares.values()] == [
         number(v) for v in tables["certified"].query("method == 'apds'")["certified_share_mean"]
     ]
 
@@ -209,18 +211,17 @@ def test_a_promise_is_held_against_certified_answers_only(tmp_path: Path) -> Non
     held = results.survived("data", 2026, "rnce(radius=0.02)")[:, inside]
     assert held[certified].all()
     assert not held[answers.base_valid & ~certified].all()
-    (entry,) = guarantees(build_tables(results), results.shown, results)["methods"]
-    assert entry["kept"] == [100.0]
-    assert entry["others"] == [number(100.0 * held[answers.base_valid & ~certified].mean())]
-    assert entry["certified"] == [number(100.0 * certified.mean())]
+    (entry,) = guarantees(build_tables(results), results.shown, results)
+    others = number(100.0 * held[answers.base_valid & ~certified].mean())
+    assert entry.shares == {"data": [number(100.0 * certified.mean()), 100.0, others]}
 
 
 def test_what_is_no_promise_is_not_called_one(
     tables: dict[str, pd.DataFrame], quick_run: Results
 ) -> None:
     """BetaRCE's bound is of the votes that chose the point; quorum knows the kinds of change."""
-    promises = guarantees(tables, quick_run.shown, quick_run)["methods"]
-    words = {quick_run.plan.methods[e["method"]]: e["words"] for e in promises}
+    promises = guarantees(tables, quick_run.shown, quick_run)
+    words = {each.method: each.words for each in promises}
     assert "votes that chose the point also give its bound" in words["betarce"]
     assert "below their bound is higher than 5 %" in words["betarce"]
     assert "same shares, radii, layers and optimisers" in words["quorum"]
@@ -233,23 +234,25 @@ def test_methods_without_promises_hide_the_section(
 ) -> None:
     plan = Plan.preset("quick", methods=["kdtree"])
     without = {**tables, "certified": tables["certified"].iloc[:0]}
-    assert "promises anything" in guarantees(without, plan, results)["nothing"]
+    assert guarantees(without, plan, results) == []
     known = tables["certified"].assign(method="kdtree")
-    (other,) = guarantees({**tables, "certified": known}, plan, results)["methods"]
-    assert other["level"] is None
+    (other,) = guarantees({**tables, "certified": known}, plan, results)
+    assert other.level is None
 
 
 def test_the_paper_is_beside_a_run_that_can_be_compared(
     tables: dict[str, pd.DataFrame], quick_run: Results
 ) -> None:
-    assert "this run has 2026" in published(quick_run.plan, tables, True)["nothing"]
+    assert "this run has 2026" in str(published(quick_run.plan, tables, True))
     paper = Plan.preset("paper")
     assert paper.base_seeds == BASE_SEEDS
-    assert "once the run is finished" in published(paper, tables, False)["nothing"]
+    assert "once the run is finished" in str(published(paper, tables, False))
     found = published(paper, tables, True)
-    assert len(found["lines"]) > 100
-    assert found["lines"][0][:3] == ["full_results", "breast-cancer", "apds"]
-    assert "times: the published ones were measured on an Apple M4 Pro" in found["words"]
+    assert found is not None
+    lines = found[-1]["rows"]
+    assert len(lines) > 100
+    assert lines[0][:3] == ["full_results", "breast-cancer", "apds"]
+    assert "times: the published ones were measured on an Apple M4 Pro" in found[0]["text"]
 
 
 def test_times_of_stages_are_shown_where_they_were_recorded(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 from changeproof.methods import REGISTRY, make_method
 from changeproof.methods.method import EVERY_FAMILY, PARAMETERS, Promise
 from changeproof.plugins import without_settings
-from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, for_page
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, for_page, method_marks
 from changeproof.report.page.parts import Part, Source, chart, muted, nothing, table
 from changeproof.report.page.robustness import ROBUSTNESS
 from changeproof.report.scores import Spread
@@ -28,71 +29,84 @@ COLUMNS = (
 )  # fmt: skip
 
 
+class Guarantee(NamedTuple):
+    """A method's promise in words, and what happened; shares are in percent."""
+
+    method: str
+    words: str
+    # The promised share of changed models; None where it is not stated.
+    level: float | None
+    # Whether every answer is certified.
+    always: bool
+    # The family that the promise is about, if it is one of the run's.
+    family: str | None
+    # By dataset: what is certified; what held where it was promised, of that and of the rest.
+    shares: dict[str, list[float | None]]
+
+
 def guarantee_section(source: Source) -> list[Part]:
     """Return every promise as a card, what happened as a table, and by family as a chart."""
     found = guarantees(source.tables, source.plan, source.results)
-    if "nothing" in found:
-        return nothing(found["nothing"])
-    shown, scores = source.shown, source.scores
-    cards, rows = [], []
-    for each in found["methods"]:
-        method, level = shown.methods[each["method"]], each["level"]
-        mark, name = shown.legend[each["method"]]
-        small = "" if level is None else f"Promised share of changed models: {level:g} %"
-        words = f"Promise: {each['words']}."
-        cards.append({"mark": for_page(mark), "title": name, "words": words, "small": small})
-        there = [dataset for dataset in source.present if scores.get(dataset, method) is not None]
-        rows += [_happened(each, method, dataset, source) for dataset in there]
+    if not found:
+        return nothing("No method of this run promises anything.")
+    if source.tables["full_results"].empty:
+        return nothing("No method with a certificate is finished yet.")
+    marks, cards, rows = method_marks(source.shown.methods), [], []
+    for each in found:
+        mark, name = for_page(marks[each.method]), source.shown.name(each.method)
+        level = "" if each.level is None else f"Promised share of changed models: {each.level:g} %"
+        words = f"Promise: {each.words}."
+        cards.append({"mark": mark, "title": name, "words": words, "small": level})
+        there = [d for d in source.present if source.scores.get(d, each.method) is not None]
+        rows += [_happened(each, dataset, source) for dataset in there]
     return [
         {"cards": cards},
         table("Promises and what happened", COLUMNS, rows, texts=2),
         muted(
             "“Where promised”: under the family that the promise is about. If it is about moved "
             "parameters, only models within its radius count. A promise is about certified CFEs; "
-            "those that are not certified have a column of their own. Certified "
-            "shares are never counted as robustness."
+            "those that are not certified have a column of their own. Certified shares are never "
+            "counted as robustness."
         ),
         chart(_by_family(found, source)),
     ]
 
 
-def _happened(promise: dict[str, Any], method: str, dataset: str, source: Source) -> list[str]:
+def _happened(promise: Guarantee, dataset: str, source: Source) -> list[str]:
     """Return a row that puts a promise beside what happened on a dataset."""
-    shown, place = source.shown, source.plan.datasets.index(dataset)
+    shown = source.shown
     under = [
         (mean, shown.name(family))
         for family in shown.families
-        if (mean := source.scores.of(ROBUSTNESS, dataset, method, family).mean) is not None
+        if (mean := source.scores.of(ROBUSTNESS, dataset, promise.method, family).mean) is not None
     ]
     lowest = min(under, default=None, key=lambda each: each[0])
-    values = (
-        (promise["level"], "not stated"),
-        (promise["certified"][place], "every answer" if promise["always"] else "not recorded"),
-        (promise["kept"][place], "unknown"),
-        (promise["others"][place], "none"),
-    )
+    certified = "every answer" if promise.always else "not recorded"
+    otherwise = ("not stated", certified, "unknown", "none")
+    values = zip((promise.level, *promise.shares[dataset]), otherwise, strict=True)
     return [
-        shown.name(method),
+        shown.name(promise.method),
         shown.name(dataset),
-        *(otherwise if value is None else f"{value:.1f}" for value, otherwise in values),
+        *(words if value is None else f"{value:.1f}" for value, words in values),
         "undefined" if lowest is None else f"{lowest[0]:.1f} ({lowest[1]})",
     ]
 
 
-def _by_family(found: dict[str, Any], source: Source) -> Chart:
+def _by_family(found: Sequence[Guarantee], source: Source) -> Chart:
     shown = source.shown
+    marks = method_marks(shown.methods)
     places = list(range(len(shown.families)))
     panels, rows = [], []
     for dataset in source.present:
         layers = []
-        for each in found["methods"]:
-            method, (mark, name) = shown.methods[each["method"]], shown.legend[each["method"]]
+        for each in found:
+            mark, name = marks[each.method], shown.name(each.method)
             under = {
-                family: source.scores.of(ROBUSTNESS, dataset, method, family)
+                family: source.scores.of(ROBUSTNESS, dataset, each.method, family)
                 for family in shown.families
             }
-            if each["level"] is not None:
-                promised = [each["level"]] * len(places)
+            if each.level is not None:
+                promised = [each.level] * len(places)
                 flat = Mark(mark.colour, "")
                 layers.append(Layer("line", places, promised, flat, width=1.5, dashed=True))
             layers.append(
@@ -107,11 +121,11 @@ def _by_family(found: dict[str, Any], source: Source) -> Chart:
                         f"{name}, {shown.name(family)}\n{spread.text(1, shown.over[dataset], ' %')}"
                         for family, spread in under.items()
                     ],
-                    ringed=each["ground"],
+                    ringed=None if each.family is None else shown.families.index(each.family),
                 )
             )
             rows += [
-                [dataset, method, family, each["level"], *spread]
+                [dataset, each.method, family, each.level, *spread]
                 for family, spread in under.items()
             ]
         across = Axis(names=shown.called(shown.families))
@@ -123,7 +137,7 @@ def _by_family(found: dict[str, Any], source: Source) -> Chart:
         "Markers: empirical robustness of the methods that promise something, of all their CFEs, "
         "certified or not. Dashed line: the promised share. Ringed: the family that the promise is "
         "about.",
-        found["words"],
+        _words(source.tables["family_results"], [each.method for each in found]),
         panels,
         ["dataset", "method", "family", "promised", *Spread._fields],
         rows,
@@ -131,38 +145,33 @@ def _by_family(found: dict[str, Any], source: Source) -> Chart:
     )
 
 
-def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> dict[str, Any]:
-    """Return every promise with the certified share and what happened on its own ground."""
+def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> list[Guarantee]:
+    """Return every promise with the certified share and what happened where it was promised."""
     shares = tables["certified"].set_index(["dataset", "method"])["certified_share_mean"].to_dict()
-    known = {method: REGISTRY.known(without_settings(method)) for method in plan.methods}
-    promises = {method: cls.promise for method, cls in known.items() if cls and cls.promise}
-    certifying = dict.fromkeys(tables["certified"]["method"], OTHERS)
-    made = {m: p for m in plan.methods if (p := promises.get(m, certifying.get(m)))}
-    if not made:
-        return {"nothing": "No method of this run promises anything."}
-    if tables["full_results"].empty:
-        return {"nothing": "No method with a certificate is finished yet."}
-    entries = []
-    for method, promise in made.items():
+    certifying = set(tables["certified"]["method"])
+    found = []
+    for method in plan.methods:
+        known = REGISTRY.known(without_settings(method))
+        promise = (known and known.promise) or (OTHERS if method in certifying else None)
+        if promise is None:
+            continue
         settings = {} if promise is OTHERS else make_method(method).settings()
         level = 100.0 * settings.get("target", settings.get("robustness", 1.0))
         confidence = settings.get("confidence", 1.0)
         sure, unsure = 100.0 * confidence, round(100.0 * (1.0 - confidence), 9)
-        held = [_held(results, d, method, promise, settings.get("radius")) for d in plan.datasets]
-        named = promise.ground in plan.families
-        entries.append(
-            {
-                "method": plan.methods.index(method),
-                "words": promise.words.format(**settings, level=level, sure=sure, unsure=unsure),
-                "level": None if promise is OTHERS else level,
-                "always": promise.always,
-                "ground": plan.families.index(promise.ground) if named else None,
-                "certified": [number(shares.get((d, method), np.nan)) for d in plan.datasets],
-                "kept": [certified for certified, _ in held],
-                "others": [others for _, others in held],
-            }
+        radius = settings.get("radius")
+        held = {d: _held(results, d, method, promise, radius) for d in plan.datasets}
+        found.append(
+            Guarantee(
+                method,
+                promise.words.format(**settings, level=level, sure=sure, unsure=unsure),
+                None if promise is OTHERS else level,
+                promise.always,
+                promise.ground if promise.ground in plan.families else None,
+                {d: [number(shares.get((d, method), np.nan)), *held[d]] for d in plan.datasets},
+            )
         )
-    return {"methods": entries, "words": _words(tables["family_results"], list(made))}
+    return found
 
 
 def _held(

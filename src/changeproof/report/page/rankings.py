@@ -26,7 +26,7 @@ from changeproof.report.scores import (
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import numbers, percent
-from changeproof.tables.names import dataset_name, family_name, method_name
+from changeproof.tables.names import dataset_name
 
 END_TO_END = "end_to_end_robustness"
 # The columns of the ranking, what it ranks by first; sentences say what base validity comes to.
@@ -113,24 +113,25 @@ def _cell(spread: Spread, digits: int) -> list[Any]:
 
 def ranking_section(source: Source) -> list[Part] | None:
     """Return ranks under each family, and how alike families rank; None without a ranking."""
+    if len(source.plan.methods) < 2 or len(source.plan.families) < 2:
+        return None
     found = rankings(source.tables["family_results"], source.plan, source.results.unchanged)
-    if found is None or "nothing" in found:
-        return None if found is None else nothing(found["nothing"])
-    views = [_charts(view, source.shown) for view in found["views"]]
-    return [choice({"Data": [view["name"] for view in found["views"]]}, views)]
+    if not found:
+        return nothing("No method is finished yet under any family.")
+    views = [_charts(ranks, tau, source.shown) for ranks, tau in found.values()]
+    return [choice({"Data": list(found)}, views)]
 
 
-def _charts(view: dict[str, Any], shown: Shown) -> list[Part]:
+def _charts(ranks: Floats, tau: Floats, shown: Shown) -> list[Part]:
     methods, families = (Axis(names=shown.called(each)) for each in (shown.methods, shown.families))
-    ranks, tau = view["ranks"], view["tau"]
     rank = Chart(
         "ranks",
         "Rank of every method under each family",
         "1 is the highest end-to-end robustness. Methods that tie share the mean of their ranks.",
-        view["rank_words"],
-        [cells(methods, families, ranks, _short(1), _hover("rank", ranks))],
+        rank_words(ranks, shown),
+        [cells(methods, families, numbers(ranks), _short(1), _hover("rank", ranks))],
         ["method", *shown.families],
-        [[method, *row] for method, row in zip(shown.methods, ranks, strict=True)],
+        [[method, *row] for method, row in zip(shown.methods, numbers(ranks), strict=True)],
         scale=(1, len(shown.methods), True),
         single=True,
     )
@@ -138,10 +139,10 @@ def _charts(view: dict[str, Any], shown: Shown) -> list[Part]:
         "kendall",
         "How alike two families rank the methods (Kendall's tau)",
         "1: the same order. 0: no relation. \N{MINUS SIGN}1: the opposite order.",
-        view["tau_words"],
-        [cells(families, families, tau, _short(2), _hover("tau", tau))],
+        tau_words(tau, shown),
+        [cells(families, families, numbers(tau), _short(2), _hover("tau", tau))],
         ["family", *shown.families],
-        [[family, *row] for family, row in zip(shown.families, tau, strict=True)],
+        [[family, *row] for family, row in zip(shown.families, numbers(tau), strict=True)],
         scale=(0, 1, False),
         single=True,
     )
@@ -153,25 +154,22 @@ def _short(digits: int) -> Callable[[float], str]:
     return lambda value: f"{float(f'{value:.{digits}f}'):g}".replace("0.", ".", 1)
 
 
-def _hover(what: str, values: Sequence[Sequence[float | None]]) -> list[list[str]]:
+def _hover(what: str, values: Floats) -> list[list[str]]:
     return [
-        [f"{what} {'undefined' if each is None else f'{each:.2f}'}" for each in row]
+        [f"{what} {'undefined' if np.isnan(each) else f'{each:.2f}'}" for each in row]
         for row in values
     ]
 
 
 def rankings(
     family_results: pd.DataFrame, plan: Plan, unchanged: Sequence[str] = ()
-) -> dict[str, Any] | None:
+) -> dict[str, tuple[Floats, Floats]]:
     """Return ranks and Kendall correlations for the mean over datasets, then for each dataset.
 
-    None where there is one method or one family: there is nothing to rank. Families that change
-    nothing (`unchanged`) rank nobody.
+    Families that change nothing (`unchanged`) rank nobody.
     """
-    if len(plan.methods) < 2 or len(plan.families) < 2:
-        return None
     results = family_results[~family_results["family"].isin(unchanged)]
-    ranks = {}
+    found = {}
     for dataset in plan.datasets:
         wide = results[results["dataset"] == dataset].pivot_table(
             f"{END_TO_END}_mean", "method", "family", dropna=False
@@ -179,27 +177,14 @@ def rankings(
         wide = wide.reindex(index=list(plan.methods), columns=list(plan.families)).astype(float)
         if wide.notna().any(axis=None):
             # 1 is the most robust; ties share their mean.
-            ranks[dataset_name(dataset)] = wide.rank(ascending=False).to_numpy()
-    if not ranks:
-        return {"nothing": "No method is finished yet under any family."}
-    taus = {name: _correlations(values) for name, values in ranks.items()}
-    if len(ranks) > 1:
-        # Where it is defined on some dataset.
-        mean_tau = np.ma.masked_invalid(list(taus.values())).mean(axis=0).filled(np.nan)
-        mean = "Mean of all datasets"
-        ranks = {mean: np.mean(list(ranks.values()), axis=0), **ranks}
-        taus[mean] = mean_tau
-    views = [
-        {
-            "name": name,
-            "ranks": numbers(values),
-            "tau": numbers(taus[name]),
-            "rank_words": _rank_words(values, plan),
-            "tau_words": _tau_words(taus[name], plan),
-        }
-        for name, values in ranks.items()
-    ]
-    return {"views": views}
+            ranks = wide.rank(ascending=False).to_numpy()
+            found[dataset_name(dataset)] = ranks, _correlations(ranks)
+    if len(found) < 2:
+        return found
+    every_rank, every_tau = (np.array(each) for each in zip(*found.values(), strict=True))
+    # A correlation is averaged over the datasets that define it.
+    mean_tau = np.ma.masked_invalid(every_tau).mean(axis=0).filled(np.nan)
+    return {"Mean of all datasets": (every_rank.mean(axis=0), mean_tau), **found}
 
 
 def _correlations(ranks: Floats) -> Floats:
@@ -214,11 +199,11 @@ def _correlations(ranks: Floats) -> Floats:
         return np.asarray(agreeing / np.outer(ordered, ordered))
 
 
-def _rank_words(ranks: Floats, plan: Plan) -> str:
+def rank_words(ranks: Floats, shown: Shown) -> str:
     known = np.isfinite(ranks).any(axis=0)
     spans = [
         (float(np.ptp(row)), method, float(row.min()), float(row.max()))
-        for method, row in zip(plan.methods, ranks[:, known], strict=True)
+        for method, row in zip(shown.methods, ranks[:, known], strict=True)
         if len(row) and np.isfinite(row).all()
     ]
     if not spans:
@@ -227,14 +212,14 @@ def _rank_words(ranks: Floats, plan: Plan) -> str:
     if span == 0:
         return "Every method keeps its rank under every family."
     return (
-        f"{method_name(method)} moves the most: from rank {best:.3g} to {worst:.3g} of "
-        f"{len(plan.methods)}. {method_name(min(spans)[1])} moves the least."
+        f"{shown.name(method)} moves the most: from rank {best:.3g} to {worst:.3g} of "
+        f"{len(shown.methods)}. {shown.name(min(spans)[1])} moves the least."
     )
 
 
-def _tau_words(tau: Floats, plan: Plan) -> str:
+def tau_words(tau: Floats, shown: Shown) -> str:
     pairs = [
-        (tau[i, j], plan.families[i], plan.families[j])
+        (tau[i, j], shown.families[i], shown.families[j])
         for i in range(len(tau))
         for j in range(i)
         if np.isfinite(tau[i, j])
@@ -244,6 +229,6 @@ def _tau_words(tau: Floats, plan: Plan) -> str:
     low, first, second = min(pairs)
     agreeing = percent(100.0 * sum(pair[0] >= 0.8 for pair in pairs) / len(pairs))
     return (
-        f"{family_name(first)} and {family_name(second)} rank the methods least alike: Kendall's "
+        f"{shown.name(first)} and {shown.name(second)} rank the methods least alike: Kendall's "
         f"tau {low:.2f}. {agreeing} of all pairs of families reach 0.8."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -127,14 +128,38 @@ def _stages(source: Source) -> list[Part]:
 
 
 def published_section(source: Source) -> list[Part] | None:
-    found = published(source.plan, source.tables, source.results.inventory.complete)
-    if found is None or "nothing" in found:
-        return None if found is None else nothing(found["nothing"])
-    lines = found["lines"]
+    return published(source.plan, source.tables, source.results.inventory.complete)
+
+
+def published(plan: Plan, tables: Tables, complete: bool) -> list[Part] | None:
+    """Return every published number beside ours; None for a run of none of the paper's data."""
+    if not set(plan.datasets) & set(paper_datasets()):
+        return None
+    if reason := reason_against(plan):
+        return nothing(f"This run cannot be compared with the paper: {reason}.")
+    if not complete:
+        return nothing("The published numbers are shown beside ours once the run is finished.")
+    comparison = compare_tables(tables)
+    compared = [line for line in comparison.compared if line.ours is not None]
+    if not compared:
+        return nothing("The paper has none of this run's datasets and methods.")
+    tally = Counter(line.verdict for line in compared)
+    lines: list[list[Any]] = []
+    for line in compared:
+        values = [line.published, line.published_sd, line.ours, line.ours_sd, line.difference]
+        where = [line.table, line.dataset, line.method_or_family, line.metric]
+        lines.append([*where, *numbers(values), line.verdict.value, line.explanation])
+    parts = [
+        text(
+            f"This run has {len(lines)} of the published numbers. {tally[Verdict.WITHIN]} are "
+            f"within tolerance, {tally[Verdict.EXPLAINED]} differ for a documented reason, and "
+            f"{tally[Verdict.OUTSIDE]} differ without one. {tally[Verdict.NOT_JUDGED]} are shown "
+            f"but not judged (times: the published ones were measured on an {PAPER_MACHINE})."
+        ),
+        *(muted(f"{warning}.") for warning in comparison.warnings),
+    ]
     verdict = COLUMNS.index("verdict")
-    differs = [line for line in lines if line[verdict] in ("outside", "explained")]
-    parts = [text(found["words"]), *(muted(f"{warning}.") for warning in found["warnings"])]
-    if differs:
+    if differs := [line for line in lines if line[verdict] in ("outside", "explained")]:
         parts += [heading("What differs"), _lines("What differs", differs)]
     names = list(dict.fromkeys(line[0] for line in lines))
     views = [[_lines(name, [line for line in lines if line[0] == name])] for name in names]
@@ -153,33 +178,3 @@ def _lines(name: str, lines: list[list[Any]]) -> Part:
         for line in lines
     ]
     return table(name, COLUMNS[1:], rows, texts=3, long=len(COLUMNS) - 2, tall=True)
-
-
-def published(plan: Plan, tables: Tables, complete: bool) -> dict[str, Any] | None:
-    """Return every published number beside ours; None for a run of none of the paper's data."""
-    if not set(plan.datasets) & set(paper_datasets()):
-        return None
-    if reason := reason_against(plan):
-        return {"nothing": f"This run cannot be compared with the paper: {reason}."}
-    if not complete:
-        return {"nothing": "The published numbers are shown beside ours once the run is finished."}
-    comparison = compare_tables(tables)
-    lines = [line for line in comparison.compared if line.ours is not None]
-    if not lines:
-        return {"nothing": "The paper has none of this run's datasets and methods."}
-    tally = {verdict: sum(line.verdict is verdict for line in lines) for verdict in Verdict}
-    rows = []
-    for line in lines:
-        values = [line.published, line.published_sd, line.ours, line.ours_sd, line.difference]
-        where = [line.table, line.dataset, line.method_or_family, line.metric]
-        rows.append([*where, *numbers(values), line.verdict.value, line.explanation])
-    return {
-        "lines": rows,
-        "words": (
-            f"This run has {len(lines)} of the published numbers. {tally[Verdict.WITHIN]} are "
-            f"within tolerance, {tally[Verdict.EXPLAINED]} differ for a documented reason, and "
-            f"{tally[Verdict.OUTSIDE]} differ without one. {tally[Verdict.NOT_JUDGED]} are shown "
-            f"but not judged (times: the published ones were measured on an {PAPER_MACHINE})."
-        ),
-        "warnings": list(comparison.warnings),
-    }
