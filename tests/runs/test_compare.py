@@ -119,7 +119,7 @@ def test_other_data_are_not_compared(folder: Path, tmp_path: Path) -> None:
     mended.loc[:9, "income"] += 1.0
     audited(tmp_path / "mended", table=mended, drop=["member"], **few)
     comparison = compare_runs(folder / "first", tmp_path / "mended")
-    assert "data: 10 rows are not the same in both; left out." in comparison.notes
+    assert "data: 10 rows differ and are left out." in comparison.notes
     assert any("distances are not compared" in note for note in comparison.notes)
     assert "distance" not in set(comparison.table["metric"])
 

@@ -179,7 +179,7 @@ def platt(logits: Floats, labels: Labels) -> PlattScaling:
     """Fit slope and shift of logits by logistic regression (Platt 1999; Lin et al. 2007).
 
     Newton's method with halved steps. The targets are a little inside of 0 and 1, as Platt has it,
-    so there is always an answer, even where the outcomes can be told apart.
+    so there is always an answer, even where a logit separates the outcomes.
     """
     targets = _targets(labels)
     slope, shift = 0.0, 0.0

@@ -227,11 +227,11 @@ def _same_data(runs: Runs, notes: list[str]) -> dict[str, pd.Index[Any]]:
         found[name] = rows
         if tasks[0].feature_names != tasks[1].feature_names:
             notes.append(
-                f"{name} has not the same features in both runs, so distances are not compared."
+                f"{name} has different features in the two runs, so distances are not compared."
             )
         if len(rows) < shared:
-            notes.append(f"{name}: {shared - len(rows)} rows are not the same in both; left out.")
-    notes += [f"{name} is not the same data in both runs, and is not compared." for name in other]
+            notes.append(f"{name}: {shared - len(rows)} rows differ and are left out.")
+    notes += [f"{name} is different data in the two runs, and is not compared." for name in other]
     if not found:
         raise InputError(
             f"{runs[0].folder} and {runs[1].folder} are runs on different data: few or no rows of "
@@ -310,7 +310,7 @@ def _lines(
         side.seeds([both[place] for both in there.values()]) for place, side in enumerate(sides)
     ]
     if not there or not all(seeds):
-        notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and left out.")
+        notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and is left out.")
         return
     sides, paired = _with_people(sides, seeds, same)
     common = {}

@@ -90,7 +90,7 @@ class Observer:
         """Say that work on pieces begins."""
 
     def job_started(self, pieces: list[Piece]) -> None:
-        """Say that a worker begins to make pieces, one after the other, where that is known."""
+        """Say that a worker starts on pieces, one after the other, where that is known."""
 
     def finished(self, item: Outcome) -> None:
         """Say that a piece was computed or failed."""

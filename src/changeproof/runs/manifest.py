@@ -19,7 +19,7 @@ from changeproof.changes import SUCCESSOR
 from changeproof.datasets import FILE_ENDINGS, dataset_names
 from changeproof.errors import InputError, one_line
 from changeproof.files import safe_name, write_together
-from changeproof.runs.pieces import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece, PieceKey
 from changeproof.runs.plan import Plan, check_names_something
 
 PLAN, MANIFEST, DATA = "plan.json", "manifest.json", "data"
@@ -136,11 +136,7 @@ def _manifest_bytes(manifest: Manifest, plan: str) -> bytes:
         json.dumps(
             {
                 "file": piece.file_stem,
-                "kind": piece.kind,
-                "dataset": piece.dataset,
-                "base_seed": piece.base_seed,
-                "method": piece.method,
-                "family": piece.family,
+                **piece.key._asdict(),
                 "inputs": [place[needed] for needed in piece.inputs],
             }
         )
@@ -251,17 +247,13 @@ def _check_pieces(manifest: Manifest) -> None:
         Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
     }
     wanted = {
-        (kind, dataset, seed, *which)
+        PieceKey(kind, dataset, seed, *which)
         for kind, several in expected.items()
         for which in several
         for dataset in manifest.tasks
         for seed in plan.base_seeds
     }
-    listed = {
-        (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family)
-        for piece in manifest.pieces
-        if piece.kind in expected
-    }
+    listed = {piece.key for piece in manifest.pieces if piece.kind in expected}
     names = (set(manifest.methods), set(manifest.families), len(manifest.tasks))
     if names != (set(methods), set(families), len(plan.datasets)) or listed != wanted:
         raise ValueError

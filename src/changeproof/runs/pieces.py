@@ -65,6 +65,16 @@ FORMS = {
 }
 
 
+class PieceKey(NamedTuple):
+    """Which piece of a run: methods and families are "" where it belongs to none."""
+
+    kind: Kind
+    dataset: str
+    base_seed: int
+    method: str = ""
+    family: str = ""
+
+
 @dataclass(frozen=True)
 class Piece:
     """One finished or unfinished bit of a run.
@@ -88,6 +98,10 @@ class Piece:
     feasible: bool = field(default=False, compare=False, repr=False)
     shares_models: bool = field(default=True, compare=False, repr=False)
     cost: float = field(default=0.01, compare=False)
+
+    @property
+    def key(self) -> PieceKey:
+        return PieceKey(self.kind, self.dataset, self.base_seed, self.method, self.family)
 
     @property
     def subject(self) -> str:

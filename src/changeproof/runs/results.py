@@ -28,7 +28,7 @@ from changeproof.runs.content import (
     table_from_bytes,
 )
 from changeproof.runs.manifest import Description, Manifest, read_manifest
-from changeproof.runs.pieces import Kind, Piece
+from changeproof.runs.pieces import Kind, Piece, PieceKey
 from changeproof.runs.plan import TUNING_SEED, Plan
 from changeproof.runs.resolve import load_tasks
 from changeproof.runs.store import Inventory, Store
@@ -64,10 +64,7 @@ class StoredResults:
         self.manifest = manifest if manifest is not None else read_manifest(self.folder)
         self._tasks = tasks
         self._store = Store(self.folder)
-        self._pieces = {
-            (piece.kind, piece.dataset, piece.base_seed, piece.method, piece.family): piece
-            for piece in self.manifest.pieces
-        }
+        self._pieces = {piece.key: piece for piece in self.manifest.pieces}
         self._kept: dict[tuple[Any, ...], Any] = {}
 
     def __repr__(self) -> str:
@@ -258,7 +255,7 @@ class StoredResults:
         self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""
     ) -> bool:
         """Say whether a piece is there and can be read, and all that it was made from."""
-        piece = self._pieces.get((kind, dataset, base_seed, method, family))
+        piece = self._pieces.get(PieceKey(kind, dataset, base_seed, method, family))
         return piece is not None and self._is_whole(piece)
 
     def limit(self, dataset: str, base_seed: int) -> Limit:
@@ -321,13 +318,10 @@ class StoredResults:
         kept: T = self._kept[where]
         return kept
 
-    def _piece(
-        self, kind: Kind, dataset: str, base_seed: int, method: str = "", family: str = ""
-    ) -> Piece:
-        try:
-            return self._pieces[kind, dataset, base_seed, method, family]
-        except KeyError:
-            asked = " ".join(
-                map(str, filter(None, (dataset, base_seed, kind.value, method, family)))
-            )
-            raise InputError(f"{asked!r} is not part of the plan in {self.folder}") from None
+    def _piece(self, *where: Any) -> Piece:
+        key = PieceKey(*where)
+        if key not in self._pieces:
+            words = (key.dataset, key.base_seed, key.kind, key.method, key.family)
+            asked = " ".join(str(word) for word in words if word)
+            raise InputError(f"{asked!r} is not part of the plan in {self.folder}")
+        return self._pieces[key]

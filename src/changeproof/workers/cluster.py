@@ -226,17 +226,17 @@ class Cluster(Engine):
 
     def _prepare(self) -> None:
         """Wait for workers, refuse those that differ from the client, compile what is needed."""
-        deadline, told = time.monotonic() + patience(), False
+        deadline, announced = time.monotonic() + patience(), False
         while not any(found := self._workers()):
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"the scheduler at {self.address} has no workers; start some: "
                     f"dask worker {self.address} --nthreads 1"
                 )
-            if not told:
+            if not announced:
                 wait = f"waiting for workers of {self.address}, at most {patience():.0f} s"
                 self._listener.note(wait)
-                told = True
+                announced = True
             time.sleep(PAUSE)
         for worker in sorted(found[1]):
             if differs := self._differs(worker):
@@ -311,7 +311,7 @@ class Cluster(Engine):
             )
         if threads != 1:
             return (
-                f"has {threads} threads; results need workers of one thread: "
+                f"has {threads} threads; results need workers with one thread each: "
                 f"dask worker {self.address} --nworkers {threads} --nthreads 1"
             )
         found = answers.get(worker)
@@ -321,13 +321,13 @@ class Cluster(Engine):
                 f"has no {found.name}; install there what is installed here: pip install '{wanted}'"
             )
         if isinstance(found, BaseException):
-            return f"cannot be asked what it has: {one_line(found)}"
+            return f"cannot say what is installed there: {one_line(found)}"
         return difference(found, self._environment) if found is not None else ""
 
     def run(self, jobs: Sequence[Job], supply: Supply) -> Iterator[tuple[Job, Result]]:
         """Hand over all jobs, and what is left of them again if the cluster has lost it."""
         left = {job.name: job for job in most_urgent_first(jobs)}
-        vain = 0
+        fruitless = 0
         while left:
             before = len(left)
             try:
@@ -336,8 +336,8 @@ class Cluster(Engine):
                     yield job, result
             except GoneError:
                 self._come_back()
-            vain = vain + 1 if len(left) == before else 0
-            if vain > ROUNDS:
+            fruitless = fruitless + 1 if len(left) == before else 0
+            if fruitless > ROUNDS:
                 raise ClusterError(
                     f"the cluster at {self.address} keeps losing its work; {FINISHED_IS_KEPT}"
                 )
@@ -420,8 +420,8 @@ class Cluster(Engine):
                 idle = 0
                 yield ended
             if time.monotonic() - looked > LOOK:
-                # A worker that comes when no other was left is not told of what waits for it. Then
-                # what is left has to be handed over again.
+                # A worker that comes when no other was left does not hear of what waits for it: what
+                # is left has to be handed over again.
                 with _asking():
                     at_rest = self._look() and not any(client.processing().values())
                 idle = idle + 1 if at_rest else 0
