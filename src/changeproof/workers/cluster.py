@@ -420,8 +420,8 @@ class Cluster(Engine):
                 idle = 0
                 yield ended
             if time.monotonic() - looked > LOOK:
-                # A worker that comes when no other was left does not hear of what waits for it: what
-                # is left has to be handed over again.
+                # A worker that joins when no other was left does not hear of the waiting jobs. Then
+                # what is left has to be handed over again.
                 with _asking():
                     at_rest = self._look() and not any(client.processing().values())
                 idle = idle + 1 if at_rest else 0
