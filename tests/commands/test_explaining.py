@@ -63,7 +63,7 @@ def test_nothing_to_tell(advised_run: Results, task: Task) -> None:
     without = next(answer for answer in answers if answer.counterfactual is None)
     assert list(explanation_lines(without, task))[1:] == [
         f"  No advice: {without.why_not}.",
-        f"  To respect: {RULES}.",
+        f"  Constraints: {RULES}.",
         f"  {WHY}",
     ]
     # As published, a row may differ in parts of categories only.
@@ -106,7 +106,7 @@ def test_the_same_reason_is_told_once(advised_run: Results, task: Task) -> None:
     assert lines == [
         f"For {known[0].person} on data:",
         f"  No advice: {why}.",
-        f"To respect: {RULES}.",
+        f"Constraints: {RULES}.",
         WHY,
     ]
 

@@ -118,7 +118,7 @@ def test_a_category_may_not_change_in_part_either() -> None:
 
 def test_whether_it_was_respected() -> None:
     assert respected("a may not change") == "Respected: a may not change."
-    assert respected("a may not change", told=False) == "To respect: a may not change."
+    assert respected("a may not change", advised=False) == "Constraints: a may not change."
     said = respected("a may not change", breach="a may not change")
     assert said.startswith("Not respected: a may not change.")
     assert respected("") == ""

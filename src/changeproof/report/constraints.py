@@ -37,13 +37,10 @@ class Constraint(NamedTuple):
 
 
 def constraints(task: Task) -> list[Constraint]:
-    found = [
-        Constraint(
-            name, action.change, _short(action.low), _short(action.high), _short(action.by),
-            _short(action.step), action.reason,
-        )
-        for name, action in task.declared.items()
-    ]  # fmt: skip
+    found = []
+    for name, action in task.declared.items():
+        low, high, by, step = map(_short, (action.low, action.high, action.by, action.step))
+        found.append(Constraint(name, action.change, low, high, by, step, action.reason))
     return [each for each in found if each.change != "any" or _numbers(each)]
 
 
@@ -68,11 +65,8 @@ def rules(task: Task) -> str:
     return "; ".join(parts)
 
 
-def nothing_said(tasks: Sequence[Task]) -> Iterator[str]:
-    """Yield a sentence where nothing at all was said about what may change on tables of one's own.
-
-    The embedded datasets are as published.
-    """
+def no_constraints(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield a sentence where nobody said what may change on a table of one's own."""
     free = [
         task
         for task in tasks
@@ -128,15 +122,15 @@ def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
     return found
 
 
-def respected(text: str, told: bool = True, breach: str = "") -> str:
+def respected(text: str, advised: bool = True, breach: str = "") -> str:
     """Say what must not change (`text`, see `rules`), and whether advice keeps to it.
 
-    `told`: whether there is advice at all. `breach`: what it breaks.
+    `advised`: whether there is advice at all. `breach`: what it breaks.
     """
     if not text:
         return ""
-    if not told:
-        return f"To respect: {text}."
+    if not advised:
+        return f"Constraints: {text}."
     return f"Not respected: {breach}. Asked for: {text}." if breach else f"Respected: {text}."
 
 

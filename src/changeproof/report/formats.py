@@ -10,7 +10,8 @@ from html import escape
 
 import pandas as pd
 
-from changeproof.tables.display import Cell, Heading, Label, Measured, Table, Tables
+from changeproof.evaluation.metrics import Metric
+from changeproof.tables.display import Cell, Heading, Measured, Table, Tables
 from changeproof.tables.registry import screen_tables
 from changeproof.tables.spreadsheets import guarded_text
 
@@ -77,7 +78,7 @@ def as_csv(table: Table) -> str:
         means = [
             cell.mean_text
             if isinstance(cell, Measured)
-            else guarded_text(plain(cell.name if isinstance(cell, Label) else str(cell)))
+            else guarded_text(plain(cell.words if isinstance(cell, Metric) else str(cell)))
             for cell in cells
         ]
         sds = [cell.sd_text if isinstance(cell, Measured) else "" for cell in cells]
@@ -153,8 +154,8 @@ def _latex_heading(heading: Heading) -> str:
 def _text(cell: Cell, plus_minus: str = " ± ", escape_text: Callable[[str], str] = plain) -> str:
     if isinstance(cell, Measured):
         return cell.text(plus_minus)
-    if isinstance(cell, Label):
-        return escape_text(cell.name)
+    if isinstance(cell, Metric):
+        return escape_text(cell.words)
     return f"{cell:,}" if isinstance(cell, int) else escape_text(cell)
 
 

@@ -15,7 +15,7 @@ from changeproof.changes import builtin_family_names, family_names, published_fa
 from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.plugins import without_settings
-from changeproof.report.constraints import nothing_said
+from changeproof.report.constraints import no_constraints
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import Score, Scores, ranked
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
@@ -122,7 +122,7 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
     )
     notes = tuple(who_asked(results))
     if results.plan.methods:
-        notes += tuple(nothing_said([results.task(name) for name in plan.datasets]))
+        notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
     base = _base_words(results, tables)
     return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
 

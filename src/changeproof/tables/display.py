@@ -46,14 +46,8 @@ class Measured(NamedTuple):
         return f"{self.mean_text}{plus_minus}{self.sd_text}"
 
 
-class Label(NamedTuple):
-    """A name, and a shorter one for screens."""
-
-    name: str
-    short: str
-
-
-Cell = str | int | Measured | Label
+# A metric is a cell where rows are about different ones: in full, or in short on screens.
+Cell = str | int | Measured | Metric
 
 
 class Heading(NamedTuple):
@@ -99,8 +93,8 @@ class Table:
     def on_screen(self, cell: Cell) -> str:
         if isinstance(cell, Measured):
             return cell.mean_text if self.compact else cell.text()
-        if isinstance(cell, Label):
-            return cell.short
+        if isinstance(cell, Metric):
+            return cell.short.lower()
         return f"{cell:,}" if isinstance(cell, int) else cell
 
 
@@ -198,10 +192,7 @@ def metric_heading(metric: Metric) -> Heading:
 
 
 METHOD: Column = (Heading("Method", left=True), lambda row: method_name(row["method"]))
-METRIC: Column = (
-    Heading("Metric", left=True),
-    lambda row: Label(METRICS[row["metric"]].words, METRICS[row["metric"]].short.lower()),
-)
+METRIC: Column = (Heading("Metric", left=True), lambda row: METRICS[row["metric"]])
 
 
 def number(value: Any) -> float | None:
