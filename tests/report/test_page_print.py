@@ -177,7 +177,8 @@ def test_a_section_that_somebody_adds_is_printed_like_the_others(
           page.whenNear(later, () => {
             const { people } = page.unpack(1);
             later.append(...page.built([{ chart: { id: "added", title: "Added", words: "…",
-              single: true, columns: [], rows: [], panels: [{ height: 300, x: {}, y: { names: ["a"] }, layers: [
+              single: true, columns: [], rows: [],
+              panels: [{ height: 300, x: {}, y: { names: ["a"] }, layers: [
                 { kind: "bars", x: [people.networks.length], y: [0], mark: { colour: "bar" } }] }],
             } }]));
           });
