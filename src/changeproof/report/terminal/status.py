@@ -26,14 +26,14 @@ NAMED: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
             "may change": "as stated" if found.dataset_file else "anything",
         },
     ),
-    # Of an object, since what some families say of themselves depends on their settings.
+    # Of an object, since what some say of themselves depends on their settings.
     "families": ("family", lambda found: {"changed models": found().summary}),
     "methods": (
         "method",
         lambda found: {
             "needs of the model": str(found.needs),
             "tuned": "yes" if found.tuning_candidates() else "no",
-            "counterfactual": found.summary,
+            "counterfactual": found().summary,
         },
     ),
 }
