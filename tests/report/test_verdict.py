@@ -91,8 +91,8 @@ def test_people_come_before_the_mean(quick_run: Results) -> None:
         assert each.sure is not None and each.sure <= mine["above"]
         assert f"This is sure for {mine['sure']} of them, by the 95 % interval" in each.sentence
         assert (
-            f"With the best method for each person it is {each.above_by['any']} people, and it is "
-            f"sure for {each.sure_by_any}; with one of the others for everybody: " in each.sentence
+            f"With the best method for each person it would be {each.above_by['any']}, and sure "
+            f"for {each.sure_by_any}. The other methods reach: " in each.sentence
         )
         # The mean comes afterwards, of as many models as there were.
         assert each.sentence.index(words) < each.sentence.index("On average it holds in ")

@@ -284,27 +284,21 @@ def _sentences(found: Finding, plan: Plan, methods: int, whose: str) -> Iterator
 def _bar_words(found: Finding, methods: int) -> Iterator[str]:
     """Say how sure it is that advice is above the bar, and what other methods reach."""
     assert found.above_by is not None
-    sure = not too_few(found.models)
-    if sure:
-        yield f"This is sure for {found.sure} of them, by the 95 % interval over changed models."
+    surely = ""
+    if too_few(found.models):
+        takes = models_needed()
+        yield f"With {found.models} changed models this is sure for nobody: it takes {takes}."
     else:
-        yield (
-            f"With {found.models} changed models this is sure for nobody: it takes "
-            f"{models_needed()}."
-        )
+        yield f"This is sure for {found.sure} of them, by the 95 % interval over changed models."
+        surely = f", and sure for {found.sure_by_any}"
     if methods > 1:
-        others = listed(
-            [
-                f"{method_name(method)} {above}"
-                for method, above in found.above_by.items()
-                if method not in (ANY, found.method)
-            ]
-        )
-        surely = f", and it is sure for {found.sure_by_any}" if sure else ""
-        yield (
-            f"With the best method for each person it is {found.above_by[ANY]} people{surely}; "
-            f"with one of the others for everybody: {others}."
-        )
+        others = [
+            f"{method_name(method)} {above}"
+            for method, above in found.above_by.items()
+            if method not in (ANY, found.method)
+        ]
+        yield f"With the best method for each person it would be {found.above_by[ANY]}{surely}."
+        yield f"The other methods reach: {listed(others)}."
 
 
 def _served(found: Finding) -> str:
