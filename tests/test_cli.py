@@ -181,8 +181,8 @@ def test_a_method_that_fails_is_named_and_the_rest_is_there(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["own:up"], 0, "All is well."),
-        (["--family", "own:one"], 0, "All is well."),
+        (["own:up"], 0, "All checks passed."),
+        (["--family", "own:one"], 0, "All checks passed."),
         (["own:down"], 1, "batch size: answer every person independently"),
         (["own:gone"], 2, "method 'own:gone': own has no 'gone'"),
         (["--family", "nobody"], 2, "unknown family 'nobody'; expected one of"),

@@ -64,7 +64,7 @@ class Explanation:
         Whether the person can be told exactly the row that was tested, and it is inside the range
         of the data or the stated one.
     filled_in
-        What was filled in about the person, by feature, as nobody knows it. `factual` has it as
+        What is not known about the person and was filled in, by feature. `factual` has it as
         well, and the advice was tested with it.
     constraints, most_changes
         What must not change, and how many features may change at once.
@@ -331,12 +331,12 @@ def comparison_lines(
 
 
 def _unknown(answer: Explanation) -> Iterator[str]:
-    """Yield what nobody knows of the person, and what advice was tested with instead."""
+    """Yield what is not known about the person, and what was filled in."""
     if answer.filled_in:
         each = ", ".join(
             f"{name} ({value} was filled in)" for name, value in answer.filled_in.items()
         )
-        yield f"Unknown of this person: {each}. What advice leaves alone was tested as filled in."
+        yield f"Not known about this person: {each}. Advice was tested with what was filled in."
 
 
 def _lasting(answer: Explanation) -> Iterator[str]:

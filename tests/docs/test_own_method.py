@@ -50,7 +50,7 @@ def try_command(command: str, folder: Path) -> None:
         done = run_script(folder / arguments[0])
     assert done.returncode == 0, command + done.stdout + done.stderr
     if "check" in arguments:
-        assert "All is well." in done.stdout
+        assert "All checks passed." in done.stdout
     if "show" in arguments:
         assert "halfway:halfway" in done.stdout
     if program == "python":

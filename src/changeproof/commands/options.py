@@ -19,10 +19,10 @@ from changeproof.commands import parsing
 from changeproof.errors import InputError
 from changeproof.runs.plan import OPTIONS, Option, Plan
 
-DATA, TIME, MODEL, MAY = "Your data", "Time", "Your model", "What may change"
+DATA, TIME, MODEL, MAY_CHANGE = "Your data", "Time", "Your model", "What may change"
 RUN, NEXT, CLUSTER = "The run", "What came next", "A cluster"
 # In the order in which --help has them.
-PANELS = (DATA, TIME, MODEL, MAY, RUN, NEXT, CLUSTER)
+PANELS = (DATA, TIME, MODEL, MAY_CHANGE, RUN, NEXT, CLUSTER)
 Options = dict[str, tuple[Any, Option]]
 Given = dict[str, Any]
 
@@ -111,7 +111,7 @@ TABLE = {
         ),
     ),
     **_in_panel(
-        MAY,
+        MAY_CHANGE,
         immutable=(list[str], "Features that may not change.", "FEATURE,…"),
         only_increase=(list[str], "Features that may only increase.", "FEATURE,…"),
         only_decrease=(list[str], "Features that may only decrease.", "FEATURE,…"),

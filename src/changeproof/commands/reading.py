@@ -276,6 +276,6 @@ def check(
     failed = [finding for finding in findings if finding.failed]
     for finding in failed:
         say(f"{finding.check}: {finding.fix}")
-    say(f"{len(failed)} of {len(findings)} checks failed." if failed else "All is well.")
+    say(f"{len(failed)} of {len(findings)} checks failed." if failed else "All checks passed.")
     if failed:
         raise typer.Exit(1)

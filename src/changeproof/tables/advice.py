@@ -21,7 +21,7 @@ PREFIX = "told:"
 # The most people of a base model that a page lists.
 MOST_LISTED = 500
 WHERE = ["dataset", "method"]
-# Where nobody knows what a person has, `before` is empty and `filled_in` says so.
+# Where a value is not known, `before` is empty and `filled_in` says so.
 CHANGED = [
     "dataset", "base_seed", "method", "id", "feature", "direction", "before", "after", "size",
     "filled_in",
@@ -62,8 +62,8 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
     `advice` is what the person reads, `held` of the `models` that averages are about accept it, and
     the values that the person is told stand in the columns of the features, in the units of the
-    data; nothing where there is no answer. `filled_in` names the features of which nobody knows
-    what the person has: advice was tested with what was filled in.
+    data; nothing where there is no answer. `filled_in` names the features that are not known
+    about the person: advice was tested with what was filled in.
     """
     asked = [len(results.counterfactuals(*key)) for key in results.answered]
     if not asked or not (results.plan.feasible or max(asked) > MOST_LISTED):
@@ -135,7 +135,7 @@ def changes_of(wording: Wording, answers: Counterfactuals) -> list[list[Change]]
 
 
 def filled_in(wording: Wording, answers: Counterfactuals) -> list[str]:
-    """Return the features of every person that nobody knows, and that were filled in."""
+    """Return the features of every person that are not known and were filled in."""
     return ["; ".join(mine) for mine in wording.unknown(answers.row_ids, answers.factuals)]
 
 

@@ -73,7 +73,7 @@ def _letters(results: StoredResults, case: Case) -> pd.DataFrame:
 def short_advice(wording: Wording, letters: Counterfactuals) -> list[str]:
     """Say what letters change: "income from 2000 to 2400; debts from 2 to 0"; "" without an answer.
 
-    Of what was filled in about these people, only what it is to become is said.
+    Of a value that was filled in, only the new one is named.
     """
     changes = changes_of(wording, letters)
     return ["; ".join(change.short for change in mine) for mine in changes]

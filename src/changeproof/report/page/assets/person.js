@@ -77,9 +77,9 @@ page.personView = (parent, chosen, people, network) => {
   const told = given.map(([, answer]) => answer).filter(Array.isArray);
   parent.append(facts);
   if (unknown.length) {
-    page.say(parent, "Unknown of this person: " + unknown.map((place) =>
+    page.say(parent, "Not known about this person: " + unknown.map((place) =>
       `${features[place]} (${factual[place]} was filled in)`).join(", ") +
-      ". What advice leaves alone was tested as filled in.");
+      ". Advice was tested with what was filled in.");
   }
   if (advice !== null) {
     parent.append(page.make("p", { class: "sentence", id: "recommended" },
