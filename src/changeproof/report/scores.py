@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -81,6 +81,12 @@ class Scores:
         self, dataset: str, methods: Sequence[str], family: str = ALL_FAMILIES
     ) -> list[Score | None]:
         return [self.get(dataset, method, family) for method in methods]
+
+
+def rows_of(tables: Tables, name: str, **where: str) -> list[dict[Any, Any]]:
+    """Return the rows of a table with some values; none of a table that is not there."""
+    table = tables.get(name, pd.DataFrame(columns=list(where)))
+    return table[(table[list(where)] == list(where.values())).all(axis=1)].to_dict("records")
 
 
 def ranked(row: Sequence[Score | None]) -> list[int]:

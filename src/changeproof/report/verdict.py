@@ -17,7 +17,7 @@ from changeproof.evaluation.uncertainty import share_interval
 from changeproof.plugins import without_settings
 from changeproof.report.constraints import no_constraints
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
-from changeproof.report.scores import Score, Scores, ranked
+from changeproof.report.scores import Score, Scores, ranked, rows_of
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.display import Tables, listed, number, percent, same_bases
@@ -164,12 +164,16 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
     assert score is not None
     seeds = tables["seed_results"].set_index(["dataset", "method", "family"]).sort_index()
     mine = seeds.loc[[(dataset, best, ALL_FAMILIES)]]
-    low, high, people = _interval(tables, dataset, best)
+    robust = score["empirical_robustness"]
+    # None in tables of earlier versions.
+    key = {"dataset": dataset, "method": best, "family": ALL_FAMILIES}
+    intervals = rows_of(tables, INTERVALS, **key, metric="empirical_robustness")
+    people = next((int(row["people"]) for row in intervals), 0)
     found = Finding(dataset, people=people, base_models=len(mine))
     if score["coverage"].mean is None:
         words = "today's model decides against nobody, so nobody asked for advice."
         return found._replace(sentence=words)
-    if score["empirical_robustness"].mean is None:
+    if robust.mean is None:
         who = "the method gave nobody"
         if len(order) > 1:
             who = f"none of the {len(order)} methods gave anybody"
@@ -184,9 +188,9 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
     found = _above_bar(found, tables, best)._replace(
         method=best,
         served=number((mine["coverage"] * mine["base_validity"].fillna(0.0) / 100.0).mean()),
-        holds=score["empirical_robustness"].mean,
-        low=low,
-        high=high,
+        holds=robust.mean,
+        low=robust.low,
+        high=robust.high,
         distance=score["distance"].mean,
         weakest=weakest,
         weakest_holds=None if weakest is None else under[weakest],
@@ -198,16 +202,6 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
     headline, *details = _sentences(found, plan, len(order), whose)
     details += _shorter(plan, overall, order)
     return found._replace(headline=headline, sentence=" ".join([headline, *details]))
-
-
-def _interval(tables: Tables, dataset: str, method: str) -> tuple[float | None, float | None, int]:
-    """Return both ends of the interval, and how many people; none in tables of earlier versions."""
-    rows = tables.get(INTERVALS, pd.DataFrame()).to_dict("records")
-    key = (dataset, method, ALL_FAMILIES, "empirical_robustness")
-    for row in rows:
-        if (row["dataset"], row["method"], row["family"], row["metric"]) == key:
-            return number(row["low"]), number(row["high"]), int(row["people"])
-    return None, None, 0
 
 
 def _above_bar(found: Finding, tables: Tables, best: str) -> Finding:

@@ -12,7 +12,7 @@ import pandas as pd
 from changeproof.evaluation.metrics import METRICS, Metric
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, tall
 from changeproof.report.page.parts import NOT_YET, Part, Source, chart, choice, nothing, text
-from changeproof.report.scores import ranked
+from changeproof.report.scores import ranked, rows_of
 from changeproof.tables.display import Tables, fixed, listed, number, numbers
 from changeproof.tables.people import GROUPS, by_group_of
 
@@ -25,7 +25,7 @@ def group_section(source: Source) -> list[Part] | None:
     plan, tables, shown = source.plan, source.tables, source.shown
     if not plan.by:
         return None
-    datasets = [d for d in source.present if _rows(tables, "groups_left_out", dataset=d)]
+    datasets = [d for d in source.present if rows_of(tables, "groups_left_out", dataset=d)]
     if not datasets:
         return nothing(NOT_YET)
     views = [
@@ -42,9 +42,9 @@ def group_section(source: Source) -> list[Part] | None:
 
 
 def _view(tables: Tables, dataset: str, by: str, method: str, shown: Shown) -> list[Part]:
-    rows = _rows(tables, "groups", dataset=dataset, by=by, method=method)
-    apart = _rows(tables, "group_differences", dataset=dataset, by=by, method=method)
-    left_out = not_shown(*_rows(tables, "groups_left_out", dataset=dataset, by=by))
+    rows = rows_of(tables, "groups", dataset=dataset, by=by, method=method)
+    apart = rows_of(tables, "group_differences", dataset=dataset, by=by, method=method)
+    left_out = not_shown(*rows_of(tables, "groups_left_out", dataset=dataset, by=by))
     values = {(row["metric"], row["group"]): float(row["value"]) for row in rows}
     picture = Chart(
         "groups",
@@ -56,7 +56,12 @@ def _view(tables: Tables, dataset: str, by: str, method: str, shown: Shown) -> l
         _sizes(rows),
         [panel for metric in METRICS.values() for panel in _panel(rows, metric)],
         GROUPS,
-        [[dataset, method, by, row["group"], row["metric"], *_numbers(row)] for row in rows],
+        [
+            [dataset, method, by, row["group"], row["metric"]]
+            + [number(row[name]) for name in NUMBERS]
+            + [int(row["people"])]
+            for row in rows
+        ],
         texts=5,
     )
     words = [text(difference_words(apart, values), "sentence")]
@@ -99,16 +104,6 @@ def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
             tall(len(known), 34, 60),
         )
     ]
-
-
-def _rows(tables: Tables, name: str, **where: str) -> list[dict[Any, Any]]:
-    """Return the rows of a table with some values; none of a table that is not there."""
-    table = tables.get(name, pd.DataFrame(columns=list(where)))
-    return table[(table[list(where)] == list(where.values())).all(axis=1)].to_dict("records")
-
-
-def _numbers(row: Row) -> list[float | None]:
-    return [*(number(row[name]) for name in NUMBERS), int(row["people"])]
 
 
 def _sizes(rows: Sequence[Row]) -> str:
