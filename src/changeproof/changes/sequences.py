@@ -112,8 +112,8 @@ def cuts(times: npt.NDArray[Any], updates: int) -> Integers:
     ends = np.append(np.flatnonzero(times[1:] != times[:-1]) + 1, len(times))
     if len(ends) <= updates:
         return ends
-    wanted = np.arange(1, updates + 1) * len(times) / updates
-    return np.unique(ends[np.searchsorted(ends, wanted)])
+    targets = np.arange(1, updates + 1) * len(times) / updates
+    return np.unique(ends[np.searchsorted(ends, targets)])
 
 
 def _written(time: Any) -> str:
@@ -233,10 +233,10 @@ class Updates(Family):
             number = min(round(self.leaving * len(present)), len(present) - 1)
             np.subtract.at(weights, generator.choice(present, number, replace=False), 1.0)
         if "data-addition" in self._steps:
-            wanted = round(self.arriving * n_train)
-            again = n_train + generator.integers(0, n_pool, max(0, wanted - len(unused)))
-            np.add.at(weights, [*unused[:wanted], *again], 1.0)
-            unused = unused[wanted:]
+            number = round(self.arriving * n_train)
+            again = n_train + generator.integers(0, n_pool, max(0, number - len(unused)))
+            np.add.at(weights, [*unused[:number], *again], 1.0)
+            unused = unused[number:]
         if "bootstrap" in self._steps:
             present = np.repeat(np.arange(len(weights)), weights.astype(np.int64))
             drawn = generator.choice(present, len(present), replace=True)

@@ -246,7 +246,7 @@ def _check_pieces(manifest: Manifest) -> None:
         Kind.LETTERS: [(method, SUCCESSOR) for method in letters],
         Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
     }
-    wanted = {
+    keys = {
         PieceKey(kind, dataset, seed, *which)
         for kind, several in expected.items()
         for which in several
@@ -255,7 +255,7 @@ def _check_pieces(manifest: Manifest) -> None:
     }
     listed = {piece.key for piece in manifest.pieces if piece.kind in expected}
     names = (set(manifest.methods), set(manifest.families), len(manifest.tasks))
-    if names != (set(methods), set(families), len(plan.datasets)) or listed != wanted:
+    if names != (set(methods), set(families), len(plan.datasets)) or listed != keys:
         raise ValueError
 
 

@@ -386,8 +386,8 @@ def _make_answers(making: Making) -> Computed:
 @makes(Kind.SURVIVAL, "evaluation.factuals")
 def _make_survival(making: Making) -> bytes:
     """Put a method's answers to a family's changed models, kept or made again."""
-    asked, bank = making.piece.inputs
-    answers = making.answers(asked)
+    answered, bank = making.piece.inputs
+    answers = making.answers(answered)
     stack = _stored_stack(making.content(bank))
     if stack is None:
         stack = _bank(making.base(bank.inputs[0]), making.family).stack
@@ -439,11 +439,11 @@ def _make_limit(making: Making) -> bytes:
 @makes(Kind.LETTERS, "evaluation.letters")
 def _make_letters(making: Making) -> bytes:
     """Have today's model and its successors say how good letters are."""
-    asked, bank = making.piece.inputs
+    answered, bank = making.piece.inputs
     base = making.base(bank.inputs[0])
     threshold = base.learner.threshold if isinstance(base.learner, ThresholdLearner) else None
     stack = _bank(base, making.family).stack
-    scores = letter_scores(making.answers(asked), _model(base), threshold, stack)
+    scores = letter_scores(making.answers(answered), _model(base), threshold, stack)
     return arrays_to_bytes(scores.to_arrays())
 
 
