@@ -12,7 +12,7 @@ from changeproof.methods.answers import FOUND, Counterfactuals, why_not
 from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
 from changeproof.tables.cases import Case, by_method, cases, mean_and_std
-from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread
+from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 from changeproof.tables.spreadsheets import whole_as_int
 
 PEOPLE, TOLD = "people", "told"
@@ -170,7 +170,6 @@ FORMS = {
         "(%); the method's own answers that could not be told as they were (%); and the change "
         "from these to what is told, in accepted answers (points) and in distance.",
         (METHOD, *QUALITY_COLUMNS),
-        section=dataset_of,
         over=spread,
         compact=True,
     ),

@@ -102,6 +102,10 @@ class Table:
 Column = tuple[Heading, Callable[[Row], Cell]]
 
 
+def dataset_of(row: Row) -> str:
+    return dataset_name(row["dataset"])
+
+
 @dataclass(frozen=True)
 class Form:
     """How a table of a run becomes one to read.
@@ -115,7 +119,8 @@ class Form:
     rows
         Returns the rows to show, where these are not those of the table.
     section, section_heading
-        Returns the title of the section that a row is in, and what sections are called.
+        Returns the title of the section that a row is in (None: there are no sections), and what
+        sections are called.
     over
         Says what means, or intervals, are over.
     compact
@@ -126,7 +131,7 @@ class Form:
     caption: str
     columns: tuple[Column, ...] | Callable[[pd.DataFrame], tuple[Column, ...]]
     rows: Callable[[Tables, pd.DataFrame], Sequence[Row]] | None = None
-    section: Callable[[Row], str] | None = None
+    section: Callable[[Row], str] | None = dataset_of
     section_heading: str = "Dataset"
     over: Callable[[Tables, pd.DataFrame], str] | None = None
     compact: bool = False
@@ -154,10 +159,6 @@ class Form:
             self.section_heading if self.section else "",
             self.compact,
         )
-
-
-def dataset_of(row: Row) -> str:
-    return dataset_name(row["dataset"])
 
 
 def spread(tables: Tables, frame: pd.DataFrame) -> str:

@@ -17,7 +17,6 @@ from changeproof.tables.display import (
     Heading,
     Row,
     Tables,
-    dataset_of,
     fixed,
     spread_over,
     with_interval,
@@ -119,7 +118,6 @@ FORMS = {
                 for name, heading in list(LIFE.items())[:MOST_SHOWN]
             ),
         ),
-        section=dataset_of,
         over=_over,
     ),
 }

@@ -10,7 +10,7 @@ from changeproof.evaluation.limit import PERCENTS
 from changeproof.model import Floats
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.cases import Case, cases, mean_and_std
-from changeproof.tables.display import METHOD, Form, Heading, dataset_of, measured, spread
+from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 
 WHERE = ["dataset", "family", "share"]
 COMPARED = ("empirical_robustness", "distance", "limit", "price")
@@ -118,7 +118,6 @@ FORMS = {
             (Heading("Limit"), measured("limit", 3)),
             (Heading("Price over the limit", "↓", short="Price"), measured("price", 2)),
         ),
-        section=dataset_of,
         over=spread,
     ),
 }

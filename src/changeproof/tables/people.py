@@ -23,7 +23,6 @@ from changeproof.tables.display import (
     Heading,
     Row,
     Tables,
-    dataset_of,
     interval_text,
     metric_heading,
 )
@@ -172,7 +171,6 @@ FORMS = {
         "models. The intervals say nothing about other base models.",
         (METHOD, *(_interval_column(metric, digits) for metric, digits in SHOWN.items())),
         rows=_one_base,
-        section=dataset_of,
         over=_how_many,
     ),
     "groups": Form(

@@ -31,7 +31,6 @@ from changeproof.tables.display import (
     Measured,
     Row,
     Tables,
-    dataset_of,
     measured,
     metric_heading,
     spread,
@@ -301,6 +300,7 @@ FORMS = {
             (Heading("Factuals"), _factuals),
             (Heading("Balanced accuracy", left=True), _accuracy),
         ),
+        section=None,
     ),
     "change_magnitude": Form(
         "How big the changes were",
@@ -311,6 +311,7 @@ FORMS = {
             (Heading("Disagreement (%)"), measured("hard_disagreement_percent", 2)),
             (Heading("Probability MAE"), measured("probability_mae", 3)),
         ),
+        section=None,
     ),
     "full_results": Form(
         "Results (rates in %, {over})",
@@ -324,7 +325,6 @@ FORMS = {
                 for each in METRICS.values()
             ),
         ),
-        section=dataset_of,
         over=spread,
     ),
     "family_results": Form(
@@ -332,7 +332,6 @@ FORMS = {
         "Empirical robustness (%) by family of change: {over}.",
         _family_columns,
         rows=_by_family,
-        section=dataset_of,
         over=spread,
         compact=True,
     ),
@@ -347,13 +346,13 @@ FORMS = {
             (Heading("90th percentile (ms)", short="90 % (ms)"), _milliseconds("p90")),
             (Heading("Budget used up"), lambda row: int(row["timeouts"])),
         ),
+        section=None,
     ),
     "certified": Form(
         "Certified by the method itself (%)",
         "Requests whose counterfactual the method itself certifies (%): {over}. A certificate is "
         "about the parameters that it covers, and says nothing about other changes.",
         (METHOD, (Heading("Certified (%)"), measured("certified_share", 1))),
-        section=dataset_of,
         over=spread,
     ),
 }
