@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from changeproof.report.page.letters import letter_lines, letter_paragraphs, letter_section
+from changeproof.report.page.letters import _sent, letter_lines, letter_section
 from changeproof.report.page.parts import Source
+from changeproof.tables.scores import counted_in
 
 WHERE = {"dataset": "loans", "base_seed": 2026, "method": "letters", "successor": "next"}
 
@@ -60,6 +61,10 @@ def tables(
     told = pd.DataFrame(people).astype({"reason": object})
     found = {"successors": pd.DataFrame(compared), "letters": told}
     return found | ({} if renewals is None else {"renewals": pd.DataFrame(renewals)})
+
+
+def letter_paragraphs(given: dict[str, pd.DataFrame]) -> list[list[list[str]]]:
+    return [each.paragraphs(counted_in(given)) for each in _sent(given)]
 
 
 def test_a_change_beyond_what_was_simulated_is_called_so() -> None:

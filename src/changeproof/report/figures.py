@@ -76,7 +76,6 @@ INK, WHISKER = "#222222", "#444444"
 # Points per pixel of the page, and thinner lines.
 SCALE, THINNER = 4.4 / 12, 2.2 / 6
 DASH = "\N{EN DASH}"
-PERCENT = " %"
 # Lines with names, and cells.
 ROW, CELL_ROW, WIDEST_CELL = 0.155, 0.148, 0.5
 LONGEST_NAME, LONGEST_FAMILY, LONGEST_KEY = 1.1, 1.4, 1.3

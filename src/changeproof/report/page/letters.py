@@ -68,13 +68,8 @@ def _sent(tables: Tables) -> Iterator[Sent]:
         yield Sent(dataset, seed, method, successor, rows, letters, renewals)
 
 
-def letter_paragraphs(tables: Tables) -> list[list[list[str]]]:
-    """Return paragraphs of sentences per table of letters and successor."""
-    return [each.paragraphs(counted_in(tables)) for each in _sent(tables)]
-
-
 def letter_lines(tables: Tables) -> Iterator[str]:
-    """Yield the same line by line, with who is spoken of before it."""
+    """Yield what there is to say of every table of letters and successor, line by line."""
     sent = list(_sent(tables))
     several = len({each.base_seed for each in sent}) > 1
     for each in sent:
