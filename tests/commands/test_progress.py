@@ -58,29 +58,36 @@ def test_a_terminal_shows_a_bar_from_the_beginning() -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_outlives_its_guess_is_named_and_raises_the_time_left() -> None:
-    lines, now = StringIO(), [0.0]
-    tuning = Piece(Kind.TUNING, "loans", 1, "t", "wachter", cost=1.0)
+def test_what_runs_is_named_where_nothing_else_is_heard() -> None:
+    lines = StringIO()
+    tuning, answers = (
+        Piece(kind, "loans", 1, kind, "wachter", cost=1.0)
+        for kind in (Kind.TUNING, Kind.COUNTERFACTUALS)
+    )
     with ConsoleObserver(Console(file=lines, width=200)) as observer:
-        observer._pace.clock = lambda: now[0]
-        observer.planned(Inventory([], {}, [tuning]))
-        observer.started([tuning])
+        observer.planned(Inventory([], {}, [tuning, answers]))
+        observer.started([tuning, answers])
         observer.job_started([tuning])
-        now[0] = 601.0
-        late = "0% done, about 600 s left (longer than expected: tuning of wachter)\n"
-        waited_for(lines, late)
-        observer.finished(Outcome(tuning, b"", Effort(601.0, 601.0, 1.0)))
+        waited_for(lines, "0% done (now tuning of wachter)\n")
+        observer.finished(Outcome(tuning, b"", Effort(1.0, 1.0, 1.0)))
+        waited_for(lines, "50% done\n")
+        observer.finished(Outcome(answers, b"", Effort(1.0, 1.0, 1.0)))
         waited_for(lines, "tables and report …\n")
     assert lines.getvalue().count("tables and report …\n") == 1
 
 
-def test_a_terminal_shows_the_time_left_that_was_learned() -> None:
-    lines = StringIO()
+@pytest.mark.usefixtures("impatient")
+def test_the_time_left_is_what_the_rest_costs_at_the_pace_so_far() -> None:
+    lines, now = StringIO(), [0.0]
     answers = [
-        Piece(Kind.COUNTERFACTUALS, "loans", seed, f"a{seed}", "rbr", cost=1.0) for seed in (1, 2)
+        Piece(Kind.COUNTERFACTUALS, "loans", seed, f"a{seed}", "rbr", cost=cost)
+        for seed, cost in enumerate((1.0, 1.0, 2.0))
     ]
-    with ConsoleObserver(Console(file=lines, force_terminal=True, width=120)) as observer:
+    with ConsoleObserver(Console(file=lines, width=200)) as observer:
+        observer._bar.tasks[0]._get_time = observer._bar.get_time = lambda: now[0]
         observer.planned(Inventory([], {}, answers))
         observer.started(answers)
-        observer.finished(Outcome(answers[0], b"", Effort(3600.0, 3600.0, 1.0)))
-        waited_for(lines, "1:00:00")
+        for each in answers[:2]:
+            now[0] += 40.0
+            observer.finished(Outcome(each, b"", Effort(40.0, 40.0, 1.0)))
+        waited_for(lines, "50% done, about 80 s left\n")

@@ -7,23 +7,28 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
-from rich.text import Text
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from changeproof.errors import as_options, visible
 from changeproof.runs.execute import Observer, Outcome
 from changeproof.runs.pieces import FORMS, Kind, Piece
 from changeproof.runs.store import Inventory
-from changeproof.runs.timings import Pace
 
 SECONDS_BETWEEN_LINES = 10.0
 # Without a terminal, seconds of silence until what is being done is printed, and printed again.
 SILENCE, STILL = 2.0, 30.0
+# The time left is guessed from what was done in the last so many seconds.
+RECENT = 600.0
 REPORTING = "tables and report"
 
 
@@ -40,24 +45,6 @@ def announce_if_slow(what: str, seconds: float = 2.0) -> Iterator[None]:
         timer.cancel()
 
 
-class _TimeLeft(ProgressColumn):
-    """The time left, as the pace of the run has it; rich's own would take all pieces as alike."""
-
-    max_refresh = 0.5
-
-    def __init__(self, pace: Pace) -> None:
-        super().__init__()
-        self.pace = pace
-
-    def render(self, task: Task) -> Text:
-        left = "-:--:--"
-        if task.total is not None:  # there is a plan
-            forecast = self.pace.forecast()
-            left = str(timedelta(seconds=round(forecast.left)))
-            left += " (longer than expected)" if forecast.is_late else ""
-        return Text(left, style="progress.remaining")
-
-
 class ConsoleObserver(Observer):
     """Shows a run on standard error, from reading the data to writing the report.
 
@@ -67,21 +54,22 @@ class ConsoleObserver(Observer):
     def __init__(self, console: Console | None = None, beginning: str = "reading the data") -> None:
         self.console = console if console is not None else Console(stderr=True, emoji=False)
         self._doing, self._ended = visible(beginning), threading.Event()
-        self._pace = Pace()
         self._bar = Progress(
             TextColumn("{task.description:<28}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
             TextColumn("left:"),
-            _TimeLeft(self._pace),
+            TimeRemainingColumn(),
             console=self.console,
+            speed_estimate_period=RECENT,
             disable=not self.console.is_terminal,
         )
         # How much there is to do is not known yet: a bar that only moves.
         self._task = self._bar.add_task(self._doing, total=None)
         self._planned = False
         self._left: Counter[Kind] = Counter()
+        self._running: dict[str, Piece] = {}  # the first piece of every job, where that is known
         self._workers: int | None = None
         self._last_line = time.monotonic()
 
@@ -115,10 +103,9 @@ class ConsoleObserver(Observer):
         if inventory.done:
             self._write_line(f"{len(inventory.done)} pieces are done already, {len(left)} to do")
         self._planned = bool(left)
-        self._pace.planned(left)
         self._describe("starting" if left else REPORTING)
         if left:
-            self._bar.reset(self._task, total=1.0)
+            self._bar.reset(self._task, total=sum(piece.cost for piece in left))
 
     def note(self, text: str) -> None:
         self._write_line(text)
@@ -134,11 +121,10 @@ class ConsoleObserver(Observer):
             self._write_line(
                 f"{count} worker{'s' if count != 1 else ''} now, {self._workers} before"
             )
-        self._workers = self._pace.workers = count
+        self._workers = count
 
     def started(self, pieces: list[Piece]) -> None:
         self._left = Counter(piece.kind for piece in pieces)
-        self._pace.resumed()
         self._describe()
         if not self.console.is_terminal:
             kinds = ", ".join(FORMS[kind].label for kind in Kind if self._left[kind])
@@ -146,13 +132,13 @@ class ConsoleObserver(Observer):
             self._write_line(f"{kinds}: {len(pieces)} pieces{workers}")
 
     def job_started(self, pieces: list[Piece]) -> None:
-        self._pace.job_started(pieces)
+        self._running[pieces[0].job] = pieces[0]
 
     def finished(self, item: Outcome) -> None:
-        self._pace.finished(item.piece, item.effort.seconds)
+        self._running.pop(item.piece.job, None)
         self._left[item.piece.kind] -= 1
         self._describe()
-        self._bar.update(self._task, completed=self._pace.forecast().share)
+        self._bar.advance(self._task, item.piece.cost)
         if item.failure is not None:
             self._write_line(f"failed: {item.piece.label}: {item.error}")
         quiet = time.monotonic() - self._last_line
@@ -163,12 +149,11 @@ class ConsoleObserver(Observer):
         """Return how much is done and how long the rest takes, where that is known."""
         if not self._planned or self._doing == REPORTING:
             return ""
-        forecast = self._pace.forecast()
-        pieces = [piece for piece in forecast.late if piece.subject][:2]
+        task = self._bar.tasks[0]
+        left = "" if task.time_remaining is None else f", about {task.time_remaining:.0f} s left"
+        pieces = [piece for piece in self._running.copy().values() if piece.subject][:2]
         named = ", ".join(f"{FORMS[piece.kind].label} of {piece.subject}" for piece in pieces)
-        which = f": {named}" if named else ""
-        late = f" (longer than expected{which})" if forecast.is_late else ""
-        return f", {forecast.share:.0%} done, about {forecast.left:.0f} s left{late}"
+        return f", {task.percentage:.0f}% done{left}" + (f" (now {named})" if named else "")
 
     def _describe(self, text: str = "") -> None:
         """Show a text, or else the kind of pieces that is to be done first."""
