@@ -29,7 +29,6 @@ from changeproof.runs.execute import Outcome, PieceFailedError, worth_workers
 from changeproof.runs.pieces import Kind, Piece
 from changeproof.runs.resolve import resolve
 from changeproof.runs.store import Inventory
-from changeproof.runs.timings import Effort, log_piece
 from changeproof.runs.work import pieces_of
 from tabled import tabled
 
@@ -88,21 +87,10 @@ def test_equal_runs_with_own_models_have_equal_pieces(tmp_path: Path) -> None:
     assert pieces(tmp_path / "other") == found
 
 
-def test_workers_are_called_when_there_is_enough_to_do(tmp_path: Path) -> None:
+def test_workers_are_called_when_there_is_enough_to_do() -> None:
     small, large = resolve(Plan.preset("quick", **SMALL)), resolve(Plan.preset("quick"))
-    assert not worth_workers(small, list(pieces_of(small)), list(pieces_of(small)[:1]), tmp_path)
-    assert worth_workers(large, list(pieces_of(large)), list(pieces_of(large)[:2]), tmp_path)
-
-
-def test_training_one_model_tells_whether_others_need_workers(tmp_path: Path) -> None:
-    own = resolve(Plan.preset("quick", **FEWER, model="sklearn:LogisticRegression"))
-    base, *others = pieces_of(own)
-    assert not worth_workers(own, [base, *others], [base], tmp_path)
-    log_piece(tmp_path, base, Effort(0.01, 0.01, 100.0))
-    log_piece(tmp_path, others[-1], Effort(100.0, 100.0, 100.0))
-    assert not worth_workers(own, others, others, tmp_path)
-    log_piece(tmp_path, base, Effort(0.5, 0.5, 100.0))
-    assert worth_workers(own, others, others, tmp_path)
+    assert not worth_workers(pieces_of(small))
+    assert worth_workers(pieces_of(large))
 
 
 def test_nothing_of_ours_needs_pytorch(tmp_path: Path) -> None:
@@ -180,8 +168,7 @@ def test_a_plan_can_grow_in_its_directory(tmp_path: Path) -> None:
 def baselines_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Half of the quick preset with the two baselines, in one go."""
     plan = Plan.preset("quick", datasets=["breast-cancer"], methods=["kdtree", "wachter"])
-    pieces = list(pieces_of(resolve(plan)))
-    assert worth_workers(resolve(plan), pieces, pieces, Path("nowhere"))
+    assert worth_workers(pieces_of(resolve(plan)))
     return tabled(plan, tmp_path_factory.mktemp("runs") / "baselines", jobs=1)
 
 

@@ -33,15 +33,8 @@ from changeproof.runs.pieces import FORMS, Kind, Piece, in_order
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.store import Inventory, Store, checksum
-from changeproof.runs.timings import (
-    Effort,
-    Session,
-    log_piece,
-    log_session,
-    peak_memory,
-    piece_efforts,
-)
-from changeproof.runs.work import OWN_FIT, Ingredients, compute, pieces_of
+from changeproof.runs.timings import Effort, Session, log_piece, log_session, peak_memory
+from changeproof.runs.work import Ingredients, compute, pieces_of
 from changeproof.workers.interpreter import one_thread, processor_name
 from changeproof.workers.jobs import Engine, InProcess, Job, Needs, Result
 from changeproof.workers.payloads import Payload, packed
@@ -237,30 +230,22 @@ def _compute_all(
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     store, workers, starting = Store(folder), 1, 0.0
     computed, failures = 0, []
-    stages = [pieces]
-    if not run.learner.stores_models and not engine.running:
-        # Of models of unknown cost, first the base models.
-        bases = [piece for piece in pieces if piece.kind is Kind.BASE]
-        stages = [bases, [piece for piece in pieces if piece.kind is not Kind.BASE]]
-    for stage in filter(None, stages):
-        left = [piece for piece in pieces if store.path(piece) is None]
-        here: Engine = InProcess()
-        if engine.running or (engine.workers > 1 and worth_workers(run, left, stage, folder)):
-            observer.compiling()
-            before, here = time.perf_counter(), engine
-            engine.start(_needs(run, left), observer)
-            starting += time.perf_counter() - before
-            workers = engine.workers
-        with closing(here):
-            observer.started(stage)
-            for item in _compute(stage, run, store, here, observer):
-                if item.content is not None:
-                    store.save(item.piece, item.content)
-                    log_piece(folder, item.piece, item.effort)
-                    computed += 1
-                elif item.failure is not None:
-                    failures.append(item)
-                observer.finished(item)
+    here: Engine = InProcess()
+    if engine.running or (engine.workers > 1 and worth_workers(pieces)):
+        observer.compiling()
+        engine.start(_needs(run, pieces), observer)
+        here, workers = engine, engine.workers
+        starting = time.perf_counter() - began
+    with closing(here):
+        observer.started(pieces)
+        for item in _compute(pieces, run, store, here, observer):
+            if item.content is not None:
+                store.save(item.piece, item.content)
+                log_piece(folder, item.piece, item.effort)
+                computed += 1
+            elif item.failure is not None:
+                failures.append(item)
+            observer.finished(item)
     session = Session(
         started=started,
         jobs=workers,
@@ -271,20 +256,9 @@ def _compute_all(
     return session, failures, len(pieces) - computed - len(failures)
 
 
-def worth_workers(run: ResolvedRun, left: list[Piece], ready: list[Piece], folder: Path) -> bool:
-    """Say whether what is left takes longer than worker processes take to start.
-
-    What a model that is not ours takes to train is not known before the first one is.
-    """
-    fit = OWN_FIT
-    if not run.learner.stores_models:
-        if len(ready) == 1 and ready[0].kind is Kind.BASE:
-            return False
-        efforts = piece_efforts(folder).items()
-        fits = [effort.seconds for stem, effort in efforts if f"/{Kind.BASE.value}." in stem]
-        fit = max(fits, default=OWN_FIT)
-    trained = {Kind.BANK: fit / OWN_FIT, Kind.LIMIT: fit / OWN_FIT}
-    return sum(piece.cost * trained.get(piece.kind, 1.0) for piece in left) > WORTH_WORKERS
+def worth_workers(pieces: Iterable[Piece]) -> bool:
+    """Say whether pieces take longer than worker processes take to start."""
+    return sum(piece.cost for piece in pieces) > WORTH_WORKERS
 
 
 def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
