@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import named_factuals
 from changeproof.feasible.action import Action
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.feature import Feature
+from changeproof.feasible.kernels import lengths
 from changeproof.feasible.search import FeasibleSearch
 from changeproof.methods.method import sureness
 from changeproof.methods.quorum.points import (
@@ -209,10 +209,10 @@ class NetworkSearch:
             margin=0.0,
             failures=failures,
         )
-        rows, lengths = found.rows.reshape(n, *self.factuals.shape), found.lengths.reshape(n, -1)
+        rows, far = found.rows.reshape(n, *self.factuals.shape), found.lengths.reshape(n, -1)
         best: Floats = rows[0]
-        least = lengths[0]
-        for row, length in zip(rows[1:], lengths[1:], strict=True):
+        least = far[0]
+        for row, length in zip(rows[1:], far[1:], strict=True):
             shorter = length < least - WORTHWHILE
             best[shorter], least[shorter] = row[shorter], length[shorter]
         return best
@@ -228,21 +228,10 @@ class NetworkSearch:
             return []
         enough = self._accepted[0] & (np.sum(~accepted, axis=0) <= failures)
         rows = self._train[enough]
-        lengths = np.empty((len(self.factuals), len(rows)))
-        _fill_lengths(lengths, self.factuals, rows, self.room.weights)
-        order = np.argsort(lengths, axis=1, kind="stable")
+        several = np.broadcast_to(rows, (len(self.factuals), *rows.shape))
+        far = lengths(self.factuals, several, self.room.weights)
+        order = np.argsort(far, axis=1, kind="stable")
         return [rows[order[:, place]] for place in range(min(nearest, len(rows)))]
-
-
-@compiled
-def _fill_lengths(lengths: Any, factuals: Any, rows: Any, weights: Any) -> None:
-    """Fill in how far every row [people, rows] is from every person."""
-    for i in range(len(factuals)):
-        for k in range(len(rows)):
-            length = 0.0
-            for j in range(len(weights)):
-                length += weights[j] * abs(rows[k, j] - factuals[i, j])
-            lengths[i, k] = length
 
 
 def free_actions(task: Task) -> Actions:

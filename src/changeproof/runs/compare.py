@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from changeproof.evaluation.metrics import People
 from changeproof.evaluation.people import Verdict, metric_changes
 from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
 from changeproof.methods.answers import Counterfactuals
-from changeproof.model import Booleans, Integers
+from changeproof.model import Booleans
 from changeproof.plugins import parsed, spelled
 from changeproof.runs.pieces import Kind
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
@@ -29,6 +29,7 @@ BY_FAMILY = ("empirical_robustness", "end_to_end_robustness")
 # Two runs are compared person by person if at least this share of the smaller one is in both.
 SHARE_IN_COMMON = 0.5
 Runs = tuple[StoredResults, StoredResults]  # before and after
+Asking = dict[int, "pd.Index[Any]"]  # ids of people, by base seed
 Families = Mapping[str, tuple[str, str]]  # what to call a family, and its name in both runs
 
 
@@ -312,11 +313,15 @@ def _lines(
     if not there or not all(seeds):
         notes.append(f"{methods[0]} on {dataset} is not finished in both runs, and is left out.")
         return
-    sides, paired = _with_people(sides, seeds, same)
+    asking, paired = _who_asks(sides, seeds, same)
+    numbers = [len(set().union(*people.values())) for people in asking]
     common = {}
     for family, both in there.items():
-        each = [side.changes(name) for side, name in zip(sides, both, strict=True)]
-        known = each[0].intersection(each[1], sort=False)
+        each = [
+            reduce(_in_both, (side.changes(seed, name) for seed in people))
+            for side, name, people in zip(sides, both, asking, strict=True)
+        ]
+        known = _in_both(*each)
         if len(known):
             common[family] = known
         alone = [len(changed) - len(known) for changed in each]
@@ -331,7 +336,7 @@ def _lines(
         chosen |= {family: (family,) for family in common}
     for family, under in chosen.items() if common else ():
         before, after = (
-            side.measured({families[name][place]: common[name] for name in under})
+            side.measured(asking[place], {families[name][place]: common[name] for name in under})
             for place, side in enumerate(sides)
         )
         for metric, change in metric_changes(before, after, paired=paired).items():
@@ -339,8 +344,11 @@ def _lines(
                 continue
             if family == ALL_FAMILIES or metric in BY_FAMILY:
                 where = (dataset, *methods, family, metric)
-                numbers = [side.number for side in sides]
                 yield Line(*where, *change[:5], change.verdict, paired, *numbers)
+
+
+def _in_both(one: pd.Index[Any], other: pd.Index[Any]) -> pd.Index[Any]:
+    return one.intersection(other, sort=False)
 
 
 def _counted_in_both(runs: Runs, families: Families) -> tuple[str, ...]:
@@ -359,92 +367,69 @@ def _counted_in_both(runs: Runs, families: Families) -> tuple[str, ...]:
 
 
 class _Side(NamedTuple):
-    """What of a run is compared: a method's answers to some people of some base models.
-
-    `people` are their places among those who were asked, by base seed.
-    """
+    """What of a run is compared: a method's answers on a dataset."""
 
     run: StoredResults
     dataset: str
     method: str
-    people: Mapping[int, Integers] = MappingProxyType({})
 
-    def seeds(self, families: Sequence[str]) -> tuple[int, ...]:
+    def seeds(self, families: Sequence[str]) -> list[int]:
         """Return the base models whose answers were put to all of some families."""
-        return tuple(
+        where, finished = (Kind.SURVIVAL, self.dataset), self.run.finished
+        return [
             seed
             for seed in self.run.plan.base_seeds
-            if all(
-                self.run.finished(Kind.SURVIVAL, self.dataset, seed, self.method, family)
-                for family in families
-            )
-        )
+            if all(finished(*where, seed, self.method, family) for family in families)
+        ]
 
     def answers(self, seed: int) -> Counterfactuals:
         return self.run.counterfactuals(self.dataset, seed, self.method)
 
-    def asked(self, seed: int) -> pd.Index[Any]:
+    def ids(self, seed: int) -> pd.Index[Any]:
+        """Return who was asked about."""
         rows = self.answers(seed).row_ids.tolist()
         ids: pd.Index[Any] = pd.Index(self.run.tasks[self.dataset].ids.loc[rows])
         return ids
 
-    @property
-    def number(self) -> int:
-        """How many different people they are."""
-        each = self.people.items()
-        return len({person for seed, places in each for person in self.asked(seed)[places]})
-
-    def changes(self, family: str) -> pd.Index[Any]:
-        """Return the changes of a family that every base model has."""
-        first, *others = (self._changes(seed, family) for seed in self.people)
-        for each in others:
-            first = first.intersection(each, sort=False)
-        return first
-
-    def _changes(self, seed: int, family: str) -> pd.Index[Any]:
+    def changes(self, seed: int, family: str) -> pd.Index[Any]:
         """Return names of changed models: level, replicate, and which of equals."""
         found = self.run.changed(self.dataset, seed, family)[["level", "replicate"]].astype(str)
         which = found.groupby(list(found.columns)).cumcount().astype(str)
         return pd.Index(found["level"] + " / " + found["replicate"] + " / " + which, dtype=object)
 
-    def measured(self, changes: Mapping[str, pd.Index[Any]]) -> list[People]:
+    def measured(self, asking: Asking, changes: Mapping[str, pd.Index[Any]]) -> list[People]:
         """Return what became of the people of each base model under changes, by family."""
         task = self.run.tasks[self.dataset]
         families = [family for family, names in changes.items() for _ in names]
         found = []
-        for seed, chosen in self.people.items():
+        for seed, people in asking.items():
             held = [
                 self.run.held(self.dataset, seed, self.method, family)[
-                    :, self._changes(seed, family).get_indexer(names)
+                    :, self.changes(seed, family).get_indexer(names)
                 ]
                 for family, names in changes.items()
             ]
             everybody = People.of(task, self.answers(seed), np.hstack(held), families)
-            found.append(everybody.some(chosen))
+            found.append(everybody.some(self.ids(seed).get_indexer(people)))
         return found
 
 
-def _with_people(
-    sides: Sequence[_Side], seeds: Sequence[tuple[int, ...]], same: pd.Index[Any]
-) -> tuple[list[_Side], bool]:
-    """Return what to compare of both runs, and whether these are the same people.
+def _who_asks(
+    sides: Sequence[_Side], seeds: Sequence[list[int]], same: pd.Index[Any]
+) -> tuple[list[Asking], bool]:
+    """Return whom to compare in both runs, and whether these are the same people.
 
     The same people are those in both, for base models in both, in the order of the first run.
     Without enough of them everybody is compared.
     """
-    known: dict[int, pd.Index[Any]] = {}
-    requests = np.zeros(2, np.int64)
-    for seed in (seed for seed in seeds[0] if seed in seeds[1]):
-        one, other = (side.asked(seed)[side.answers(seed).asking] for side in sides)
-        known[seed] = one[one.isin(other) & one.isin(same)]
-        requests += (len(one), len(other))
+    one, other = everybody = [
+        {seed: side.ids(seed)[side.answers(seed).asking] for seed in own}
+        for side, own in zip(sides, seeds, strict=True)
+    ]
+    both = [seed for seed in one if seed in other]
+    known = {seed: one[seed][one[seed].isin(other[seed]) & one[seed].isin(same)] for seed in both}
+    requests = min(sum(len(asking[seed]) for seed in both) for asking in everybody)
     number = sum(map(len, known.values()))
-    if number == 0 or number < SHARE_IN_COMMON * requests.min():
-        return [
-            side._replace(people={seed: np.flatnonzero(side.answers(seed).asking) for seed in own})
-            for side, own in zip(sides, seeds, strict=True)
-        ], False
-    return [
-        side._replace(people={s: side.asked(s).get_indexer(ids) for s, ids in known.items()})
-        for side in sides
-    ], True
+    if number == 0 or number < SHARE_IN_COMMON * requests:
+        return everybody, False
+    return [known, known], True

@@ -265,15 +265,13 @@ class Quorum(Method):
         """Return the nearest of the training rows that most models accept, of the base's own."""
         train = self.context.task.rows("train")
         favourable = self._jury.stack.favourable(train)
-        result = np.full_like(factuals, np.nan)
-        if favourable[0].any():
-            train, votes = train[favourable[0]], favourable[:, favourable[0]].sum(axis=0)
-            best = train[votes == votes.max()]
-            weights = self.context.task.distance_weights
-            for i, factual in enumerate(factuals):
-                several = np.broadcast_to(factual, best.shape)
-                result[i] = best[lengths(several, best[:, None], weights)[:, 0].argmin()]
-        return result
+        if not favourable[0].any():
+            return np.full_like(factuals, np.nan)
+        train, votes = train[favourable[0]], favourable[:, favourable[0]].sum(axis=0)
+        best = train[votes == votes.max()]
+        several = np.broadcast_to(best, (len(factuals), *best.shape))
+        far = lengths(factuals, several, self.context.task.distance_weights)
+        return np.asarray(best[far.argmin(axis=1)])
 
     def _margins(self, rows: Floats) -> Floats:
         """Return the margin with which everybody accepts rows, as far as it is asked for."""
