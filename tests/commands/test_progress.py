@@ -91,3 +91,5 @@ def test_the_time_left_is_what_the_rest_costs_at_the_pace_so_far() -> None:
             now[0] += 40.0
             observer.finished(Outcome(each, b"", Effort(40.0, 40.0, 1.0)))
         waited_for(lines, "50% done, about 80 s left\n")
+        observer._last_finished -= 81.0
+        waited_for(lines, "50% done\n")

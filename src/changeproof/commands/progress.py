@@ -71,7 +71,7 @@ class ConsoleObserver(Observer):
         self._left: Counter[Kind] = Counter()
         self._running: dict[str, Piece] = {}  # the first piece of every job, where that is known
         self._workers: int | None = None
-        self._last_line = time.monotonic()
+        self._last_line = self._last_finished = time.monotonic()
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -135,6 +135,7 @@ class ConsoleObserver(Observer):
         self._running[pieces[0].job] = pieces[0]
 
     def finished(self, item: Outcome) -> None:
+        self._last_finished = time.monotonic()
         self._running.pop(item.piece.job, None)
         self._left[item.piece.kind] -= 1
         self._describe()
@@ -150,7 +151,9 @@ class ConsoleObserver(Observer):
         if not self._planned or self._doing == REPORTING:
             return ""
         task = self._bar.tasks[0]
-        left = "" if task.time_remaining is None else f", about {task.time_remaining:.0f} s left"
+        # What finished says little once the next has taken longer than all should.
+        known, waited = task.time_remaining, time.monotonic() - self._last_finished
+        left = "" if known is None or waited > known else f", about {known:.0f} s left"
         pieces = [piece for piece in self._running.copy().values() if piece.subject][:2]
         named = ", ".join(f"{FORMS[piece.kind].label} of {piece.subject}" for piece in pieces)
         return f", {task.percentage:.0f}% done{left}" + (f" (now {named})" if named else "")
