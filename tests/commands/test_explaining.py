@@ -72,7 +72,7 @@ def test_nothing_to_tell(advised_run: Results, task: Task) -> None:
     assert lines[1] == f"  {ONLY_PARTS}"
     lines = list(explanation_lines(replace(found, partly=("savings",), breach="no"), task))
     assert "  The tested row is between categories, which nobody can be told: savings." in lines
-    assert f"  Not respected: no. Asked for: {RULES}." in lines
+    assert f"  Not respected: no. Constraints: {RULES}." in lines
     assert "  Nothing else changes." not in lines
 
 

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from changeproof import Plan, Results, build_tables, load_task, measure
-from changeproof.tables.registry import read_tables
+from changeproof.runs.directory import TABLES
+from changeproof.runs.published import origin_of, publish, published
+from changeproof.tables.registry import read_finished, read_tables
+from changeproof.tables.spreadsheets import csv_bytes
 from tabled import tabled
 
 METRICS = ["coverage", "base_validity", "empirical_robustness", "end_to_end_robustness", "distance"]
@@ -43,6 +47,17 @@ def test_columns_are_those_of_the_published_tables(quick_run: Results) -> None:
     for name, table in build_tables(quick_run).items():
         expected = tables[name]
         assert len(table) == len(expected)
+
+
+def test_tables_of_another_version_are_made_again(quick_run: Results, tmp_path: Path) -> None:
+    folder = copytree(quick_run.folder, tmp_path / "run")
+    there, origin = read_tables(folder), origin_of(folder)
+    fewer = there["advice"].drop(columns="validity_change_mean")
+    files = published(folder / TABLES, origin) | {"advice.csv": csv_bytes(fewer)}
+    publish(folder / TABLES, files, origin)
+    assert not read_tables(folder)
+    _, again = read_finished(folder)
+    pd.testing.assert_frame_equal(again["advice"], there["advice"])
 
 
 def test_one_row_per_changed_network(quick_run: Results) -> None:

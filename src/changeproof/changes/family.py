@@ -23,7 +23,7 @@ REPLICATES = 25
 _NEEDS = {
     "parameters": (
         "has_parameters",
-        "a network's parameters, ours or a PyTorch module's, for which its radii are made",
+        "a neural network, for whose parameters its radii were chosen",
     ),
     "weights": ("has_weights", "weights, as networks and linear models have"),
     "seeds": ("has_seeds", "a seed"),

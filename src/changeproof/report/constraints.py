@@ -131,7 +131,7 @@ def respected(text: str, advised: bool = True, breach: str = "") -> str:
         return ""
     if not advised:
         return f"Constraints: {text}."
-    return f"Not respected: {breach}. Asked for: {text}." if breach else f"Respected: {text}."
+    return f"Not respected: {breach}. Constraints: {text}." if breach else f"Respected: {text}."
 
 
 def why(given: Sequence[tuple[str, str]]) -> str:

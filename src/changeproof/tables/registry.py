@@ -79,14 +79,17 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Return the tables that a run has written; none if they are damaged, outdated or foreign.
 
-    Foreign are tables that were not made from the plan and the pieces of the directory.
+    Outdated are also those of another version that lack a column which this one shows. Foreign are
+    tables that were not made from the plan and the pieces of the directory.
     """
     origin = origin_of(folder)
     files = {} if origin is None else published(folder / TABLES, origin)
     try:
-        return _from_files(files)
-    except ValueError:
+        tables = _from_files(files)
+        readable_tables(tables)
+    except (ValueError, KeyError):
         return {}
+    return tables
 
 
 def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:

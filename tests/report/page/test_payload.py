@@ -171,7 +171,9 @@ def test_promises_stand_beside_what_happened(
     promises = guarantees(tables, quick_run.shown, quick_run)
     made = {each.method: each for each in promises}
     cards = parts(payload, "guarantees", "cards")[0]["cards"]
-    assert [card["words"] for card in cards] == [f"Promise: {each.words}." for each in promises]
+    subjects = {True: "Every CFE", False: "A certified CFE"}
+    promised = [f"{subjects[each.always]} {each.words}." for each in promises]
+    assert [card["words"] for card in cards] == promised
     assert set(made) == {"apds", "betarce", "quorum", "rnce"}
     assert made["rnce"].level == 100
     # quorum promises something of all families, and what happened in all of them stands beside.

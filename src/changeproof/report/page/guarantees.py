@@ -21,7 +21,7 @@ from changeproof.tables.display import Tables, listed, number, percent
 from changeproof.tables.names import dataset_name, family_name, method_name
 
 # What is said of a method that certifies and has not put its promise into words.
-OTHERS = Promise("certifies its counterfactuals by a test of its own")
+OTHERS = Promise("passed a test of the method's own")
 COLUMNS = (
     "method", "dataset", "promised (%)", "certified (%)",
     "certified: held (%)", "not certified: held (%)",
@@ -55,7 +55,7 @@ def guarantee_section(source: Source) -> list[Part]:
     for each in found:
         mark, name = for_page(marks[each.method]), source.shown.name(each.method)
         level = "" if each.level is None else f"Promised share of changed models: {each.level:g} %"
-        words = f"Promise: {each.words}."
+        words = f"{'Every' if each.always else 'A certified'} CFE {each.words}."
         cards.append({"mark": mark, "title": name, "words": words, "small": level})
         there = [d for d in source.present if source.scores.get(d, each.method) is not None]
         rows += [_happened(each, dataset, source) for dataset in there]

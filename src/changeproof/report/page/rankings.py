@@ -35,6 +35,8 @@ COLUMNS = [
     for name in dict.fromkeys((END_TO_END, "empirical_robustness", *METRICS))
     if name != "base_validity"
 ]
+# Square roots are not exact: a tau of 1 may be a little less.
+SLACK = 1e-9
 Floats = npt.NDArray[np.float64]
 
 
@@ -227,6 +229,10 @@ def tau_words(tau: Floats, shown: Shown) -> str:
     if not pairs:
         return "No two families can be compared: under each of them all methods are alike."
     low, first, second = min(pairs)
+    if low >= 1.0 - SLACK:
+        return "All families rank the methods in the same order."
+    if len(pairs) == 1:
+        return f"Kendall's tau of {shown.name(first)} and {shown.name(second)} is {low:.2f}."
     agreeing = percent(100.0 * sum(pair[0] >= 0.8 for pair in pairs) / len(pairs))
     return (
         f"{shown.name(first)} and {shown.name(second)} rank the methods least alike: Kendall's "

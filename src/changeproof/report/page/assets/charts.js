@@ -18,11 +18,13 @@ page.faint = (name) => {
 // Long names are cut where they are shown, never where they are used. Their end stays: there two
 // settings of one method differ.
 page.LONGEST = 26;
-page.cut = (name) => page.plain(name.length > page.LONGEST
-  ? `${name.slice(0, page.LONGEST / 2 - 1)}…${name.slice(-page.LONGEST / 2)}` : name);
+page.cut = (name, longest = page.LONGEST) => page.plain(name.length > longest
+  ? `${name.slice(0, longest / 2 - 1)}…${name.slice(-longest / 2)}` : name);
 
 // Room is made below and to the left only: labels at the right edge would come and go with it.
-page.axis = ({ title, unit, low, high, names, log, step } = {}, down = false) => ({
+// Names beside a wide panel may be longer.
+page.WIDE = { width: 600, longest: 38 };
+page.axis = ({ title, unit, low, high, names, log, step } = {}, down = false, width = 0) => ({
   automargin: "bottom+left", fixedrange: true, gridcolor: page.colour("grid"), zeroline: false,
   linecolor: page.colour("line"), tickfont: { size: 11 },
   ...(title ? { title: { text: title, standoff: 6 } } : {}),
@@ -31,7 +33,9 @@ page.axis = ({ title, unit, low, high, names, log, step } = {}, down = false) =>
   ...(low === 0 && high === undefined ? { rangemode: "tozero" } : {}),
   ...(log ? { type: "log", dtick: 1 } : step ? { dtick: step } : {}),
   ...(names ? { type: "category", tickmode: "array", tickvals: names.map(page.plain),
-    ticktext: names.map(page.cut), categoryorder: "array", categoryarray: names.map(page.plain),
+    ticktext: names.map((name) =>
+      page.cut(name, width > page.WIDE.width ? page.WIDE.longest : page.LONGEST)),
+    categoryorder: "array", categoryarray: names.map(page.plain),
     ...(down ? { autorange: "reversed" } : { tickangle: -40 }) } : {}),
 });
 
@@ -135,7 +139,8 @@ page.paint = (plot, { panel, chosen, scale }) => {
       ...(panel.legend ? { showlegend: true, legend: panel.x.names
         ? { orientation: "h", y: 1.03, yanchor: "bottom", font: { size: 11 } }
         : { orientation: "h", y: -0.2, font: { size: 11 } } } : {}),
-      xaxis: { ...page.axis(panel.x), ...bare }, yaxis: { ...page.axis(panel.y, true), ...bare },
+      xaxis: { ...page.axis(panel.x), ...bare },
+      yaxis: { ...page.axis(panel.y, true, width), ...bare },
     }), page.CONFIG);
 };
 

@@ -113,7 +113,7 @@ page.recommendation = ([kind, method, holding, low, high, other, near, far], per
 // What must not change, and why.
 page.rules = (parent, { rules, reasons }, told, broken) => {
   if (!rules) return;
-  const begin = !told ? "Constraints" : broken ? "Asked for, and not always respected" : "Respected";
+  const begin = !told ? "Constraints" : broken ? "Some of this advice breaks a constraint" : "Respected";
   parent.append(page.make("p", { class: "rules" }, `${begin}: ${rules}.`));
   if (reasons.length) {
     parent.append(page.make("details", {}, page.make("summary", {}, "Why"),
