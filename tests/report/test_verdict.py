@@ -170,13 +170,6 @@ def test_part_of_a_run_is_not_the_whole(quick_run: Results, tmp_path: Path) -> N
     assert nothing.simulated == "Simulated: no changed models yet."
 
 
-def test_tables_of_an_earlier_version_have_no_interval(quick_run: Results) -> None:
-    tables = read_tables(quick_run.folder)
-    del tables["people_intervals"]
-    for found in verdict(quick_run, tables).findings:
-        assert found.low is None and "interval over 25" not in found.sentence
-
-
 def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
     plan = Plan(
         datasets=("diabetes",),

@@ -74,6 +74,11 @@ class Scores:
         """Return the score of a method; None where nothing is finished."""
         return self._found.get((dataset, method, family))
 
+    def present(self, datasets: Sequence[str]) -> list[str]:
+        """Return the datasets that have something to show."""
+        there = {dataset for dataset, *_ in self._found}
+        return [dataset for dataset in datasets if dataset in there]
+
     def of(self, metric: str, dataset: str, method: str, family: str = ALL_FAMILIES) -> Spread:
         return (self.get(dataset, method, family) or UNKNOWN)[metric]
 

@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     models: int = 0
     # How many people ask, get advice that today's model accepts, that holds in at least 95 % of the
     # changed models as well, and of which the 95 % interval over changed models says so; summed
-    # over base models. None in tables of earlier versions.
+    # over base models.
     asked: int | None = None
     accepted: int | None = None
     above: int | None = None
@@ -165,11 +165,9 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
     seeds = tables["seed_results"].set_index(["dataset", "method", "family"]).sort_index()
     mine = seeds.loc[[(dataset, best, ALL_FAMILIES)]]
     robust = score["empirical_robustness"]
-    # None in tables of earlier versions.
     key = {"dataset": dataset, "method": best, "family": ALL_FAMILIES}
-    intervals = rows_of(tables, INTERVALS, **key, metric="empirical_robustness")
-    people = next((int(row["people"]) for row in intervals), 0)
-    found = Finding(dataset, people=people, base_models=len(mine))
+    (interval,) = rows_of(tables, INTERVALS, **key, metric="empirical_robustness")
+    found = Finding(dataset, people=int(interval["people"]), base_models=len(mine))
     if score["coverage"].mean is None:
         words = "today's model decides against nobody, so nobody asked for advice."
         return found._replace(sentence=words)
@@ -206,8 +204,6 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
 
 def _above_bar(found: Finding, tables: Tables, best: str) -> Finding:
     """Add how many people get advice that is above the bar, by each method and by any."""
-    if ABOVE_BAR not in tables:
-        return found
     rows = tables[ABOVE_BAR][tables[ABOVE_BAR]["dataset"] == found.dataset]
     columns = ["people", "accepted", "above", "sure"]
     counts = rows.groupby("method", sort=False)[columns].sum().astype(int).to_dict("index")
@@ -243,24 +239,20 @@ def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> I
 
 def _sentences(found: Finding, plan: Plan, methods: int, whose: str) -> Iterator[str]:
     """Say what was found, where there is something; `whose` people they are, if of several."""
-    assert found.method is not None and found.holds is not None and found.served is not None
+    assert found.method is not None and found.holds is not None
     among = f", the best of {methods} methods" if methods > 1 else ""
     best = f"with {method_name(found.method)}{among}, "
-    if found.above_by is None:
-        who = f"{best}{percent(found.served)} of people who ask"
-    else:
-        yield (
-            f"{best}{found.above} of {found.asked} people{whose} get advice that holds in at least "
-            f"{LEAST_PERCENT} % of the {found.models} changed models."
-        )
-        yield from _bar_words(found, methods)
-        who = _served(found)
+    yield (
+        f"{best}{found.above} of {found.asked} people{whose} get advice that holds in at least "
+        f"{LEAST_PERCENT} % of the {found.models} changed models."
+    )
+    yield from _bar_words(found, methods)
     accepts = "today's model accepts" if found.base_models == 1 else "the base models accept"
     interval = ""
     if found.low is not None and found.high is not None:
         over = f"95 % interval over {found.people} people{whose}"
         interval = f"; {over}: {found.low:.1f} to {found.high:.1f}"
-    yield f"{who} get advice that {accepts}."
+    yield f"{_served(found)} get advice that {accepts}."
     yield f"On average it holds in {_models(found.holds, found.models)}{interval})."
     yield f"It asks people to move {found.distance:.2f} typical deviations per feature."
     if len(plan.datasets) > 1:
@@ -307,8 +299,6 @@ def _served(found: Finding) -> str:
 
 def _models(share: float, models: int) -> str:
     """Return "15.1 of 16 changed models (94.2 %", which an interval may follow."""
-    if not models:
-        return f"this share of changed models ({percent(share)}"
     count = f"{share * models / 100.0:.1f}".removesuffix(".0")
     if share >= 100.0:
         count = str(models)

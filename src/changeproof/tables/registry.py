@@ -31,6 +31,8 @@ BUILDERS = (
     people.group_tables,
     scores.record_tables,
 )
+# Every run has these, since sentences about it need them.
+ALWAYS = {"seed_results", "full_results", people.INTERVALS, people.ABOVE_BAR}
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
 # The main ones, in the order in which screens show them.
@@ -79,8 +81,8 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Return the tables that a run has written; none if they are damaged, outdated or foreign.
 
-    Outdated are also those of another version that lack a column which this one shows. Foreign are
-    tables that were not made from the plan and the pieces of the directory.
+    Outdated are also those of another version that lack a table or a column of this one. Foreign
+    are tables that were not made from the plan and the pieces of the directory.
     """
     origin = origin_of(folder)
     files = {} if origin is None else published(folder / TABLES, origin)
@@ -89,7 +91,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
         readable_tables(tables)
     except (ValueError, KeyError):
         return {}
-    return tables
+    return tables if tables.keys() >= ALWAYS else {}
 
 
 def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:

@@ -110,10 +110,10 @@ class Quorum(Method):
     warm_up = WarmUp(seconds=3, settings={"members": 8, "held_out": 8, "people": 4})
     promise = Promise(
         "is calibrated to hold in {level:g} % of the models of the method's second pool, on "
-        "average over people. The people of that calibration are mostly training rows, which today's model "
-        "has fitted, so this is an estimate. The two pools are made of the same kinds of change, "
-        "with the same shares, radii, layers and optimisers, that are tested here, under other "
-        "seeds. No published method has that knowledge",
+        "average over people. The people of that calibration are mostly training rows, which "
+        "today's model has fitted, so this is an estimate. The two pools are made of the same "
+        "kinds of change, with the same shares, radii, layers and optimisers, that are tested "
+        "here, under other seeds. No published method has that knowledge",
         EVERY_FAMILY,
         always=True,
     )

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from changeproof.model import Floats
-from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, tall
-from changeproof.report.page.parts import Part, Source, chart, nothing, scripted
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Shown
+from changeproof.report.page.parts import Part, Source, chart, named_panel, nothing, scripted
 from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
@@ -37,7 +37,7 @@ def magnitude(tables: Tables, shown: Shown) -> Chart:
     Markers of datasets are left out where the single changed models are not known.
     """
     table, variants = tables["change_magnitude"], tables.get("variants", pd.DataFrame())
-    families, places = table["family"].tolist(), list(range(len(table)))
+    families = table["family"].tolist()
     datasets = [] if variants.empty else in_order(variants["dataset"])
     legend = [(Mark.at(place), shown.name(dataset)) for place, dataset in enumerate(datasets)]
     by: dict[str, dict[str, list[float | None]]] = {measure: {} for measure in MEASURES}
@@ -50,34 +50,15 @@ def magnitude(tables: Tables, shown: Shown) -> Chart:
     panels = []
     for measure, (title, axis, digits, unit) in MEASURES.items():
         means, sds = (numbers(table[f"{measure}_{part}"]) for part in ("mean", "std"))
-        bars = Layer(
-            "bars",
-            means,
-            places,
-            Mark("bar", ""),
-            hover=[
-                f"{shown.name(family)}\nmean of datasets {Spread(mean, sd).text(digits, unit=unit)}"
-                for family, mean, sd in zip(families, means, sds, strict=True)
-            ],
-            spread=sds,
+        both = [Spread(*each).text(digits, unit=unit) for each in zip(means, sds, strict=True)]
+        texts = [f"mean of datasets {text}" for text in both]
+        layers = [Layer("bars", means, mark=Mark("bar", ""), hover=texts, spread=sds)]
+        for own, (mark, name) in zip(by[measure].values(), legend, strict=True):
+            texts = [f"{name}: {Spread(value).text(digits, unit=unit)}" for value in own]
+            layers.append(Layer("points", own, mark=mark, hover=texts, print=False))
+        panels.append(
+            named_panel(shown.called(families), Axis(axis, low=0), layers, title, each=34)
         )
-        points = [
-            Layer(
-                "points",
-                own,
-                places,
-                mark,
-                8,
-                hover=[
-                    f"{shown.name(family)}\n{name}: {Spread(value).text(digits, unit=unit)}"
-                    for family, value in zip(families, own, strict=True)
-                ],
-                print=False,
-            )
-            for own, (mark, name) in zip(by[measure].values(), legend, strict=True)
-        ]
-        names, height = Axis(names=shown.called(families)), tall(len(families), 34, 70)
-        panels.append(Panel([bars, *points], Axis(axis, low=0), names, title, height))
     parts = [f"{measure}_{part}" for measure in MEASURES for part in ("mean", "std")]
     return Chart(
         "magnitude",

@@ -10,8 +10,18 @@ from typing import Any
 import pandas as pd
 
 from changeproof.evaluation.metrics import METRICS, Metric
-from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, tall
-from changeproof.report.page.parts import NOT_YET, Part, Source, chart, choice, nothing, text
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown
+from changeproof.report.page.parts import (
+    NOT_YET,
+    Part,
+    Source,
+    chart,
+    choice,
+    named_panel,
+    nothing,
+    spans,
+    text,
+)
 from changeproof.report.scores import ranked, rows_of
 from changeproof.tables.display import Tables, fixed, listed, number, numbers
 from changeproof.tables.people import GROUPS, by_group_of
@@ -75,35 +85,27 @@ def _panel(rows: Sequence[Row], metric: Metric) -> list[Panel]:
     known = [row for row in rows if row["metric"] == metric.name and not math.isnan(row["value"])]
     if not known:
         return []
-    digits, places = 1 if metric.rate else 2, list(range(len(known)))
+    digits = 1 if metric.rate else 2
     value, low, high = (numbers([row[name] for row in known]) for name in NUMBERS)
     ends = [end for end in (*low, *high) if end is not None]
     room = 0.06 * (max(ends, default=0.0) - min(ends, default=0.0)) or 1.0
-    spans = Layer(
-        "line",
-        [end for pair in zip(low, high, strict=True) for end in (*pair, None)],
-        [place for n in places for place in (n, n, None)],
-        Mark("series-0", ""),
-        width=3,
-    )
-    hover = [
-        f"{row['group']}\n{fixed(row['value'], digits)} (95 % interval "
-        f"{fixed(row['low'], digits)} to {fixed(row['high'], digits)})\n{row['people']} people"
+    texts = [
+        f"{fixed(row['value'], digits)} (95 % interval {fixed(row['low'], digits)} to "
+        f"{fixed(row['high'], digits)})\n{row['people']} people"
         for row in known
     ]
-    return [
-        Panel(
-            [spans, Layer("points", value, places, Mark("series-0", "circle"), 11, hover=hover)],
-            Axis(
-                unit=" %" if metric.rate else "",
-                low=min(ends, default=0.0) - room,
-                high=max(ends, default=1.0) + room,
-            ),
-            Axis(names=[str(row["group"]) for row in known]),
-            metric.words.capitalize() + (" (%)" if metric.rate else ""),
-            tall(len(known), 34, 60),
-        )
+    across = Axis(
+        unit=" %" if metric.rate else "",
+        low=min(ends, default=0.0) - room,
+        high=max(ends, default=1.0) + room,
+    )
+    layers = [
+        spans(list(zip(low, high, strict=True)), Mark("series-0", ""), 3),
+        Layer("points", value, mark=Mark("series-0", "circle"), size=11, hover=texts),
     ]
+    title = metric.words.capitalize() + (" (%)" if metric.rate else "")
+    names = [str(row["group"]) for row in known]
+    return [named_panel(names, across, layers, title, each=34, rest=60)]
 
 
 def _sizes(rows: Sequence[Row]) -> str:

@@ -7,12 +7,12 @@ than words, tables, charts and choices has no script of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
 
-from changeproof.report.charts import Chart, Shown, for_page
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, for_page, tall
 from changeproof.report.scores import Covered, Scores, covered
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
@@ -57,11 +57,7 @@ class Source:
     @cached_property
     def present(self) -> list[str]:
         """The datasets that have something to show."""
-        return [
-            dataset
-            for dataset in self.plan.datasets
-            if any(self.scores.row(dataset, self.plan.methods))
-        ]
+        return self.scores.present(self.plan.datasets)
 
     def meaning(self, datasets: Sequence[str]) -> str:
         """Say what spreads are over, once for all datasets that say the same."""
@@ -87,6 +83,36 @@ def nothing(reason: str) -> list[Part]:
 
 def chart(specification: Chart) -> Part:
     return {"chart": for_page(specification)}
+
+
+def named_panel(
+    names: Sequence[str],
+    across: Axis,
+    layers: Sequence[Layer],
+    title: str = "",
+    *,
+    each: float = 30,
+    rest: float = 70,
+) -> Panel:
+    """Return a panel with names down its side, and in every layer a point and its text for each."""
+    placed = [
+        replace(
+            layer,
+            y=list(range(len(names))),
+            hover=[f"{name}\n{text}" for name, text in zip(names, layer.hover, strict=True)],
+        )
+        if layer.hover is not None
+        else layer
+        for layer in layers
+    ]
+    return Panel(placed, across, Axis(names=names), title, tall(len(names), each, rest))
+
+
+def spans(ends: Sequence[tuple[float | None, float | None]], mark: Mark, width: float) -> Layer:
+    """Return lines from one end to the other, one for each name of a panel."""
+    x = [end for pair in ends for end in (*pair, None)]
+    y = [place for n in range(len(ends)) for place in (n, n, None)]
+    return Layer("line", x, y, mark, width=width)
 
 
 def table(

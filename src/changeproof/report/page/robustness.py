@@ -9,10 +9,18 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, cells, tall
-from changeproof.report.page.parts import NOT_YET, Part, Source, chart, nothing
+from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, Shown, cells
+from changeproof.report.page.parts import (
+    NOT_YET,
+    Part,
+    Source,
+    chart,
+    named_panel,
+    nothing,
+    spans,
+)
 from changeproof.report.recommendation import LEAST_PERCENT
-from changeproof.report.scores import Scores, Spread, frontier_of
+from changeproof.report.scores import Scores, Spread, frontier_of, rows_of
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import Tables, number, percent
 
@@ -50,14 +58,6 @@ def price_section(source: Source) -> list[Part]:
     return [chart(replace(whole, panels=defined))]
 
 
-def present(scores: Scores, shown: Shown) -> list[str]:
-    """Return the datasets that have something to show, over all families or under one."""
-    families = (ALL_FAMILIES, *shown.families)
-    return [
-        d for d in shown.datasets if any(any(scores.row(d, shown.methods, f)) for f in families)
-    ]
-
-
 def score_rows(
     scores: Scores, shown: Shown, metrics: Sequence[str], families: Sequence[str] = (ALL_FAMILIES,)
 ) -> list[list[Any]]:
@@ -83,7 +83,7 @@ def heat_map(
     """Return mean empirical robustness: a panel per dataset, methods down, families across."""
     methods, families = (Axis(names=shown.called(each)) for each in (shown.methods, shown.families))
     panels, blank, undefined = [], False, False
-    for dataset in present(scores, shown):
+    for dataset in scores.present(shown.datasets):
         found = [[scores.get(dataset, m, f) for f in shown.families] for m in shown.methods]
         spreads = [[Spread() if s is None else s[ROBUSTNESS] for s in row] for row in found]
         there = [[score is not None for score in row] for row in found]
@@ -122,40 +122,29 @@ def heat_map(
 
 def decomposition(scores: Scores, shown: Shown) -> Chart:
     """Return coverage, empirical and end-to-end robustness: a panel per dataset, methods down."""
-    places = range(len(shown.methods))
+    names, percents = shown.called(shown.methods), Axis(unit=" %", low=-4, high=104)
     panels = []
-    for dataset in present(scores, shown):
+    for dataset in scores.present(shown.datasets):
         over = shown.over.get(dataset, "")
         each = [
             [scores.of(metric, dataset, method) for method in shown.methods] for metric, *_ in KINDS
         ]
-        known = [[mean for own in each if (mean := own[n].mean) is not None] for n in places]
-        span = Layer(
-            "line",
-            [end for own in known for end in ((min(own), max(own), None) if own else [None] * 3)],
-            [place for n in places for place in (n, n, None)],
-            Mark("line", ""),
-            width=4,
-        )
+        known = [[s.mean for s in own if s.mean is not None] for own in zip(*each, strict=True)]
+        joined = [(min(own, default=None), max(own, default=None)) for own in known]
         points = [
             Layer(
                 "points",
                 [spread.mean for spread in own],
-                list(places),
-                mark,
-                size,
+                mark=mark,
+                size=size,
                 name=name,
-                hover=[
-                    f"{shown.name(method)}\n{name}: {spread.text(1, over, ' %')}"
-                    for method, spread in zip(shown.methods, own, strict=True)
-                ],
+                hover=[f"{name}: {spread.text(1, over, ' %')}" for spread in own],
                 spread=[spread.sd for spread in own],
             )
             for own, (_, name, mark, size) in zip(each, KINDS, strict=True)
         ]
-        names, percents = Axis(names=shown.called(shown.methods)), Axis(unit=" %", low=-4, high=104)
-        height = tall(len(shown.methods), 30, 70)
-        panels.append(Panel([span, *points], percents, names, shown.name(dataset), height))
+        layers = [spans(joined, Mark("line", ""), 4), *points]
+        panels.append(named_panel(names, percents, layers, shown.name(dataset)))
     metrics = [metric for metric, *_ in KINDS]
     return Chart(
         "hidden",
@@ -175,7 +164,7 @@ def price(scores: Scores, shown: Shown, tables: Tables) -> Chart:
     """Return empirical robustness against distance, with the frontier and, if known, the limit."""
     limits, prices = limit_curves(tables), limit_prices(tables)
     panels, kept = [], set()
-    for dataset in present(scores, shown):
+    for dataset in scores.present(shown.datasets):
         over, curve = shown.over.get(dataset, ""), limits.get(dataset, [])
         robust, far = (
             [scores.of(metric, dataset, method) for method in shown.methods]
@@ -293,7 +282,7 @@ def limit_prices(tables: Tables) -> dict[tuple[str, str], list[float | None]]:
     """Return [limit, price over it] by dataset and method."""
     return {
         (row["dataset"], row["method"]): [number(row["limit_mean"]), number(row["price_mean"])]
-        for row in tables.get("price", pd.DataFrame()).to_dict("records")
+        for row in rows_of(tables, "price")
     }
 
 
@@ -370,7 +359,7 @@ def limit_words(tables: Tables, shown: Shown) -> str:
     words = f" The limit for advice that holds in every changed model: {', '.join(where)}."
     firm = [
         row
-        for row in tables.get("price", pd.DataFrame()).to_dict("records")
+        for row in rows_of(tables, "price")
         if pd.notna(row["price_mean"]) and row["empirical_robustness_mean"] >= LEAST_PERCENT
     ]
     if not firm:

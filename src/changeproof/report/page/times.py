@@ -14,7 +14,7 @@ from changeproof.paper.comparison import (
     compare_tables,
     reason_against,
 )
-from changeproof.report.charts import Axis, Chart, Layer, Mark, Panel, tall
+from changeproof.report.charts import Axis, Chart, Layer, Mark
 from changeproof.report.page.parts import (
     NOT_YET,
     Part,
@@ -23,6 +23,7 @@ from changeproof.report.page.parts import (
     choice,
     heading,
     muted,
+    named_panel,
     nothing,
     table,
     text,
@@ -33,9 +34,9 @@ from changeproof.tables.names import family_name, method_name
 
 # The time of requests: what it is called, and how it is drawn.
 STATISTICS = {
-    "median_seconds": ("median", Mark("series-0", "diamond"), 10),
-    "mean_seconds": ("mean", Mark("series-1", "circle", open=True), 10),
-    "p90_seconds": ("90 % quantile", Mark("series-6", "triangle-right"), 10),
+    "median_seconds": ("median", Mark("series-0", "diamond")),
+    "mean_seconds": ("mean", Mark("series-1", "circle", open=True)),
+    "p90_seconds": ("90 % quantile", Mark("series-6", "triangle-right")),
 }
 COLUMNS = (
     "table", "dataset", "method or family", "metric", "published", "sd", "ours", "sd",
@@ -66,15 +67,13 @@ def _generation(source: Source) -> list[Part]:
         Layer(
             "points",
             numbers(column),
-            list(range(len(names))),
-            mark,
-            size,
-            hover=[f"{n}\n{title} {value:.3g} ms" for n, value in zip(names, column, strict=True)],
+            mark=mark,
+            size=10,
+            hover=[f"{title} {value:.3g} ms" for value in column],
         )
-        for column, (title, mark, size) in zip(values.T, STATISTICS.values(), strict=True)
+        for column, (title, mark) in zip(values.T, STATISTICS.values(), strict=True)
     ]
-    milliseconds = Axis(unit=" ms", log=True)
-    panel = Panel(layers, milliseconds, Axis(names=names), height=tall(len(names), 30, 70))
+    panel = named_panel(names, Axis(unit=" ms", log=True), layers)
     rows = zip(methods, numbers(values), found["timeouts"], strict=True)
     drawn = Chart(
         "generation",
@@ -101,21 +100,14 @@ def _stages(source: Source) -> list[Part]:
         for row in order.iloc[:, :2].itertuples(index=False)
     ]
     seconds = numbers(order["seconds"])
-    bars = Layer(
-        "bars",
-        seconds,
-        list(range(len(named))),
-        Mark("bar", ""),
-        hover=[f"{name}\n{value} s" for name, value in zip(named, seconds, strict=True)],
-    )
-    height = tall(len(named), 22, 60)
+    bars = Layer("bars", seconds, mark=Mark("bar", ""), hover=[f"{value} s" for value in seconds])
     drawn = Chart(
         "stages",
         "Where the time of the run went",
         "Seconds of work, summed over pieces.",
         f"All pieces took {found['seconds'].sum():.0f} s of work in total. The longest part was "
         f"{named[0]} with {order['seconds'].iloc[0]:.0f} s.",
-        [Panel([bars], Axis(unit=" s"), Axis(names=named), height=height)],
+        [named_panel(named, Axis(unit=" s"), [bars], each=22, rest=60)],
         [str(column) for column in found.columns],
         [
             [each if isinstance(each, str) else number(each) for each in row]
