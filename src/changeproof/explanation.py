@@ -13,7 +13,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
-from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, ONLY_PARTS, in_parts, why_not
+from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, ONLY_PARTS, in_parts
 from changeproof.model import Floats
 from changeproof.report.constraints import (
     Constraint,
@@ -176,15 +176,13 @@ def explain(
 
     outcome, valid = str(answers.outcomes[place]), bool(answers.base_valid[place])
     factual, wording = answers.factuals[place], Wording(task, shown.feasible)
-    how = answers.realisation
-    breach = "" if how is None else str(how.raw_breach[place])
     return Explanation(
         dataset=dataset,
         model=shown.model,
         method=method,
         person=task.ids.loc[row_id],
         outcome=outcome,
-        why_not="" if outcome == FOUND else why_not(outcome, breach),
+        why_not=answers.why_not[place],
         base_valid=valid,
         factual=_values(task, factual),
         filled_in=wording.unknown(answers.row_ids[[place]], factual[None])[0],

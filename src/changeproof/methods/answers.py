@@ -91,6 +91,16 @@ class Counterfactuals:
         return np.asarray(self.outcomes == FOUND)
 
     @property
+    def why_not(self) -> list[str]:
+        """Why people have no advice, in plain words; nothing for those who have some."""
+        how = self.realisation
+        breaches = [""] * len(self) if how is None else how.raw_breach.tolist()
+        return [
+            "" if outcome == FOUND else why_not(outcome, str(breach))
+            for outcome, breach in zip(self.outcomes.tolist(), breaches, strict=True)
+        ]
+
+    @property
     def certified(self) -> Booleans | None:
         """Which answers the method certifies; None for a method that certifies nothing."""
         if "certified" not in self.diagnostics:

@@ -8,7 +8,7 @@ import pandas as pd
 from changeproof.datasets.recourse import Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.advice import QUALITIES, Plausibility, breach_shares, measure_advice
-from changeproof.methods.answers import FOUND, Counterfactuals, why_not
+from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
 from changeproof.tables.cases import Case, by_method, cases, mean_and_std
@@ -99,7 +99,7 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
         **case.key._asdict(),
         "id": case.ids,
         "outcome": answers.outcomes,
-        "why_not": _reasons(answers),
+        "why_not": answers.why_not,
         "base_valid": answers.base_valid,
         "feasible": feasible,
         "distance": task.distances(answers.factuals, answers.rows),
@@ -114,16 +114,6 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
 
 def _value(change: Change, text: str) -> str | int | float:
     return whole_as_int(float(text)) if change.number else text
-
-
-def _reasons(answers: Counterfactuals) -> list[str]:
-    """Return why people have no advice, in plain words; nothing for those who have some."""
-    how = answers.realisation
-    breaches = [""] * len(answers) if how is None else how.raw_breach.tolist()
-    return [
-        "" if outcome == FOUND else why_not(str(outcome), str(breach))
-        for outcome, breach in zip(answers.outcomes.tolist(), breaches, strict=True)
-    ]
 
 
 def changes_of(wording: Wording, answers: Counterfactuals) -> list[list[Change]]:

@@ -17,6 +17,7 @@ from changeproof.report.page.robustness import ROBUSTNESS
 from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import StoredResults
+from changeproof.tables.cases import by_method
 from changeproof.tables.display import Tables, listed, number, percent
 from changeproof.tables.names import dataset_name, family_name, method_name
 
@@ -109,20 +110,14 @@ def _by_family(found: Sequence[Guarantee], source: Source) -> Chart:
                 promised = [each.level] * len(places)
                 flat = Mark(mark.colour, "")
                 layers.append(Layer("line", places, promised, flat, width=1.5, dashed=True))
+            means = [spread.mean for spread in under.values()]
+            hover = [
+                f"{name}, {shown.name(family)}\n{spread.text(1, shown.over[dataset], ' %')}"
+                for family, spread in under.items()
+            ]
+            ringed = None if each.family is None else shown.families.index(each.family)
             layers.append(
-                Layer(
-                    "line",
-                    places,
-                    [spread.mean for spread in under.values()],
-                    mark,
-                    9,
-                    name=name,
-                    hover=[
-                        f"{name}, {shown.name(family)}\n{spread.text(1, shown.over[dataset], ' %')}"
-                        for family, spread in under.items()
-                    ],
-                    ringed=None if each.family is None else shown.families.index(each.family),
-                )
+                Layer("line", places, means, mark, 9, name=name, hover=hover, ringed=ringed)
             )
             rows += [
                 [dataset, each.method, family, each.level, *spread]
@@ -182,9 +177,7 @@ def _held(
     A method that certifies nothing promises the same of all its counterfactuals.
     """
     shares: tuple[list[float], list[float]] = [], []
-    for key in results.answered:
-        if (key.dataset, key.method) != (dataset, method):
-            continue
+    for key in by_method(results).get((dataset, method), []):
         variants, answers = results.variants(dataset, key.base_seed), results.counterfactuals(*key)
         inside = (variants["family"] == promise.ground).to_numpy()
         inside = inside | (promise.ground == EVERY_FAMILY)

@@ -18,7 +18,7 @@ from changeproof.datasets.recourse import (
 )
 from changeproof.feasible.actions import FILLED_IN
 from changeproof.feasible.rules import WAYS
-from changeproof.methods.answers import ALREADY_FAVOURABLE, IN_PARTS, ONLY_PARTS, why_not
+from changeproof.methods.answers import ALREADY_FAVOURABLE, IN_PARTS, ONLY_PARTS
 from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.page.parts import (
@@ -37,6 +37,7 @@ from changeproof.report.recommendation import Option, Recommendation, choose, di
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.advice import MOST_LISTED, QUALITY_COLUMNS
+from changeproof.tables.cases import Case
 from changeproof.tables.display import percent
 from changeproof.tables.names import dataset_name, method_name
 
@@ -210,22 +211,18 @@ def _answers(
     with, before. Where an answer as published breaks a constraint or has categories in part,
     words for the one and the features of the other follow.
     """
-    answers = results.counterfactuals(*key).first(MOST_LISTED)
-    survived = results.survived(*key)[:MOST_LISTED]
-    task, found, how = wording.task, np.flatnonzero(answers.found), answers.realisation
-    family_of = results.variants(key.dataset, key.base_seed)["family"].to_numpy()
+    case = Case.of(results, key)
+    answers, survived = case.answers.first(MOST_LISTED), case.survived[:MOST_LISTED]
+    task, found = case.task, np.flatnonzero(answers.found)
     families = results.shown.families
-    counts = np.stack([survived[:, family_of == f].sum(axis=1) for f in families], axis=1)
+    counts = np.stack([survived[:, case.family_of == f].sum(axis=1) for f in families], axis=1)
     distances = task.distances(answers.factuals, answers.rows).tolist()
     place = {name: number for number, name in enumerate(wording.names)}
     factuals, rows = answers.factuals[found], answers.rows[found]
     usable = answers.base_valid.copy()
     usable[found] &= task.actions.feasible(factuals, rows)
     breaches = broken(task, factuals, rows)
-    entries: list[Any] = [
-        why_not(str(outcome), "" if how is None else str(how.raw_breach[i]))
-        for i, outcome in enumerate(answers.outcomes)
-    ]
+    entries: list[Any] = list(answers.why_not)
     for n, changes in enumerate(wording.all_changes(factuals, rows, answers.row_ids[found])):
         i = int(found[n])
         entries[i] = [
@@ -237,7 +234,7 @@ def _answers(
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
             entries[i] += [breaches[n], [place[name] for name in parts]]
-    judged = survived[:, np.isin(family_of, results.counting_families)]
+    judged = survived[:, case.models()]
     held, models = judged.sum(axis=1).tolist(), judged.shape[1]
     trials = results.trials(key.dataset, key.base_seed)
     options = [

@@ -93,11 +93,10 @@ def print_comparison(
 
 
 def _print_paper_lines(console: Console, title: str, lines: list[Line]) -> None:
-    grid = titled_grid(title)
     first = {"dataset_summary": "", "change_magnitude": "family"}.get(lines[0].table, "method")
-    for heading in (first, "metric", "published", "ours", "difference", "verdict"):
-        numeric = heading in ("published", "ours", "difference")
-        grid.add_column(heading, justify="right" if numeric else "left")
+    numeric = ("published", "ours", "difference")
+    headings = (first, "metric", *numeric, "verdict")
+    grid = titled_grid(title, [(each, each not in numeric) for each in headings])
     reasons: dict[str, dict[str, None]] = {}
     for line in lines:
         name_of = short_family if line.table == "change_magnitude" else method_name
@@ -207,14 +206,11 @@ def _who(lines: Sequence[RunLine]) -> str:
 
 
 def _print_run_lines(console: Console, title: str, lines: Sequence[RunLine]) -> None:
-    grid = titled_grid(title)
     families = any(line.family != ALL_FAMILIES for line in lines)
-    headings = ["Method", *(["Family"] if families else []), "Metric"]
-    for heading in headings:
-        grid.add_column(heading, overflow="fold")
-    for heading in ("Before", "After", "Difference (95 % interval)"):
-        grid.add_column(heading, justify="right", no_wrap=True)
-    grid.add_column("Verdict")
+    names = ["Method", *(["Family"] if families else []), "Metric"]
+    numeric = ["Before", "After", "Difference (95 % interval)"]
+    headings = [*names, *numeric, "Verdict"]
+    grid = titled_grid(title, [(each, each not in numeric) for each in headings])
     for line in lines:
         same = line.method == line.method_after
         name = method_name(line.method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -31,9 +32,12 @@ def say(console: Console, text: str) -> None:
     console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def titled_grid(title: str) -> Grid:
-    """Return a table without rows, as all of them look."""
-    return Grid(
+def titled_grid(title: str, columns: Sequence[tuple[str, bool]] = ()) -> Grid:
+    """Return a table without rows, as all of them look.
+
+    Columns are headings, and whether text is below: text may go on in the next line, numbers not.
+    """
+    grid = Grid(
         title=escape(title),
         title_justify="left",
         title_style="bold",
@@ -42,6 +46,12 @@ def titled_grid(title: str) -> Grid:
         pad_edge=False,
         show_edge=False,
     )
+    for heading, text in columns:
+        if text:
+            grid.add_column(escape(heading), overflow="fold")
+        else:
+            grid.add_column(escape(heading), justify="right", no_wrap=True)
+    return grid
 
 
 def print_table(

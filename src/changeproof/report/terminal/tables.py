@@ -44,13 +44,8 @@ def print_groups(tables: Tables, console: Console | None = None) -> None:
 
 def _grid(table: Table, columns: Sequence[int]) -> Grid:
     """Return some columns of a table."""
-    grid = titled_grid(table.title)
-    for heading in (table.headings[column] for column in columns):
-        name = escape(heading.on_screen)
-        if heading.left:
-            grid.add_column(name, overflow="fold")
-        else:
-            grid.add_column(name, justify="right", no_wrap=True)
+    headings = [table.headings[column] for column in columns]
+    grid = titled_grid(table.title, [(each.on_screen, each.left) for each in headings])
     for title, rows in table.sections:
         if table.section_heading:
             grid.add_row(escape(title), style="bold")
