@@ -324,7 +324,7 @@ def comparison_lines(
             f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
         )
         yield from (f"    {line}" for line in _lasting(answer))
-    yield f"Recommended: {choice.reason}" if choice.method is not None else choice.reason
+    yield choice.sentence
     yield from _rules(task, answers)
 
 

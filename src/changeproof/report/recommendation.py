@@ -16,7 +16,7 @@ from changeproof.evaluation.bar import Standing, interval, models_needed, standi
 
 SHORTEST, ONLY, UNDECIDED, NONE_HOLDS = "shortest", "only", "undecided", "none holds"
 NOTHING, FAVOURABLE, TOO_FEW, BUT = "nothing", "favourable", "too few", "but"
-# The only place where the words are: the page fills the same templates.
+# The only place where the words are.
 TEMPLATES = {
     SHORTEST: "{method}, the shortest of {holding} pieces of advice that hold in at least "
     f"{LEAST_PERCENT} % of the {{models}} changed models (95 % interval: {{low}} to {{high}} %).",
@@ -99,6 +99,11 @@ class Recommendation(NamedTuple):
     shorter: str | None
     kind: str
     reason: str
+
+    @property
+    def sentence(self) -> str:
+        """The reason, after what is recommended, if anything is."""
+        return self.reason if self.method is None else f"Recommended: {self.reason}"
 
 
 def choose(options: Sequence[Option], favourable: bool = False) -> Recommendation:

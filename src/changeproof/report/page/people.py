@@ -19,7 +19,6 @@ from changeproof.datasets.recourse import (
 from changeproof.feasible.actions import FILLED_IN
 from changeproof.feasible.rules import WAYS
 from changeproof.methods.answers import ALREADY_FAVOURABLE, IN_PARTS, ONLY_PARTS
-from changeproof.report import recommendation as advising
 from changeproof.report.constraints import broken, reasons, rules
 from changeproof.report.page.parts import (
     NOT_YET,
@@ -33,13 +32,13 @@ from changeproof.report.page.parts import (
     table,
     text,
 )
-from changeproof.report.recommendation import Option, Recommendation, choose, different, too_few
+from changeproof.report.recommendation import Option, choose
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.advice import MOST_LISTED, QUALITY_COLUMNS
 from changeproof.tables.cases import Case
 from changeproof.tables.display import percent
-from changeproof.tables.names import dataset_name, method_name
+from changeproof.tables.names import dataset_name, different_names, method_name
 
 MEANING = (
     "Features changed, inside the data and plausibility are of answers that the base model "
@@ -54,7 +53,6 @@ PROPOSED = (
 )
 SENTENCES = TEMPLATES | GOALS
 PLACES = {template: place for place, template in enumerate(SENTENCES)}
-KINDS = tuple(advising.TEMPLATES)
 
 
 def advice_section(source: Source) -> list[Part]:
@@ -143,7 +141,6 @@ def templates() -> dict[str, Any]:
         "nothing_else": NOTHING_ELSE,
         "only_parts": ONLY_PARTS,
         "in_parts": IN_PARTS,
-        "recommendations": list(advising.TEMPLATES.values()),
     }
 
 
@@ -194,9 +191,6 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
         },
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [answers[name].shown if name in answers else None for name in plan.methods],
-        "too_few": too_few(
-            int(family_of.isin(results.counting_families).sum()), results.trials(dataset, seed)
-        ),
         "recommended": _recommended(answers, plan.methods) if len(answers) > 1 else None,
     }
 
@@ -251,30 +245,16 @@ def _entry(change: Change, feature: int, shown: list[str]) -> tuple[Any, ...]:
     return entry if same else (*entry, change.before)
 
 
-def _recommended(answers: Mapping[str, Answers], methods: tuple[str, ...]) -> list[Any]:
-    """Return for every person what to follow, as numbers that fill a template.
-
-    [template, method, how many surely hold often enough, both ends of the interval] and, where
-    another is shorter, that one and both distances.
-    """
-    options = zip(*(each.options for each in answers.values()), strict=True)
+def _recommended(
+    answers: Mapping[str, Answers], methods: tuple[str, ...]
+) -> list[tuple[int | None, str]]:
+    """Return for every person whose advice to follow, by place, if anybody's, and why."""
+    names = different_names(methods, method_name)
+    places = {name: place for place, name in enumerate(names.values())}
+    options = zip(
+        *([o._replace(method=names[m]) for o in each.options] for m, each in answers.items()),
+        strict=True,
+    )
     favourable = zip(*(each.favourable for each in answers.values()), strict=True)
-    return [
-        _numbers(choose(given, all(already)), given, methods)
-        for given, already in zip(options, favourable, strict=True)
-    ]
-
-
-def _numbers(
-    chosen: Recommendation, options: tuple[Option, ...], methods: tuple[str, ...]
-) -> list[Any]:
-    kind, name = KINDS.index(chosen.kind), chosen.method or chosen.most_often
-    if name is None:
-        return [kind]
-    (own,) = (option for option in options if option.method == name)
-    numbers = [kind, methods.index(name), chosen.holding, *own.ends]
-    if chosen.shorter is None:
-        return numbers
-    far = {option.method: option.distance for option in options}
-    texts = different(far[chosen.shorter], far[name])
-    return [*numbers, methods.index(chosen.shorter), *texts]
+    chosen = map(choose, options, map(all, favourable))
+    return [(places.get(each.method or ""), each.sentence) for each in chosen]

@@ -67,8 +67,7 @@ page.personView = (parent, chosen, people, network) => {
     page.make("summary", {}, `What is known of row ${network.ids[chosen.person]}`),
     page.facts(features.map((feature, place) => [feature, unknown.includes(place)
       ? page.filled(page.words.filled_in, { value: factual[place] }) : factual[place]])));
-  const advice = network.recommended?.[chosen.person] ?? null;
-  const best = advice !== null && page.RECOMMENDS.includes(advice[0]) ? advice[1] : -1;
+  const [best, words] = network.recommended?.[chosen.person] ?? [null, ""];
   const rank = ([method, answer]) => (method === best ? Infinity
     : Array.isArray(answer) && answer[0] ? page.sum(answer[2]) : -1);
   const given = network.methods.map((answers, method) => [method, answers?.[chosen.person]])
@@ -81,33 +80,12 @@ page.personView = (parent, chosen, people, network) => {
       `${features[place]} (${factual[place]} was filled in)`).join(", ") +
       ". Advice was tested with what was filled in.");
   }
-  if (advice !== null) {
-    parent.append(page.make("p", { class: "sentence", id: "recommended" },
-      page.recommendation(advice, chosen.person, network)));
-  }
+  if (words) parent.append(page.make("p", { class: "sentence", id: "recommended" }, words));
   page.rules(parent, people, told.length > 0, told.some(([, , , , breach]) => breach));
   parent.append(page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
     page.answerCard(method, answer, people, factual, network.models, method === best))));
   const unfinished = `${left} of ${page.methods.length} methods are not finished`;
   if (left) page.say(parent, `${unfinished} for this base model.`);
-};
-
-// The kinds of recommendation that name a method to follow: the first two.
-page.RECOMMENDS = [0, 1];
-page.UNDECIDED = 2;
-
-page.recommendation = ([kind, method, holding, low, high, other, near, far], person, network) => {
-  const templates = page.words.recommendations;
-  const models = page.sum(network.models);
-  const count = (place) => page.sum(network.methods[place][person][2]);
-  const percent = (place) => Math.floor(100 * count(place) / Math.max(1, models));
-  const reason = page.filled(templates[kind], { method: page.methods[method], holding, models,
-    low, high, held: method === undefined ? 0 : count(method),
-    percent: method === undefined ? 0 : percent(method) }) +
-    (kind === page.UNDECIDED && network.too_few ? templates.at(-2) : "");
-  const but = other === undefined ? "" : page.filled(templates.at(-1), {
-    other: page.methods[other], other_distance: near, distance: far, other_percent: percent(other) });
-  return (page.RECOMMENDS.includes(kind) ? "Recommended: " : "") + reason + but;
 };
 
 // What must not change, and why.
