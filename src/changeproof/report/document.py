@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def document(results: StoredResults, tables: Tables) -> dict[str, Any]:
         "left_out": dict(results.plan.left_out),
         "notes": condition["notes"],
         "missing": condition["missing"],
-        "plan": _nested(results.plan.model_dump()),
+        "plan": json.loads(results.plan.model_dump_json()),
         "run": provenance(results),
         "tables": {name: records(table) for name, table in tables.items()},
         "files": _files(results.folder, tables),
@@ -57,14 +57,6 @@ def plain(value: Any) -> str | float | bool | None:
     if isinstance(value, str | int):
         return value
     return None if value is None or value is pd.NA or value is pd.NaT else str(value)
-
-
-def _nested(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _nested(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_nested(each) for each in value]
-    return plain(value)
 
 
 def _files(folder: Path, tables: Tables) -> dict[str, Any]:

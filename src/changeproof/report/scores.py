@@ -35,10 +35,13 @@ class Spread(NamedTuple):
         both = f"{self.mean:.{digits}f}"
         if self.sd is not None:
             both += f" ± {self.sd:.{digits}f}"
-        if self.low is None or self.high is None:
-            return f"{both}{unit}"
-        ends = f"{self.low:.{digits}f} to {self.high:.{digits}f}"
-        return f"{both}{unit} (95 % interval over {over}: {ends})"
+        ends = self.ends(digits)
+        return f"{both}{unit}" + (f" (95 % interval over {over}: {ends})" if ends else "")
+
+    def ends(self, digits: int) -> str:
+        """Return both ends of the interval, "50.3 to 74.0"; nothing where they are not known."""
+        known = self.low is not None and self.high is not None
+        return f"{self.low:.{digits}f} to {self.high:.{digits}f}" if known else ""
 
 
 # The metrics of one method under one family.
@@ -154,13 +157,13 @@ def after(summary: str | None, families: int = 0, *, sequences: bool = False) ->
 
 def sentence(change: str, method: str, score: Score, over: str) -> str:
     """Say in plain words what a score means; its interval is `over` some things."""
-    robustness, _, low, high = score["empirical_robustness"]
+    spread = score["empirical_robustness"]
+    robustness, ends = spread.mean, spread.ends(1) if spread.low != spread.high else ""
     distance, end_to_end = score["distance"].mean, score["end_to_end_robustness"].mean
     name = method_name(method)
     if robustness is None or distance is None or end_to_end is None:
         return f"{name} gave nobody a CFE that today's model accepts. So none can still hold."
-    narrow = low is None or high is None or low == high
-    interval = "" if narrow else f" (95 % interval over {over}: {low:.1f} to {high:.1f})"
+    interval = f" (95 % interval over {over}: {ends})" if ends else ""
     text = (
         f"{change}, {percent(robustness)} of the CFEs by {name} still hold{interval}. They ask "
         f"people to move {distance:.1f} typical deviations per feature."

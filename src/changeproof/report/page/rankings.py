@@ -107,10 +107,7 @@ def _cell(spread: Spread, digits: int) -> list[Any]:
     """Return the value, its text, and its interval in words."""
     if spread.mean is None:
         return [0, "undefined", ""]
-    ends = ""
-    if spread.low is not None and spread.high is not None:
-        ends = f"{spread.low:.{digits}f} to {spread.high:.{digits}f}"
-    return [spread.mean, f"{spread.mean:.{digits}f}", ends]
+    return [spread.mean, f"{spread.mean:.{digits}f}", spread.ends(digits)]
 
 
 def ranking_section(source: Source) -> list[Part] | None:
