@@ -117,7 +117,7 @@ def test_the_command_line_says_it_in_sentences(audited: tuple[Path, str], result
     assert "letters on loans, under next:" in said
     assert " of decisions; " in said and "KD-tree renews " in said
     assert "Left out: renewals under house (house is a table of scores" in said
-    assert "Left out: parameter-perturbation (needs a network's parameters, ours or" in said
+    assert "Left out: parameter-perturbation (needs a neural network, for whose" in said
     lines = list(letter_lines(results.tables()))
     assert all(line in said for line in lines)
     (shown,) = parts(build_payload(results, results.tables()), "letters", "choice")

@@ -128,8 +128,8 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     said = verdict(results, build_tables(results))
     assert "7 changed models of LogisticRegression in 2 kinds" in said.simulated
     assert (
-        "parameter perturbation (needs a network's parameters, ours or a PyTorch module's, for "
-        "which its radii are made; this is LogisticRegression" in said.not_simulated
+        "parameter perturbation (needs a neural network, for whose parameters its radii were "
+        "chosen; this is LogisticRegression" in said.not_simulated
     )
     assert "wachter" not in said.not_simulated.lower()
     assert "new initialization, data deletion" in said.not_simulated
