@@ -18,9 +18,7 @@ which are the same for all of its vector widths (tried with 2.13.0):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +37,6 @@ NO_BOUNDARY = "no point on the way to a favourable training row is favourable"
 STEP_SIZE = float(np.float32(1.0) / np.sqrt(np.float32(1_000.0)))
 # Steps of a shell, about; and people whose shells are judged at once.
 SHELL_POINTS = 512
-LAST_SHELL = np.iinfo(np.uint16).max
 FACTUALS_AT_ONCE = 16
 LANES = 8
 # Groups of lanes that take turns where a row is long enough to fill all of them.
@@ -202,42 +199,58 @@ def nearest_boundary(
     for first in range(0, len(factuals), FACTUALS_AT_ONCE):
         some = slice(first, first + FACTUALS_AT_ONCE)
         ends, lengths = nearest_rows(factuals[some], favourable_rows, n_rows)
-        searching = {
-            first + i: _shells(factuals[first + i], favourable_rows[ends[i]], lengths[i], fractions)
-            for i in range(len(ends))
-        }
-        while searching:
-            shells = {i: shell for i, steps in searching.items() if (shell := next(steps, None))}
-            if not shells:
-                break
+        done, searching = np.zeros(ends.shape, np.int64), np.arange(len(ends))
+        while len(searching):
             # One question for everybody: some models take long to be asked at all.
-            favourable = model.favourable(np.concatenate([points for points, _ in shells.values()]))
-            counts = [len(points) for points, _ in shells.values()]
-            parts = np.split(favourable, np.cumsum(counts)[:-1])
-            for (i, (points, distances)), accepted in zip(shells.items(), parts, strict=True):
-                if accepted.any():
-                    best = np.where(accepted, distances, np.inf).argmin()
-                    found.rows[i], found.distances[i] = points[best], distances[best]
-            searching = {i: searching[i] for i in shells if np.isnan(found.distances[i])}
+            points, distances, whose = _next_shells(
+                factuals[some], favourable_rows, ends, lengths, fractions, done, searching
+            )
+            accepted = np.flatnonzero(model.favourable(points))
+            # The nearest is written last, and of equally near ones the first.
+            order = accepted[np.argsort(distances[accepted], kind="stable")[::-1]]
+            found.rows[first + whose[order]] = points[order]
+            found.distances[first + whose[order]] = distances[order]
+            left = np.isnan(found.distances[some]) & (done < len(fractions)).any(axis=1)
+            searching = np.flatnonzero(left)
     return found
 
 
-def _shells(
-    factual: Floats, ends: Floats, lengths: Floats, fractions: Floats
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the points of all segments and their distances, shell by shell from the inside.
+@compiled
+def _next_shells(
+    factuals: Any, rows: Any, ends: Any, lengths: Any, fractions: Any, done: Any, searching: Any
+) -> tuple[Any, Any, Any]:
+    """Return the next steps of some factuals, their distances, and whose they are.
 
-    Within a shell, points are in the order of the segments: of equally near ones the first counts.
+    Each has about `SHELL_POINTS`, the nearest that are not done, in the order of its segments.
     """
-    distances = (lengths[:, None] * fractions).ravel()
-    width = SHELL_POINTS / (len(fractions) / lengths).sum()
-    shells = np.minimum(distances / width, LAST_SHELL).astype(np.uint16)
-    order = np.argsort(shells, kind="stable")  # a radix sort, since there are few shells
-    borders = np.flatnonzero(np.diff(shells[order])) + 1
-    for first, last in pairwise([0, *borders, len(order)]):
-        some = order[first:last]
-        segment, step = np.divmod(some, len(fractions))
-        yield factual + fractions[step, None] * (ends[segment] - factual), distances[some]
+    n_steps, n_features = len(fractions), factuals.shape[1]
+    before, n = done.copy(), 0
+    for i in searching:
+        density, nearest = 0.0, np.inf
+        for j in range(ends.shape[1]):
+            if done[i, j] < n_steps:
+                density += n_steps / lengths[i, j]
+                nearest = min(nearest, fractions[done[i, j]] * lengths[i, j])
+        reach = nearest + SHELL_POINTS / density
+        for j in range(ends.shape[1]):
+            step, length = done[i, j], lengths[i, j]
+            while step < n_steps and fractions[step] * length <= reach:
+                step += 1
+            n += step - done[i, j]
+            done[i, j] = step
+    points, distances, whose = np.empty((n, n_features)), np.empty(n), np.empty(n, np.int64)
+    n = 0
+    for i in searching:
+        for j in range(ends.shape[1]):
+            end, length = ends[i, j], lengths[i, j]
+            for step in range(before[i, j], done[i, j]):
+                fraction = fractions[step]
+                distances[n], whose[n] = fraction * length, i
+                for k in range(n_features):
+                    start = factuals[i, k]
+                    points[n, k] = start + fraction * (rows[end, k] - start)
+                n += 1
+    return points, distances, whose
 
 
 def largest_distance(rows: Floats) -> float:
