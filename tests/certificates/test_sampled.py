@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from changeproof import InputError, Network, NetworkStack, Task
 from changeproof.certificates.box import ParameterBox
 from changeproof.certificates.exact import certify
-from changeproof.certificates.sampled import ParameterSample, samples_needed
+from changeproof.certificates.sampled import (
+    ParameterSample,
+    favourable_under_draws,
+    samples_needed,
+)
 from changeproof.methods import make_method
 from changeproof.methods.apds.method import APDS
 from changeproof.methods.rnce import RNCE
@@ -57,6 +61,8 @@ def test_draws_are_those_of_pytorch_and_judged_as_a_stack_judges(hidden: tuple[i
     np.testing.assert_array_equal(sample.all_favourable(rows), expected)
     alone = [bool(sample.all_favourable(row[None])[0]) for row in rows]
     np.testing.assert_array_equal(alone, expected)
+    unkept = [favourable_under_draws(ParameterBox(network, 0.02), row, 40, 11) for row in rows]
+    np.testing.assert_array_equal(unkept, expected)
 
 
 def test_draws_fill_the_box_and_stay_in_it() -> None:
@@ -112,6 +118,8 @@ def test_what_is_not_a_number_is_never_favourable(
         box = ParameterBox(broken, 0.01)
         drawn = ParameterSample.draw(box, 20, seed=1)
         assert not drawn.all_favourable(rows)[np.isnan(logits)].any()
+        for row in rows[np.isnan(logits)]:
+            assert not favourable_under_draws(box, row, 20, 1)
         assert not certify(box, rows).certified.any()
     if np.isnan(value):
         assert np.isnan(logits).all()
@@ -124,6 +132,7 @@ def test_a_radius_that_overflows_certifies_nobody(small_network: Network) -> Non
     rows = np.random.default_rng(0).normal(size=(30, 5))
     with np.errstate(all="ignore"):
         assert not ParameterSample.draw(box, 10, seed=1).all_favourable(rows).any()
+        assert not any(favourable_under_draws(box, row, 10, 1) for row in rows)
 
 
 @pytest.mark.parametrize("radius", [1e39, np.inf, np.nan, -0.1])

@@ -14,7 +14,14 @@ from typing import Any, Self
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.certificates.box import SPARE, ParameterBox, network_logit, scratch_for
+from changeproof.certificates.box import (
+    SPARE,
+    ParameterBox,
+    activate,
+    dot,
+    network_logit,
+    scratch_for,
+)
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Singles
 from changeproof.networks.draws import BITS, WORDS, TorchDraws, fill
@@ -75,17 +82,65 @@ class ParameterSample:
         return result
 
 
+def favourable_under_draws(box: ParameterBox, row: Floats, samples: int, seed: int) -> bool:
+    """Return whether all networks of `ParameterSample.draw` call one row favourable.
+
+    They are not kept, since writing them to memory takes longer than drawing them.
+    """
+    draws, (row,) = TorchDraws(seed), box.checked(row[None])
+    around = box.network.parameters, np.float32(box.radius), box.flat.layers
+    return bool(_favourable_under_draws(draws.state, draws.words, *around, row, samples))
+
+
+@compiled
+def _draw(state: Any, words: Any, place: int, centre: Any, radius: Any, drawn: Any) -> Any:
+    """Draw a tensor of one network from its box; return the generator's next position."""
+    low, step = np.float32(-1.0), np.float32(2.0 * 0.5**BITS)
+    place = fill(state, words, place, low, step, drawn[: centre.size])
+    for i in range(centre.size):
+        drawn[i] = drawn[i] * radius + centre[i]
+    return place
+
+
 @compiled
 def _draw_all(state: Any, words: Any, centre: Any, radius: Any, layers: Any, networks: Any) -> None:
-    place, low, step = WORDS, np.float32(-1.0), np.float32(2.0 * 0.5**BITS)
+    place = WORDS
     for layer in range(len(layers)):
         n_in, n_out, start, _ = layer_at(layers, layer)
         stop = start + n_in * n_out
         for first, last in ((start, stop), (stop, stop + n_out)):
             for sample in range(len(networks)):
-                place = fill(state, words, place, low, step, networks[sample, first:last])
-                for i in range(first, last):
-                    networks[sample, i] = networks[sample, i] * radius + centre[i]
+                drawn = networks[sample, first:last]
+                place = _draw(state, words, place, centre[first:last], radius, drawn)
+
+
+@compiled
+def _favourable_under_draws(
+    state: Any, words: Any, centre: Any, radius: Any, layers: Any, row: Any, samples: int
+) -> bool:
+    inputs, outputs = np.zeros((2, samples, layers[:, :2].max() + SPARE))
+    drawn = np.zeros(layers[:, 0].max() * layers[:, 1].max() + SPARE, np.float32)
+    for sample in range(samples):
+        for k in range(len(row)):  # assigning a slice takes three seconds longer to compile
+            inputs[sample, k] = row[k]
+    place = WORDS
+    for layer in range(len(layers)):
+        n_in, n_out, start, _ = layer_at(layers, layer)
+        stop = start + n_in * n_out
+        for sample in range(samples):
+            place = _draw(state, words, place, centre[start:stop], radius, drawn)
+            for i in range(n_out):
+                outputs[sample, i] = dot(drawn, i * n_in, inputs[sample], n_in)
+        for sample in range(samples):
+            place = _draw(state, words, place, centre[stop : stop + n_out], radius, drawn)
+            for i in range(n_out):
+                outputs[sample, i] += drawn[i]
+            if layer < len(layers) - 1:
+                activate(outputs[sample], n_out)
+            elif not outputs[sample, 0] >= 0.0:  # NaN is not favourable
+                return False
+        inputs, outputs = outputs, inputs
+    return True
 
 
 @compiled

@@ -60,7 +60,9 @@ def layer_sums(turned: Any, layers: Any, layer: int, row: Any, values: Any) -> N
     for j in range(n_out):
         outputs[j] = turned[start + n_in * n_out + j]
     for k in range(n_in):
-        x = row[k] if layer == 0 else max(values[before + k], 0.0)
+        x = row[k] if layer == 0 else values[before + k]
+        if layer > 0 and x <= 0.0:
+            continue
         weights = turned[start + k * n_out : start + k * n_out + n_out]
         for j in range(n_out):
             outputs[j] = fma(weights[j], x, outputs[j])

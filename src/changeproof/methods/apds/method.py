@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from changeproof.certificates.box import ParameterBox, check_radius
-from changeproof.certificates.sampled import ParameterSample, samples_needed
+from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
 from changeproof.datasets.task import Task
 from changeproof.methods.answers import BUDGET
 from changeproof.methods.apds.minimal import MinimalSearch
@@ -160,8 +160,7 @@ class APDS(Method):
         certified = np.zeros(len(rows), dtype=np.bool_)
         for i in np.flatnonzero(answered).tolist():
             seed = self._certificate_seed(factuals, i)
-            sample = ParameterSample.draw(self._box, self._samples, seed)
-            certified[i] = sample.all_favourable(rows[[i]])[0]
+            certified[i] = favourable_under_draws(self._box, rows[i], self._samples, seed)
         return certified
 
     def _certificate_seed(self, factuals: Factuals, i: int) -> int:
