@@ -202,9 +202,8 @@ def nearest_boundary(
         done, searching = np.zeros(ends.shape, np.int64), np.arange(len(ends))
         while len(searching):
             # One question for everybody: some models take long to be asked at all.
-            points, distances, whose = _next_shells(
-                factuals[some], favourable_rows, ends, lengths, fractions, done, searching
-            )
+            segments = factuals[some], favourable_rows, ends, lengths, fractions
+            points, distances, whose = _next_shells(*segments, done, searching, SHELL_POINTS)
             accepted = np.flatnonzero(model.favourable(points))
             # The nearest is written last, and of equally near ones the first.
             order = accepted[np.argsort(distances[accepted], kind="stable")[::-1]]
@@ -217,11 +216,18 @@ def nearest_boundary(
 
 @compiled
 def _next_shells(
-    factuals: Any, rows: Any, ends: Any, lengths: Any, fractions: Any, done: Any, searching: Any
+    factuals: Any,
+    rows: Any,
+    ends: Any,
+    lengths: Any,
+    fractions: Any,
+    done: Any,
+    searching: Any,
+    quota: int,
 ) -> tuple[Any, Any, Any]:
     """Return the next steps of some factuals, their distances, and whose they are.
 
-    Each has about `SHELL_POINTS`, the nearest that are not done, in the order of its segments.
+    Each has about `quota`, the nearest that are not done, in the order of its segments.
     """
     n_steps, n_features = len(fractions), factuals.shape[1]
     before, n = done.copy(), 0
@@ -231,7 +237,7 @@ def _next_shells(
             if done[i, j] < n_steps:
                 density += n_steps / lengths[i, j]
                 nearest = min(nearest, fractions[done[i, j]] * lengths[i, j])
-        reach = nearest + SHELL_POINTS / density
+        reach = nearest + quota / density
         for j in range(ends.shape[1]):
             step, length = done[i, j], lengths[i, j]
             while step < n_steps and fractions[step] * length <= reach:
