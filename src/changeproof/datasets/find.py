@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from changeproof.datasets import (
@@ -18,7 +19,7 @@ from changeproof.datasets import (
 )
 from changeproof.datasets.custom import load_dataset
 from changeproof.datasets.kept import task_from_bytes
-from changeproof.datasets.task import Task
+from changeproof.datasets.task import Split, Task
 from changeproof.errors import InputError, unknown
 
 
@@ -62,11 +63,15 @@ def load_task(name: str) -> Task:
 
 
 def read_embedded(folder: Path, name: str, record: DatasetRecord) -> Task:
-    """Read an embedded table, by its dataset file if it has one; refuse files that differ."""
+    """Read an embedded table, with its split or by its dataset file; refuse files that differ."""
     table = _undamaged(folder / record.file, record.sha256)
-    if record.dataset_file is None:
+    if record.split is not None:
         frame = pd.read_parquet(table)
-        return Task(name, frame.drop(columns="favourable"), frame["favourable"])
+        # The protocol's split as it was drawn: to draw it again would import scikit-learn.
+        with np.load(_undamaged(folder / record.split, record.split_sha256)) as parts:
+            split = Split(**parts)
+        return Task(name, frame.drop(columns="favourable"), frame["favourable"], split)
+    assert record.dataset_file is not None
     task = load_dataset(_undamaged(folder / record.dataset_file, record.dataset_file_sha256))
     task.name = name  # `load_dataset` refuses the names of embedded datasets.
     task.notes = ()
