@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,16 +107,16 @@ class Wording:
 
     def values(self, rows: Floats) -> list[list[str]]:
         """Return standardised rows as text, in original units."""
-        return [
-            [self._value(place, value) for place, value in enumerate(values)]
-            for values in self._original(rows)
-        ]
-
-    def _value(self, place: int, value: Any) -> str:
-        if self.task.features[place].categories:
-            return str(value)
-        own = self.decimals[place]
-        return _text(value, max(own, decimals_of(value)) if self.feasible else own)
+        texts = []
+        for place, values in enumerate(self._columns(rows)):
+            own = self.decimals[place]
+            if self.task.features[place].categories:
+                texts.append([str(value) for value in values])
+            elif self.feasible:
+                texts.append([_text(value, max(own, decimals_of(value))) for value in values])
+            else:
+                texts.append([_text(value, own) for value in values])
+        return [list(person) for person in zip(*texts, strict=True)]
 
     def changes(
         self, factual: Floats, counterfactual: Floats, row_id: int | None = None
@@ -132,15 +133,33 @@ class Wording:
         Where a value of one of `row_ids` was filled in, advice names only the goal.
         """
         moves = np.abs(counterfactuals - factuals)
-        people = zip(
-            self._original(factuals),
-            self._original(counterfactuals),
-            moves.tolist(),
-            (moves / self.task.distance_scale).tolist(),
-            [{}] * len(factuals) if row_ids is None else self.unknown(row_ids, factuals),
-            strict=True,
-        )
-        return [self._person(*person) for person in people]
+        sizes = moves / self.task.distance_scale
+        known = np.zeros((len(factuals), len(self.names)), dtype=np.bool_)
+        filled = known if row_ids is None else self.task.filled_of(row_ids, factuals)
+        columns = zip(self._columns(factuals), self._columns(counterfactuals), strict=True)
+        found: list[list[Change]] = [[] for _ in range(len(factuals))]
+        # Feature by feature: a page has hundreds of thousands of changes.
+        for place, (before, after) in enumerate(columns):
+            feature, number = self.task.features[place], not self.task.features[place].categories
+            if number and not self.feasible:
+                changed = moves[:, feature.columns[0]] > SMALLEST_SCALE
+            else:
+                changed = np.fromiter(map(ne, before, after), np.bool_, len(before))
+            people = np.flatnonzero(changed)
+            old, new = (list(compress(values, changed)) for values in (before, after))
+            rows = zip(
+                people.tolist(),
+                self._directions(place, old, new),
+                self._texts(place, old, new),
+                sizes[people][:, list(feature.columns)].tolist(),
+                filled[people, place].tolist(),
+                strict=True,
+            )
+            for person, direction, texts, parts, unknown in rows:
+                size = math.fsum(parts)
+                change = Change(feature.name, direction, *texts, size, unknown, number)
+                found[person].append(change)
+        return [sorted(changes, key=attrgetter("size"), reverse=True) for changes in found]
 
     def unknown(self, row_ids: Integers, factuals: Floats) -> list[dict[str, str]]:
         """Return for every person the values that were filled in, by feature."""
@@ -156,55 +175,34 @@ class Wording:
 
     def parts(self, row: Floats) -> list[str]:
         """Return the features that have parts of categories in a row, which nobody can act on."""
-        if self.feasible:
+        categorical = [feature for feature in self.task.features if feature.categories]
+        if self.feasible or not categorical:
             return []
         raw = row * self.task.scale + self.task.mean
         whole = np.rint(raw)
         partly = (np.abs(raw - whole) > PART) | ((whole != 0.0) & (whole != 1.0))
-        categorical = (feature for feature in self.task.features if feature.categories)
         return [feature.name for feature in categorical if partly[list(feature.columns)].any()]
 
-    def _person(
-        self,
-        before: list[Any],
-        after: list[Any],
-        moves: list[float],
-        sizes: list[float],
-        unknown: dict[str, str],
-    ) -> list[Change]:
-        changes = []
-        for place, feature in enumerate(self.task.features):
-            old, new = before[place], after[place]
-            number = not feature.categories
-            if number and not self.feasible:
-                changed = moves[feature.columns[0]] > SMALLEST_SCALE
-            else:
-                changed = old != new
-            if not changed:
-                continue
-            # A page has hundreds of thousands of changes: a number, in one column, needs no sum.
-            if number:
-                written = _exact_texts if self.feasible else _rounded_texts
-                texts = written(old, new, self.decimals[place])
-                size = sizes[feature.columns[0]]
-            else:
-                texts = str(old), str(new)
-                size = math.fsum(sizes[column] for column in feature.columns)
-            direction = self._direction(place, old, new)
-            filled = feature.name in unknown
-            changes.append(Change(feature.name, direction, *texts, size, filled, number))
-        return sorted(changes, key=attrgetter("size"), reverse=True)
+    def _texts(self, place: int, before: list[Any], after: list[Any]) -> list[tuple[str, str]]:
+        """Return what a feature is before and after each change, as text."""
+        pairs, own = zip(before, after, strict=True), self.decimals[place]
+        if self.task.features[place].categories:
+            return [(str(old), str(new)) for old, new in pairs]
+        written = _exact_texts if self.feasible else _rounded_texts
+        return [written(old, new, own) for old, new in pairs]
 
-    def _direction(self, place: int, old: Any, new: Any) -> str:
+    def _directions(self, place: int, before: list[Any], after: list[Any]) -> list[str]:
         order, feature = self._ranks[place], self.task.features[place]
         if feature.categories:
             if order is None:
-                return CHANGE
-            old, new = order[feature.code_of(old)], order[feature.code_of(new)]
-        return RAISE if new > old else LOWER
+                return [CHANGE] * len(before)
+            before, after = (
+                [order[feature.code_of(value)] for value in values] for values in (before, after)
+            )
+        return [RAISE if new > old else LOWER for old, new in zip(before, after, strict=True)]
 
-    def _original(self, rows: Floats) -> list[list[Any]]:
-        """Return standardised rows as values of the original features."""
+    def _columns(self, rows: Floats) -> list[list[Any]]:
+        """Return standardised rows as values of the original features, feature by feature."""
         exact = self.task.readable(rows) if self.feasible else None
         raw = rows * self.task.scale + self.task.mean
         columns: list[list[Any]] = []
@@ -216,7 +214,7 @@ class Wording:
             block = raw[:, list(feature.columns)]
             codes = block[:, 0] >= 0.5 if feature.kind == "binary" else block.argmax(axis=1)
             columns.append([feature.categories[int(code)] for code in codes])
-        return [list(values) for values in zip(*columns, strict=True)]
+        return columns
 
 
 def _exact_texts(before: float, after: float, own: int) -> tuple[str, str]:
@@ -234,13 +232,15 @@ def _exact_texts(before: float, after: float, own: int) -> tuple[str, str]:
 
 def _rounded_texts(before: float, after: float, own: int) -> tuple[str, str]:
     """Return both numbers rounded to the data's `own` decimals, or to more if `after` is finer."""
-    decimals = 1 if own == 0 and not _is_whole(after) else own
+    decimals = own or int(not _is_whole(after))
     start, goal = _text(before, decimals), _text(after, decimals)
     while start == goal and decimals < MOST_DECIMALS:
         decimals += 1
         start, goal = _text(before, decimals), _text(after, decimals)
-    if decimals > own:
-        # What a person has is written as in the data, unless that would hide the difference.
+    # What a person has is written as in the data, unless that would hide the difference.
+    if decimals == 1 > own:
+        start = start.removesuffix(".0")
+    elif decimals > own:
         texts = (_text(before, places) for places in range(own, decimals + 1))
         start = next(text for text in texts if float(text) == float(start))
     return start, goal
