@@ -231,10 +231,12 @@ class StoredResults:
         """
         where = (Kind.COUNTERFACTUALS, dataset, base_seed, method)
         seconds = self._search_seconds.get(self._piece(*where).file_stem, np.nan)
-        names = self.task(dataset).feature_names
-        return self._read_once(
-            lambda held: Counterfactuals.from_frame(table_from_bytes(held), names, seconds), *where
-        )
+
+        def answers(held: bytes) -> Counterfactuals:
+            names = self.task(dataset).feature_names
+            return Counterfactuals.from_frame(table_from_bytes(held), names, seconds)
+
+        return self._read_once(answers, *where)
 
     def tuning(self, dataset: str, method: str) -> pd.DataFrame:
         """Return the scores of a tuned method's candidate settings."""

@@ -11,7 +11,7 @@ from changeproof.evaluation.advice import QUALITIES, Plausibility, breach_shares
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
-from changeproof.tables.cases import Case, by_method, cases, mean_and_std
+from changeproof.tables.cases import Case, cases, mean_and_std
 from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 from changeproof.tables.spreadsheets import whole_as_int
 
@@ -30,7 +30,8 @@ CHANGED = [
 
 def advice_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return what answers ask of people, and which rules methods' proposals break."""
-    plausible = {name: Plausibility(results.task(name)) for name, _ in by_method(results)}
+    asked = dict.fromkeys(key.dataset for key in results.answered)
+    plausible = {dataset: Plausibility(results.task(dataset)) for dataset in asked}
     qualities, broken = [], []
     for key in results.answered:
         task, answers = results.task(key.dataset), results.counterfactuals(*key)

@@ -14,24 +14,26 @@ from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 
 WHERE = ["dataset", "family", "share"]
 COMPARED = ("empirical_robustness", "distance", "limit", "price")
+# How far it is to the limit, by dataset and base model; see `_distances`.
+Known = dict[tuple[str, int], Floats]
 
 
 def limit_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return the limit by dataset, family and share, and the price of every method over it."""
     if not results.plan.limit:
         return {}
-    seeds = _seeds(results)
-    return {"limit": _limit(seeds), "limit_seeds": seeds, "price": _price(results)}
+    known = {base: _distances(results, *base) for base in results.limits}
+    seeds = _seeds(results, known)
+    return {"limit": _limit(seeds), "limit_seeds": seeds, "price": _price(results, known)}
 
 
-def _seeds(results: StoredResults) -> pd.DataFrame:
+def _seeds(results: StoredResults, known: Known) -> pd.DataFrame:
     """For how many it was found at each share, and its mean distance.
 
     The mean is over those for whom it was found at every share, so that shares can be compared.
     """
     rows = []
-    for dataset, seed in results.limits:
-        distances = _distances(results, dataset, seed)
+    for (dataset, seed), distances in known.items():
         for family, found in zip((ALL_FAMILIES, *results.limit_families), distances, strict=True):
             everywhere = np.isfinite(found).all(axis=0)
             for percent, each in zip(PERCENTS, found, strict=True):
@@ -72,24 +74,29 @@ def _limit(seeds: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-def _price(results: StoredResults) -> pd.DataFrame:
+def _price(results: StoredResults, known: Known) -> pd.DataFrame:
     """Mean and standard deviation over base models of the distance over that of the limit."""
-    rows = [_compared(results, case) for case in cases(results) if case.key[:2] in results.limits]
+    people = {base: pd.Index(results.limit(*base).row_ids) for base in known}
+    rows = [
+        _compared(case, people[base], known[base][0])
+        for case in cases(results)
+        if (base := case.key[:2]) in known
+    ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "people", *COMPARED])
     table = mean_and_std(frame, ["dataset", "method"], COMPARED)
     table.insert(0, "people", frame.groupby(["dataset", "method"])["people"].sum())
     return table.reset_index()
 
 
-def _compared(results: StoredResults, case: Case) -> dict[str, object]:
+def _compared(case: Case, people: pd.Index[int], distances: Floats) -> dict[str, object]:
     """Compare a method with the limit on the people for whom both have an answer.
 
-    The limit at the method's empirical robustness is interpolated linearly between those at 95,
-    99 and 100 %; below 95 % it is the one at 95 %.
+    `distances` are those of the limit [shares, people] over the families that count. The limit at
+    the method's empirical robustness is interpolated linearly between those at 95, 99 and 100 %;
+    below 95 % it is the one at 95 %.
     """
-    answers, base = case.answers, case.key[:2]
-    limit, distances = results.limit(*base), _distances(results, *base)[0]
-    places = pd.Index(limit.row_ids).get_indexer(pd.Index(answers.row_ids))
+    answers = case.answers
+    places = people.get_indexer(pd.Index(answers.row_ids))
     both = answers.base_valid & (places >= 0)
     both[both] = np.isfinite(distances[:, places[both]]).all(axis=0)
     found: dict[str, object] = {**case.key._asdict(), "people": both.sum()}
