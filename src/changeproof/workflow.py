@@ -27,6 +27,7 @@ from changeproof.runs.published import publish as publish_files
 from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.results import StoredResults
 from changeproof.tables.registry import build_tables, read_tables, write_tables
+from changeproof.workers.interpreter import no_garbage_collection
 from changeproof.workers.jobs import Engine
 from changeproof.workers.processes import engine_for
 
@@ -229,6 +230,7 @@ def run_resolved(
     return Results(folder, tasks=resolved.tasks)
 
 
+@no_garbage_collection()
 def write_everything(results: Results, *, anew: bool = False) -> Path:
     """Write tables, print and page of a run, and return the page.
 

@@ -27,6 +27,18 @@ def collect_garbage_rarely() -> None:
 
 
 @contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Collect no garbage where hundreds of thousands of objects are made that all stay."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+@contextmanager
 def one_thread() -> Iterator[None]:
     """Let the numerical libraries imported so far compute with one thread.
 
