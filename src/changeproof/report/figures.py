@@ -346,7 +346,7 @@ def _draw_cell(
     cell = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=fill, edgecolor="white", lw=0.4)
     if value is None:
         cell.set(hatch="////", edgecolor="#BBBBBB")
-    axes.add_patch(cell)
+    axes.add_artist(cell)
     if number or value is None:
         axes.text(
             column, row, DASH if value is None else text, fontsize=SMALL,
