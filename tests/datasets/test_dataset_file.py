@@ -55,7 +55,7 @@ def test_the_split_column_can_be_named(folder: Path) -> None:
         ('data = "table.csv"\nfavourable = 1\n', "the key 'target' is missing"),
         ("data = \n", "is not valid TOML"),
         (GOOD + 'drop = "owner"\n', "drop: input should be a valid list; got 'owner'"),
-        (GOOD + 'missing = "guess"\n', "missing: input should be 'refuse', 'impute' or"),
+        (GOOD + 'missing = "guess"\n', "missing: input should be 'refuse', 'impute', "),
         (GOOD + 'name = "heloc"\n', "'heloc' is an embedded dataset"),
         (GOOD.replace("table.csv", "other.csv"), "loans.toml: cannot read .*other.csv: there is"),
         (GOOD.replace('"approved"', '"x"'), "loans.toml: unknown column 'x'"),

@@ -15,7 +15,6 @@ import pandas as pd
 
 from changeproof import methods
 from changeproof.checks.bench import BASE_SEED, Bench, Check, Finding, require, task_and_network
-from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
 from changeproof.methods.answers import (
     ALREADY_FAVOURABLE,
@@ -194,8 +193,7 @@ class MethodBench(Bench):
         """Where not everything may change: no exception, the same one by one as in a batch."""
         task = self.task
         fixed, rising, *_ = (feature.name for feature in task.features)
-        task = Task(
-            *(task.name, task.frame, task.labels, task.split, task.features, task.given_ids),
+        task = task.replaced(
             actions={fixed: {"change": "none"}, rising: {"change": "increase"}},
             most_changes=max(2, len(task.features) // 2),
         )

@@ -28,7 +28,7 @@ class AlteredTask(Task):
         split: Split,
         features: Sequence[Feature],
     ) -> None:
-        super().__init__(origin.name, frame, labels, split, features)
+        super().__init__(origin.name, frame, labels, split, features, raw=origin.raw)
         width = origin.n_features
         # These replace what the cached properties found.
         self.mean = np.concatenate([origin.mean, self.mean[width:]])

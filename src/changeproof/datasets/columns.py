@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from changeproof.datasets.raw import RawColumn
 from changeproof.errors import InputError, setting
 from changeproof.feasible.feature import (
     LARGEST_NUMBER,
@@ -23,10 +24,13 @@ from changeproof.feasible.feature import (
 )
 from changeproof.model import Booleans, Integers
 
-# What to do about missing values: refuse them, fill them in, or fill them in and have advice leave
-# them alone.
-Missing = Literal["refuse", "impute", "impute-and-keep"]
-MOST_CATEGORIES = 50
+# What to do about missing values: refuse them, fill them in, fill them in and have advice leave
+# them alone, or hand them to the model as they are.
+AS_IS: Literal["as-is"] = "as-is"
+Missing = Literal["refuse", "impute", "impute-and-keep", "as-is"]
+# So many categories of one feature can be searched, one column each. Text that has more than a few
+# values, and another one in nearly every row, names something and says nothing.
+MOST_CATEGORIES, FEW_CATEGORIES, NEARLY_EVERY_ROW = 200, 50, 0.5
 # A text column with at least this share of numbers is a numeric column with mistakes in it.
 NEARLY_NUMERIC = 0.8
 # So many distinct texts are looked at to see what a column is.
@@ -101,24 +105,76 @@ def shown(values: Sequence[Any], most: int = 3) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its cells are floats, or categories, or missing."""
+    """A column of a table: its cells are floats, or categories, or missing.
+
+    `raw` says how the table writes it. `carried` says why advice leaves it as it is: it holds
+    dates or texts that cannot be searched, and numbers stand for them. Where missing values are
+    values of their own, `absent` says which are.
+    """
 
     name: str
     kind: FeatureKind
     cells: pd.Series[Any]
     categories: tuple[Any, ...] = ()
+    raw: RawColumn = field(default_factory=lambda: RawColumn("object"))
+    carried: str = ""
+    absent: Booleans | None = None
 
     def feature(self, first: int) -> Feature:
         """Return the feature, held by the encoded columns from `first` on."""
-        width = len(self.categories) if self.kind == "categorical" else 1
-        return Feature(self.name, self.kind, tuple(range(first, first + width)), self.categories)
+        after = first + (len(self.categories) if self.kind == "categorical" else 1)
+        missing = None if self.absent is None else after
+        return Feature(self.name, self.kind, tuple(range(first, after)), self.categories, missing)
 
 
-def understand(values: pd.Series[Any], listed: bool) -> Column:
+def understand(values: pd.Series[Any], listed: bool, *, carry: bool = False) -> Column:
     """Decide what a column is; the index of `values` names rows in messages.
 
-    Where it is `listed` as categorical, it is that, whatever it holds.
+    Where it is `listed` as categorical, it is that, whatever it holds. To `carry` a column means
+    to keep dates, and texts with very many values, for a model that takes them.
     """
+    raw = RawColumn.of(values)
+    if carry and (reason := _cannot_search(values)):
+        if pd.api.types.is_datetime64_any_dtype(values.dtype):
+            column = Column(str(values.name), "integer", raw.numbers(values), raw=raw)
+        else:
+            codes, texts = pd.factorize(values, sort=False)
+            raw = replace(raw, texts=tuple(texts.tolist()))
+            numbers = pd.Series(codes, index=values.index, dtype=np.float64)
+            column = Column(str(values.name), "integer", numbers.where(codes >= 0), raw=raw)
+        return replace(column, carried=reason)
+    column = _understand(values, listed)
+    return replace(column, raw=replace(raw, spelled=_spelling(column, values)))
+
+
+def _cannot_search(values: pd.Series[Any]) -> str:
+    """Return why advice cannot change a column: it holds dates, or too many texts; else ""."""
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return "it is a date"
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return ""
+    distinct = values.dropna().unique()
+    if len(distinct) > MOST_CATEGORIES and not all(map(is_number, map(str, distinct))):
+        return f"it has {len(distinct)} different values"
+    dates = bool(len(distinct)) and stands_for(list(distinct)) == "dates"
+    return "it is a date" if dates else ""
+
+
+def _spelling(column: Column, values: pd.Series[Any]) -> tuple[Any, ...]:
+    """Return how the table spells the categories; nothing where they are spelled like that."""
+    if not column.categories:
+        return ()
+    first = values[~column.cells.duplicated()]
+    known = column.cells[first.index]
+    texts = dict(zip(known, first.astype(object), strict=True))
+    spelled = tuple(texts.get(category, category) for category in column.categories)
+    same = all(
+        type(a) is type(b) and a == b for a, b in zip(spelled, column.categories, strict=True)
+    )
+    return () if same else spelled
+
+
+def _understand(values: pd.Series[Any], listed: bool) -> Column:
     name, dtype = str(values.name), values.dtype
     categories = isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype)
     if not (listed or categories):
@@ -132,7 +188,7 @@ def understand(values: pd.Series[Any], listed: bool) -> Column:
     distinct, codes = _distinct(values)
     if not (listed or categories or _holds_categories(name, distinct, codes)):
         return _numeric(name, _stripped(values))
-    column = _categorical(name, distinct)
+    column = _categorical(name, distinct, len(values))
     places = pd.Index(column.categories, dtype=object).get_indexer(pd.Index(column.cells))
     cells: Any = pd.Categorical.from_codes(
         np.append(places, -1)[codes], pd.Index(list(column.categories))
@@ -158,13 +214,22 @@ def complete(
             f"{setting(missing='impute')}"
         )
     known = column.cells.iloc[train].dropna()
+    if known.empty and missing == AS_IS:
+        known = column.cells.dropna()
+        known = pd.Series(column.categories[:1] or [0.0]) if known.empty else known
     if known.empty:
         raise InputError(
             f"column {column.name!r} has no value in the training part to impute from; drop it"
         )
     # Of several modes the first is the first category: both are sorted.
     typical = known.mode().iloc[0] if column.categories else known.median()
-    return replace(column, cells=column.cells.where(~absent, typical))
+    if column.carried:
+        typical = known.iloc[0]
+    filled = replace(column, cells=column.cells.where(~absent, typical))
+    if missing != AS_IS:
+        return filled
+    plain = typical.item() if isinstance(typical, np.generic) else typical
+    return replace(filled, raw=replace(column.raw, filler=plain), absent=absent.to_numpy())
 
 
 def read_as_missing(texts: Mapping[str, int] | None) -> str:
@@ -232,7 +297,7 @@ def rewriting(name: str, kind: Literal["numbers", "dates"]) -> str:
     return f"make numbers of them (days since a date), drop it, or ask for {setting(time=name)}"
 
 
-def _categorical(name: str, known: pd.Series[Any]) -> Column:
+def _categorical(name: str, known: pd.Series[Any], n_rows: int) -> Column:
     present = known.dropna()
     if present.empty:
         raise InputError(f"column {name!r} has no values; drop it")
@@ -245,7 +310,8 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
     plain_of = _plain_number if _are(present, NUMBERS).all() else text_of
     plain = known.map(plain_of, na_action="ignore").astype(object)
     categories = tuple(sorted(plain.dropna().unique().tolist()))
-    if len(categories) > MOST_CATEGORIES:
+    names = len(categories) > max(FEW_CATEGORIES, NEARLY_EVERY_ROW * n_rows)
+    if names or len(categories) > MOST_CATEGORIES:
         kind = stands_for(categories)
         if kind is not None:
             raise InputError(
@@ -253,9 +319,9 @@ def _categorical(name: str, known: pd.Series[Any]) -> Column:
                 f"{rewriting(name, kind)}"
             )
         raise InputError(
-            f"column {name!r} has {len(categories)} categories ({shown(categories)}); at most "
-            f"{MOST_CATEGORIES} are allowed: drop it, group the values, or "
-            f"ask for {setting(id_column=name)}"
+            f"column {name!r} has {len(categories)} categories ({shown(categories)}) in {n_rows} "
+            f"rows; at most {FEW_CATEGORIES if names else MOST_CATEGORIES} are allowed: drop it, "
+            f"group the values, or ask for {setting(id_column=name)}"
         )
     return Column(name, "binary" if len(categories) == 2 else "categorical", plain, categories)
 

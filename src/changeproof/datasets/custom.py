@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from changeproof.datasets import dataset_names
-from changeproof.datasets.columns import Column, Missing, complete, read_as_missing, understand
+from changeproof.datasets.columns import (
+    AS_IS,
+    Column,
+    Missing,
+    complete,
+    read_as_missing,
+    understand,
+)
 from changeproof.datasets.oddities import table_notes
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
@@ -23,6 +30,8 @@ from changeproof.feasible.feature import Feature, refuse_first
 from changeproof.feasible.wide_tables import wide_notes
 from changeproof.files import plain_name, read_toml, safe_name, validated
 
+# The columns that a fitted model takes; all where it does not say.
+Taken = Sequence[str] | Literal["all"]
 # Row ids are part of seeds, so they must be small and not negative.
 LARGEST_ROW_ID = 2**53
 
@@ -36,7 +45,7 @@ def own_task(
     id_column: str | None = None,
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
-    missing: Missing = "refuse",
+    missing: Missing | None = None,
     split: str | Split | None = None,
     actions: Mapping[str, Action | Mapping[str, Any]] | None = None,
     most_changes: int | None = None,
@@ -44,6 +53,7 @@ def own_task(
     time: str | None = None,
     encoding: str = UTF8,
     allow_leak: Sequence[str] = (),
+    taken: Taken | None = None,
 ) -> Task:
     """Make a task of a table.
 
@@ -72,7 +82,9 @@ def own_task(
         ``refuse`` missing values, or ``impute`` them with the median or the most frequent
         category of the training part. They are marked as filled in wherever they are shown, and
         advice then names a goal ("income of at least 130"). With ``impute-and-keep``, advice never
-        changes what was filled in.
+        changes what was filled in. With ``as-is``, a fitted model gets missing values as they are,
+        and advice leaves them alone. By default they are refused, or as they are where `taken` is
+        given.
     split
         A column that says train, update, validation or test, or a `Split`. By default the
         stratified split of the protocol.
@@ -92,14 +104,19 @@ def own_task(
     allow_leak
         Columns that may predict the target without a mistake. Others that do are refused: they
         are likely copies of it, or known only afterwards.
+    taken
+        The columns that a fitted model takes, or "all": only these are features, and others are
+        kept beside them. Dates, and texts with very many values, are carried along for the model;
+        advice leaves them as they are.
 
     Examples
     --------
     >>> own_task("loans.csv", target="approved", favourable="yes", id_column="applicant")
     Task('loans', 600 rows, 6 features)
     """
-    if missing not in get_args(Missing):
-        raise unknown("way to treat missing values", missing, get_args(Missing))
+    way: Missing = missing or ("refuse" if taken is None else AS_IS)
+    if way not in get_args(Missing):
+        raise unknown("way to treat missing values", way, get_args(Missing))
     listed = {"categorical": categorical, "drop": drop, "beside": beside, "allow_leak": allow_leak}
     for what, names in listed.items():
         if isinstance(names, str):
@@ -112,24 +129,31 @@ def own_task(
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()
     _check_columns(table, reserved, **listed)
+    if taken is not None and taken != "all":
+        _check_taken(table, taken, {*reserved, *drop})
+        others = [c for c in table.columns if c not in {*taken, *reserved, *drop}]
+        drop, beside = [*drop, *others], [*beside, *others]
+        # In the model's own order.
+        table = table[[*taken, *(c for c in table.columns if c not in taken)]]
     known = _beside(table, beside, time)
     table.index = _checked_ids(table, id_column)
     labels = _labels(table[target], favourable, missing_texts.get(target))
     parts = _split(table, labels, split)
     left_out = {*reserved, *drop}
     understood = [
-        understand(table[column], column in categorical)
+        understand(table[column], column in categorical, carry=taken is not None)
         for column in table.columns
         if column not in left_out
     ]
     if not understood:
         raise InputError(f"no column is left as a feature besides {', '.join(sorted(left_out))}")
     columns = [
-        complete(column, missing, parts.train, missing_texts.get(column.name))
-        for column in understood
+        complete(column, way, parts.train, missing_texts.get(column.name)) for column in understood
     ]
     features, encoded = _encoded(columns)
     encoded.index, ids = _row_ids(table.index)
+    as_is = way == AS_IS
+    filled = None if as_is else np.column_stack([column.cells.isna() for column in understood])
     task = Task(
         chosen,
         encoded,
@@ -137,12 +161,13 @@ def own_task(
         parts,
         features,
         ids,
-        actions,
+        _with_carried(actions, columns),
         most_changes,
         known,
         time,
-        filled=np.column_stack([column.cells.isna() for column in understood]),
-        keep_filled=missing == "impute-and-keep",
+        filled=filled,
+        keep_filled=way == "impute-and-keep",
+        raw={column.name: column.raw for column in columns} if as_is or taken else {},
     )
     task.favourable_values = tuple(_several(favourable))
     notes = table_notes(
@@ -176,7 +201,7 @@ class DatasetFile(BaseModel):
     id: str | None = None
     categorical: list[str] = []
     drop: list[str] = []
-    missing: Missing = "refuse"
+    missing: Missing | None = None
     split: str | None = None
     features: dict[str, dict[str, Any]] = {}
     most_changes: int | None = None
@@ -186,7 +211,7 @@ class DatasetFile(BaseModel):
     allow_leak: list[str] = []
 
 
-def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
+def load_dataset(path: str | Path, beside: Sequence[str] = (), taken: Taken | None = None) -> Task:
     """Make a task of a dataset file.
 
     Parameters
@@ -195,6 +220,8 @@ def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
         The dataset file.
     beside
         Columns to remember beside the features, as well as those that it names itself.
+    taken
+        The columns that a fitted model takes, as for `own_task`.
 
     Examples
     --------
@@ -212,6 +239,7 @@ def load_dataset(path: str | Path, beside: Sequence[str] = ()) -> Task:
             id_column=given.id,
             actions=given.features,
             beside=[*given.beside, *beside],
+            taken=taken,
             **others,
         )
     except InputError as error:
@@ -243,6 +271,35 @@ def _check_columns(table: pd.DataFrame, reserved: list[str], **listed: Sequence[
     for column in categorical:
         if column in drop:
             raise InputError(f"column {column!r} is both categorical and dropped")
+
+
+def _check_taken(table: pd.DataFrame, taken: Sequence[str], elsewhere: set[str]) -> None:
+    """Refuse a table that lacks columns which a fitted model takes."""
+    if lacking := [name for name in taken if name not in table.columns]:
+        raise InputError(
+            f"the model takes the columns {', '.join(taken)}; the table has no "
+            f"{', '.join(lacking)}: its columns are {', '.join(map(str, table.columns))}"
+        )
+    if clashing := [name for name in taken if name in elsewhere]:
+        raise InputError(
+            f"the model takes the column {clashing[0]!r}, which cannot be the target, the id, the "
+            "time or dropped as well"
+        )
+
+
+def _with_carried(
+    actions: Mapping[str, Action | Mapping[str, Any]] | None, columns: Sequence[Column]
+) -> dict[str, Action | Mapping[str, Any]]:
+    """Return what may change: nothing about what a model takes but no search can change."""
+    carried = {
+        column.name: Action(change="none", reason=f"Advice leaves {column.name}: {column.carried}.")
+        for column in columns
+        if column.carried
+    }
+    for name in (actions or {}).keys() & carried.keys():
+        if Action.checked((actions or {})[name], name).change != "none":
+            raise InputError(f"feature {name!r} cannot change: {carried[name].reason}")
+    return {**carried, **(actions or {})}
 
 
 def _beside(table: pd.DataFrame, beside: Sequence[str], time: str | None) -> pd.DataFrame:
@@ -360,6 +417,8 @@ def _encoded(columns: list[Column]) -> tuple[list[Feature], pd.DataFrame]:
     encoded = np.empty((len(names), len(columns[0].cells)))
     for feature, column in zip(features, columns, strict=True):
         encoded[list(feature.columns)] = feature.encode(column.cells).T
+        if column.absent is not None:
+            encoded[feature.missing] = column.absent
     return features, pd.DataFrame(encoded.T, columns=names, copy=False)
 
 

@@ -17,13 +17,13 @@ from changeproof.datasets import (
     dataset_names,
     dataset_records,
 )
-from changeproof.datasets.custom import load_dataset
+from changeproof.datasets.custom import Taken, load_dataset
 from changeproof.datasets.kept import task_from_bytes
 from changeproof.datasets.task import Split, Task
 from changeproof.errors import InputError, unknown
 
 
-def find_task(reference: str, beside: Sequence[str] = ()) -> Task:
+def find_task(reference: str, beside: Sequence[str] = (), taken: Taken | None = None) -> Task:
     """Return the task that a reference means.
 
     Parameters
@@ -33,20 +33,35 @@ def find_task(reference: str, beside: Sequence[str] = ()) -> Task:
         task that a run has kept (.task.parquet).
     beside
         Columns of a dataset file's table to remember as well, features or not.
+    taken
+        The columns that a fitted model takes, or "all"; other features are kept beside.
     """
     if reference in dataset_names():
-        return load_task(reference)
+        return taken_by(load_task(reference), taken)
     if not reference.endswith(FILE_ENDINGS):
         raise InputError(
             f"unknown dataset {reference!r}; expected one of: {', '.join(dataset_names())}, "
             "or the path of a dataset file that ends in .toml"
         )
     if reference.endswith(".toml"):
-        return load_dataset(reference, beside)
+        return load_dataset(reference, beside, taken)
     try:
-        return task_from_bytes(Path(reference).read_bytes())
+        return taken_by(task_from_bytes(Path(reference).read_bytes()), taken)
     except OSError as error:
         raise InputError(f"cannot read task file {reference}: {error.strerror}") from None
+
+
+def taken_by(task: Task, taken: Taken | None) -> Task:
+    """Return a task with the features that a fitted model takes."""
+    if taken is None or taken == "all":
+        return task
+    known = [feature.name for feature in task.features]
+    if lacking := [name for name in taken if name not in known]:
+        raise InputError(
+            f"the model takes the columns {', '.join(taken)}; {task.name!r} has no "
+            f"{', '.join(lacking)} among its features: {', '.join(known)}"
+        )
+    return task.with_features(taken)
 
 
 @cache

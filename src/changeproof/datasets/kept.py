@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from changeproof.datasets.raw import RawColumn
 from changeproof.datasets.table_file import check_size
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.errors import InputError
@@ -27,6 +28,8 @@ SUFFIX = ".task.parquet"
 METADATA = b"changeproof:task"
 # The prefix of columns that say where values of a feature were filled in.
 FILLED = "filled:"
+# What a feature says that has no missing values: nothing.
+NOT_MISSING = ("missing", None)
 PLAIN = (str, bool, int, float, type(None))
 
 
@@ -57,7 +60,7 @@ def task_to_bytes(task: Task) -> bytes:
             for name, dtype in task.frame.dtypes.items()
         ],
         "features": [
-            {key: _to_json(value) for key, value in asdict(feature).items()}
+            {key: _to_json(v) for key, v in asdict(feature).items() if (key, v) != NOT_MISSING}
             for feature in task.features
         ],
         "actions": {name: a.model_dump() for name, a in task.declared.items()},
@@ -68,10 +71,14 @@ def task_to_bytes(task: Task) -> bytes:
         },
         "time": task.time,
     }
-    optional = {
+    optional: dict[str, Any] = {
         "favourable_values": [text_of(value) for value in task.favourable_values],
         "keep_filled": task.keep_filled,
         "notes": list(task.notes),
+    }
+    optional["raw"] = {
+        name: {key: _to_json(value) for key, value in asdict(column).items()}
+        for name, column in task.raw.items()
     }
     described |= {name: value for name, value in optional.items() if value}
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(described)})
@@ -145,6 +152,10 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         described["time"],
         _filled(table, len(described["features"])),
         bool(described.get("keep_filled", False)),
+        {
+            name: RawColumn(**{key: _from_json(value) for key, value in column.items()})
+            for name, column in described.get("raw", {}).items()
+        },
     )
     task.favourable_values = tuple(map(str, described.get("favourable_values", ())))
     task.notes = tuple(map(str, described.get("notes", ())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.datasets.raw import RawColumn
 from changeproof.errors import InputError, unknown
 from changeproof.feasible.action import Action, checked_actions, checked_most
 from changeproof.feasible.actions import Actions
@@ -126,6 +127,9 @@ class Task:
         never states such a value as a fact.
     keep_filled
         Whether advice leaves those values alone.
+    raw
+        How the columns of the original features are written in the table, by feature, for models
+        that take the table's own columns.
     """
 
     def __init__(
@@ -142,6 +146,7 @@ class Task:
         time: str | None = None,
         filled: npt.ArrayLike | None = None,
         keep_filled: bool = False,
+        raw: Mapping[str, RawColumn] | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
@@ -156,6 +161,7 @@ class Task:
         self.beside, self.time = _checked_beside(name, beside, time, frame.index), time
         self.filled = _checked_filled(name, filled, (len(frame), len(self.features)))
         self.keep_filled = keep_filled and self.filled is not None
+        self.raw = dict(raw or {})
         # The favourable outcomes as the data write them, where that is known.
         self.favourable_values: tuple[Any, ...] = ()
         # What looks odd about the table, and what to do about it.
@@ -199,17 +205,47 @@ class Task:
         if self.times is None:
             raise InputError(f"task {self.name!r} has no times; name a column that says when")
         split = Split.by_time(self.times.to_numpy(), self.labels)
-        described = (self.features, self.given_ids, self.declared, self.most_changes)
-        known = (self.beside, self.time, self.filled, self.keep_filled)
-        later = Task(self.name, self.frame, self.labels, split, *described, *known)
-        later.favourable_values, later.notes = self.favourable_values, self.notes
-        return later
+        return self.replaced(split=split)
+
+    def replaced(self, **given: Any) -> Task:
+        """Return the task with some of its parts replaced, by the names of the parameters."""
+        own: dict[str, Any] = {
+            "name": self.name,
+            "frame": self.frame,
+            "labels": self.labels,
+            "split": self.split,
+            "features": self.features,
+            "ids": self.given_ids,
+            "actions": self.declared,
+            "most_changes": self.most_changes,
+            "beside": self.beside,
+            "time": self.time,
+            "filled": self.filled,
+            "keep_filled": self.keep_filled,
+            "raw": self.raw,
+        }
+        found = Task(**(own | given))
+        found.favourable_values, found.notes = self.favourable_values, self.notes
+        return found
 
     @cached_property
     def ids(self) -> pd.Series[Any]:
         """What people call the rows, by row id."""
         given = self.frame.index if self.given_ids is None else list(self.given_ids)
         return pd.Series(given, index=self.frame.index, name="id")
+
+    def missing_of(self, rows: Floats) -> Booleans:
+        """Return which values [people, features] of standardised rows are missing."""
+        result = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
+        for place, feature in enumerate(self.features):
+            if (column := feature.missing) is not None:
+                result[:, place] = rows[:, column] * self.scale[column] + self.mean[column] >= 0.5
+        return result
+
+    @property
+    def keeps_missing(self) -> bool:
+        """Whether missing values are values of their own."""
+        return any(feature.missing is not None for feature in self.features)
 
     def filled_of(self, row_ids: Integers, rows: Floats) -> Booleans:
         """Return which values [people, features] of standardised rows were filled in.
@@ -230,6 +266,8 @@ class Task:
 
     def kept_of(self, row_ids: Integers, rows: Floats) -> Booleans | None:
         """Return which features [people, features] advice leaves alone; None if any may change."""
+        if self.keeps_missing:
+            return self.missing_of(rows)
         return self.filled_of(row_ids, rows) if self.keep_filled else None
 
     @cached_property
@@ -274,6 +312,13 @@ class Task:
             values = frame[columns[feature.name]]
             if isinstance(values, pd.DataFrame):
                 raise InputError(f"column {feature.name!r} appears more than once")
+            written = self.raw.get(feature.name)
+            if written is not None and written.stands_for_numbers:
+                values = _as_numbers(feature.name, written, values)
+            if feature.missing is not None and written is not None:
+                absent = values.isna().to_numpy()
+                raw[:, feature.missing] = absent
+                values = values.astype(object).where(~absent, written.filler)
             raw[:, list(feature.columns)] = feature.encode(values)
         return self.standardise(raw)
 
@@ -286,9 +331,10 @@ class Task:
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(f"expected rows of shape (n, {self.n_features}); got {rows.shape}")
         raw = rows * self.scale + self.mean
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             {feature.name: feature.decode(raw[:, feature.columns]) for feature in self.features}
         )
+        return self._as_written(frame, rows)
 
     def readable(self, rows: Floats) -> pd.DataFrame:
         """Return standardised rows as people read them: the original features, exactly.
@@ -296,13 +342,42 @@ class Task:
         Numbers are the shortest decimals that `encoded` turns into exactly these rows again, whole
         ones as integers. Categories of a feasible row are whole as well, so nothing is lost.
         """
-        frame = self.decoded(rows)
+        raw = rows * self.scale + self.mean
+        values: dict[str, Any] = {}
         for feature in self.features:
             column = feature.columns[0]
-            if not feature.categories:
-                exact = unscaled(rows[:, column], self.mean[column], self.scale[column])
-                whole = bool(((np.abs(exact) < LARGEST_WHOLE) & (exact == np.rint(exact))).all())
-                frame[feature.name] = exact.astype(np.int64) if whole else exact
+            if feature.categories:
+                values[feature.name] = feature.decode(raw[:, feature.columns])
+                continue
+            exact = unscaled(rows[:, column], self.mean[column], self.scale[column])
+            whole = bool(((np.abs(exact) < LARGEST_WHOLE) & (exact == np.rint(exact))).all())
+            values[feature.name] = exact.astype(np.int64) if whole else exact
+        return self._as_written(pd.DataFrame(values), rows)
+
+    def table_rows(self, rows: Floats) -> pd.DataFrame:
+        """Return standardised rows as the table has them, for models that take its columns.
+
+        Values are those that people read, exactly, in the table's own dtypes and spelling.
+        """
+        frame = self.readable(rows)
+        for feature in self.features:
+            written = self.raw.get(feature.name)
+            if written is not None:
+                frame[feature.name] = written.restored(frame[feature.name], feature.categories)
+            elif not feature.categories:
+                frame[feature.name] = frame[feature.name].astype(np.float64)
+        return frame
+
+    def _as_written(self, frame: pd.DataFrame, rows: Floats) -> pd.DataFrame:
+        """Put dates and texts in place of the numbers that stand for them; hide what is missing."""
+        for name, written in self.raw.items():
+            if written.stands_for_numbers:
+                frame[name] = written.readable(frame[name].astype(np.float64))
+        if self.keeps_missing:
+            missing = self.missing_of(rows)
+            for place in np.flatnonzero(missing.any(axis=0)).tolist():
+                name = self.features[place].name
+                frame[name] = frame[name].mask(missing[:, place])
         return frame
 
     def rows(self, part: Part) -> Floats:
@@ -359,6 +434,9 @@ class Task:
     def _varying(self) -> Booleans | slice:
         """The columns that distances are about: those with more than one value."""
         varying = np.array([(column != column[0]).any() for column in self._raw.T])
+        for feature in self.features:
+            if feature.missing is not None:
+                varying[feature.missing] = False
         return slice(None) if varying.all() or not varying.any() else varying
 
     @cached_property
@@ -400,7 +478,51 @@ class Task:
             digest.update(repr((self.time, self.beside.to_dict(orient="list"))).encode())
         if self.filled is not None:
             digest.update(b"filled in" + self.filled.tobytes() + bytes([self.keep_filled]))
+        if self.raw:
+            missing = [feature.missing for feature in self.features]
+            digest.update(repr((sorted(self.raw.items()), missing)).encode())
         return digest.hexdigest()
+
+    def with_features(self, names: Sequence[str]) -> Task:
+        """Return the task with only these features, in this order; the others are kept beside it.
+
+        They are what a model takes: advice is not about the others, but groups of people may be.
+        """
+        known = {feature.name: feature for feature in self.features}
+        if unknown_names := [name for name in names if name not in known]:
+            raise unknown("feature", unknown_names[0], known)
+        if list(names) == list(known):
+            return self
+        features: list[Feature] = []
+        columns: list[int] = []
+        for name in names:
+            feature, first = known[name], len(columns)
+            columns += feature.all_columns
+            places = tuple(range(first, len(columns)))
+            missing = None if feature.missing is None else places[-1]
+            own = places if missing is None else places[:-1]
+            features.append(replace(feature, columns=own, missing=missing))
+        readable, beside = self.readable(self.standardise(self._raw)), self.beside.copy()
+        for name in known:
+            if name not in names and name not in beside.columns:
+                beside[name] = readable[name].to_numpy()
+        order = [list(known).index(name) for name in names]
+        return self.replaced(
+            frame=self.frame.iloc[:, columns],
+            features=features,
+            actions={name: action for name, action in self.declared.items() if name in names},
+            beside=beside,
+            filled=None if self.filled is None else self.filled[:, order],
+            raw={name: column for name, column in self.raw.items() if name in names},
+        )
+
+
+def _as_numbers(name: str, written: RawColumn, values: pd.Series[Any]) -> pd.Series[Any]:
+    numbers = written.numbers(values)
+    unknown_values = (numbers.isna() & values.notna()).to_numpy()
+    expected = "one of the values of the table" if written.texts else "a date"
+    refuse_first(f"feature {name!r}", values, unknown_values, expected)
+    return numbers
 
 
 def _deviation(rows: Floats) -> Floats:

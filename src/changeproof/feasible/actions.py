@@ -14,6 +14,7 @@ from changeproof.feasible.feature import Feature
 from changeproof.feasible.rules import (
     CATEGORIES,
     CATEGORY,
+    FIXED,
     MOST,
     NONE,
     STEP,
@@ -99,6 +100,8 @@ class Actions:
         self.scales = scales
         self.of = [self.declared.get(feature.name, Action()) for feature in features]
         self.data_range = raw.min(axis=0), raw.max(axis=0)
+        # Nobody changes whether something is known.
+        self.missing = [feature.missing for feature in features if feature.missing is not None]
         self.decimals = written_decimals(features, raw, scales.scale)
 
     @cached_property
@@ -164,11 +167,14 @@ class Actions:
         own, low, high = (each[:, rules.feature_of] for each in (own, low, high))
         categories = rules.features[rules.feature_of, 2] == CATEGORIES
         has, may_have = rules.ranks == own, (low <= rules.ranks) & (rules.ranks <= high)
-        return Limits(
+        found = Limits(
             np.where(categories, has, own),
             np.where(categories, has & alone, low),
             np.where(categories, may_have, high),
         )
+        for each in found:
+            each[:, self.missing] = np.rint(self.raw(factuals)[:, self.missing])
+        return found
 
     def bounds(self, factuals: Floats) -> tuple[Floats, Floats]:
         """Return the least and the most of `limits`, standardised."""
@@ -182,6 +188,8 @@ class Actions:
             np.where(categories, share, number[:, rules.feature_of])
             for share, number in zip(shares, numbers, strict=True)
         )
+        for each in (low, high):
+            each[:, self.missing] = factuals[:, self.missing]
         return low, high
 
     def project(self, factuals: Floats, rows: Floats, limits: Limits | None = None) -> Floats:
@@ -201,6 +209,7 @@ class Actions:
         several = np.array(rows if rows.ndim == 3 else rows[:, None], dtype=np.float64)
         limits = limits or self.limits(factuals)
         project_rows(several, np.ascontiguousarray(factuals), limits, self.rules)
+        several[..., self.missing] = factuals[:, None, self.missing]
         return several if rows.ndim == 3 else several[:, 0]
 
     def breaches(self, factuals: Floats, rows: Floats) -> Breaches:
@@ -226,6 +235,11 @@ class Actions:
                 several = feature.kind == "categorical" and whole.sum(axis=1) != 1
                 words = f"{feature.name} is between its categories"
                 found.note(CATEGORY, wrong.any(axis=1) | several, words)
+            if feature.missing is not None:
+                learnt = np.rint(raw[:, feature.missing]) != np.rint(
+                    self.raw(factuals)[:, feature.missing]
+                )
+                found.note(FIXED, learnt, f"{feature.name} may not become known or unknown")
         most = self.most_changes
         if most is not None:
             found.note(MOST, changed.sum(axis=1) > most, f"more than {most} features change")

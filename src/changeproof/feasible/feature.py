@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -35,12 +35,16 @@ class Feature:
     categories
         Its original values: of 0 and of 1 where it is binary, one per column where it is
         categorical, none otherwise.
+    missing
+        Position of the column of 0 and 1 that says where its value is missing, if missing is a
+        value of its own. Something stands in the other columns there, which means nothing.
     """
 
     name: str
     kind: FeatureKind
     columns: tuple[int, ...]
     categories: tuple[Any, ...] = ()
+    missing: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         expected = {"binary": (1, 2), "categorical": (len(self.categories),) * 2}
@@ -52,10 +56,16 @@ class Feature:
             )
 
     @property
+    def all_columns(self) -> tuple[int, ...]:
+        return self.columns if self.missing is None else (*self.columns, self.missing)
+
+    @property
     def column_names(self) -> list[str]:
-        if self.kind != "categorical":
-            return [self.name]
-        return [f"{self.name}={category}" for category in self.categories]
+        """The names of all its columns."""
+        names = [self.name]
+        if self.kind == "categorical":
+            names = [f"{self.name}={category}" for category in self.categories]
+        return names if self.missing is None else [*names, f"{self.name} is missing"]
 
     def encode(self, values: pd.Series[Any]) -> Floats:
         """Return the columns for original values; the index of `values` names bad rows."""
@@ -149,7 +159,7 @@ def checked_features(task: str, features: Sequence[Feature], width: int) -> tupl
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InputError(f"task {task!r}: feature {twice[0]!r} appears more than once")
-    held = sorted(column for feature in features for column in feature.columns)
+    held = sorted(column for feature in features for column in feature.all_columns)
     if held != list(range(width)):
         raise InputError(
             f"task {task!r}: the features hold the columns {held}; expected each of "

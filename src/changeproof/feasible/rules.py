@@ -116,7 +116,7 @@ def as_rules(
                 by = np.inf
                 if known == [1, 0] and change in (INCREASE, DECREASE):
                     change = INCREASE + DECREASE - change
-        feature_of[columns] = place
+        feature_of[list(feature.all_columns)] = place
         table.append((first, len(columns), KINDS[feature.kind], change))
         numbers.append((low, high, by, base, step, 10.0**digits))
         whole_steps.append(feature.kind == "integer" or action.step is not None)
