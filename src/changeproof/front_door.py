@@ -16,7 +16,7 @@ from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import SUCCESSOR, published_family_names
 from changeproof.datasets import dataset_names, paper_datasets
 from changeproof.datasets.custom import own_task
-from changeproof.datasets.find import find_task
+from changeproof.datasets.find import find_task, taken_by
 from changeproof.datasets.grouping import SMALLEST_GROUP, columns_of
 from changeproof.datasets.table_file import UTF8, read_table
 from changeproof.datasets.task import Task
@@ -24,7 +24,9 @@ from changeproof.errors import InputError
 from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.models.find import object_reference
+from changeproof.models.find import load_model, object_reference, taken_columns
+from changeproof.models.learner import Learner
+from changeproof.models.shipped import ShippedModel
 from changeproof.models.thresholds import Threshold
 from changeproof.runs.directory import check_free
 from changeproof.runs.execute import Observer
@@ -51,6 +53,7 @@ def evaluate(
     counterfactuals: Table | Mapping[str, Table] | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
     replacements: Sequence[str] | None = None,
+    refit: str | None = None,
     base_seeds: Sequence[int] = BASE_SEEDS,
     factuals: int = FACTUALS,
     rows: Sequence[int] | None = None,
@@ -77,9 +80,11 @@ def evaluate(
         A task, the name of an embedded dataset, a dataset file, or a table (DataFrame, CSV or
         Parquet file) with `target` and `favourable` and whatever else `own_task` takes.
     model
-        "mlp", "sklearn:RandomForestClassifier(max_depth=8)", "python:module:name", a scikit-learn
-        classifier, a function ``fit(X, y, sample_weight, seed)`` that returns a function from
-        rows to probabilities, or a learner such as `ModuleLearner`.
+        A fitted model, which is used as it is: a scikit-learn classifier or pipeline, a function
+        from a DataFrame of original columns to scores, "onnx:FILE", "python:module:name". Or what
+        is to be trained here: "mlp", "sklearn:RandomForestClassifier(max_depth=8)", a classifier
+        that is not fitted, a function ``fit(X, y, sample_weight, seed)`` that returns a function
+        from rows to probabilities, a learner such as `ModuleLearner`.
     methods
         Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
         (context, factuals). By default all that fit the model, except quorum, which trains many
@@ -95,6 +100,9 @@ def evaluate(
         those in the tables.
     grid, replacements
         Training configurations of a scikit-learn model, and models that may replace yours.
+    refit
+        What trains the changed models, for a fitted model that cannot be fitted again: "mlp",
+        "sklearn:LogisticRegression". By default a fitted model is cloned and fitted on other rows.
     base_seeds, factuals, rows
         Seeds of the base models, the most people to explain per base model, or their row ids.
     feasible
@@ -113,7 +121,6 @@ def evaluate(
         Models that came after today's, by name, each used as it is: a fitted classifier, a function
         from a DataFrame of features to scores, "python:module:name", "onnx:FILE", or its scores of
         the letters ("scores:FILE" or a DataFrame). For a different threshold: ``(model, 0.55)``.
-        Today's model is then used as it is, too.
     renew
         The method that renews letters which a successor breaks.
     by
@@ -144,16 +151,17 @@ def evaluate(
     if over_time and data.get("split") is not None:
         raise InputError("rows are split by a column or over time, not both; leave out one")
     more = {name: data.pop(name) for name in sorted(data.keys() & PLAN_FIELDS)}
-    own = _as_task(task, data, columns_of(by))
+    loaded = load_model(model)
+    own = task_for(loaded, task, data, columns_of(by))
     own = own.over_time() if over_time else own
     threshold = None if threshold is None else str(Threshold.of(threshold))
     learner = learner_of(
-        model,
+        loaded,
         [own],
         grid=grid,
         replacements=replacements,
         threshold=threshold,
-        successors=bool(successors),
+        refit=refit,
     )
     if methods is None:
         usual = [name for name in method_names() if name not in OURS]
@@ -178,6 +186,7 @@ def evaluate(
         "renew": next(iter(renewer), None),
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else list(replacements),
+        "refit": refit,
         "feasible": own.name not in paper_datasets() if feasible is None else feasible,
         "limit": limit,
         "over_time": over_time,
@@ -218,13 +227,22 @@ def audit(data: Task | Table, out: str | Path, *, model: Any = "mlp", **more: An
     return evaluate(data, model, out=out, **more)
 
 
-def _as_task(given: Task | Table, data: dict[str, Any], beside: Sequence[str]) -> Task:
+def task_for(
+    model: Learner | ShippedModel,
+    given: Task | Table,
+    data: Mapping[str, Any],
+    beside: Sequence[str] = (),
+) -> Task:
+    """Return the task that is given or described, with the columns that a model takes."""
+    taken = taken_columns(model)
+    described = isinstance(given, str) and (not data or given in dataset_names())
     if isinstance(given, Task):
-        task = given
-    elif isinstance(given, str) and (not data or given in dataset_names()):
-        task = find_task(given, beside)
+        task = taken_by(given, taken)
+    elif described:
+        task = find_task(str(given), beside, taken)
     elif "target" in data and "favourable" in data:
-        return own_task(given, **{**data, "beside": [*data.get("beside", ()), *beside]})
+        kept = {**data, "beside": [*data.get("beside", ()), *beside]}
+        return own_task(given, taken=taken, **kept)
     else:
         raise InputError(
             "a table needs target (a column) and favourable (the value of it that people want)"

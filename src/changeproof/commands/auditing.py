@@ -31,6 +31,7 @@ from changeproof.commands.options import (
 from changeproof.commands.parsing import successors_of, tables_of
 from changeproof.commands.running import say_where
 from changeproof.errors import InputError, unknown
+from changeproof.runs.plan import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from changeproof.datasets.task import Task
@@ -195,13 +196,16 @@ def say_what_was_left_out(results: Results) -> None:
 def _explain_now(data: Path, given: Given, out: Path | None, row: str) -> Results:
     """Get advice for one person from the methods, and test it on the changed models."""
     from changeproof.commands.progress import ConsoleObserver
-    from changeproof.datasets.custom import own_task
+    from changeproof.datasets.grouping import columns_of
     from changeproof.explanation import row_of
     from changeproof.front_door import audit as run_audit
+    from changeproof.front_door import task_for
+    from changeproof.models.find import load_model
 
     values = plan_values(given)
     source, described = data_of(data, given)
-    task = own_task(source, **described) if described else source
+    model = load_model(values.get("model", DEFAULT_MODEL))
+    task = task_for(model, source, described, columns_of(values.get("by", ())))
     task = task.over_time() if values.get("over_time") else task
     folder = out if out is not None else folder_of(task)
     _refuse_audits(folder)

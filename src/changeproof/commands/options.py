@@ -86,11 +86,12 @@ TABLE = {
             "COLUMN,…",
         ),
         missing=(
-            Literal["refuse", "impute", "impute-and-keep"],
-            "Missing values: refuse them, impute them (fill them in), or impute-and-keep: nobody "
-            "is told to change what was filled in.",
+            Literal["refuse", "impute", "impute-and-keep", "as-is"],
+            "Missing values: refuse them, impute them (fill them in), impute-and-keep (nobody is "
+            "told to change what was filled in), or as-is: your model sees them as missing, and "
+            "advice leaves them alone.",
             "WAY",
-            "refuse",
+            "refuse; as-is for a fitted model",
         ),
         encoding=(str, "The encoding of a CSV file: latin-1, utf-16, …", "NAME", "utf-8"),
         split=(
@@ -252,27 +253,19 @@ def plan_values(given: Given) -> dict[str, Any]:
     if "base_seeds" in values:
         values["base_seeds"] = parsing.whole_numbers("base seed", values["base_seeds"])
     if "model" in values:
-        values["model"] = parsing.model_of(
-            values["model"], may_unpickle(given), successors="successor" in given
-        )
+        values["model"] = parsing.model_of(values["model"], may_unpickle(given))
     if "time" in given:
         values["over_time"] = True
     return values
 
 
 def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
-    """Return a table with what it means, or the task of a dataset file, which says it itself.
-
-    The task of a dataset file also remembers the columns to group people by.
-    """
+    """Return a table with what it means, or a dataset file, which says it itself."""
     used = [name for name in TABLE if name in given]
     if data.suffix == ".toml":
         if used:
             raise InputError(f"dataset file {data} says that itself; leave out {flags_of(used)}")
-        from changeproof.datasets.custom import load_dataset
-        from changeproof.datasets.grouping import columns_of
-
-        return load_dataset(data, columns_of(given.get("by", ()))), {}
+        return str(data), {}
     for name in ("target", "favourable"):
         if not given.get(name):
             raise InputError(f"--{name} is missing; only a dataset file (.toml) can do without it")

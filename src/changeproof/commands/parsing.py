@@ -147,14 +147,14 @@ def successors_of(given: list[str], unpickle: bool) -> dict[str, Any]:
         name = safe_name(before.strip(), "a successor") if named else plain_name(stem, "next")
         if name in found:
             raise InputError(f"two successors are called {name!r}; name them with NAME=MODEL")
-        found[name] = (model_of(reference, unpickle, successors=True), threshold)
+        found[name] = (model_of(reference, unpickle, successor=True), threshold)
     return found
 
 
-def model_of(reference: str, unpickle: bool, successors: bool = False) -> Any:
+def model_of(reference: str, unpickle: bool, successor: bool = False) -> Any:
     """Return a reference unchanged; a pickle is loaded here, once, if that is allowed."""
     if not reference.startswith("pickle:"):
         return reference
-    from changeproof.models.find import find_learner, find_shipped
+    from changeproof.models.find import find_shipped, load_model
 
-    return (find_shipped if successors else find_learner)(reference, unpickle=unpickle)
+    return (find_shipped if successor else load_model)(reference, unpickle=unpickle)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
+from changeproof.models.inputs import TableInputs, columns_of
 from changeproof.models.learner import (
     Alternative,
     CountedRows,
@@ -28,7 +29,7 @@ from changeproof.models.learner import (
     RefittedLearner,
     Traits,
 )
-from changeproof.models.shipped import ShippedModel, favourable_classes, original_frame
+from changeproof.models.shipped import ShippedModel, favourable_classes
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -99,43 +100,6 @@ def _weights_of(estimator: Any) -> tuple[Any, str, bool]:
     return final, *WEIGHTS[name]
 
 
-@dataclass(frozen=True)
-class OriginalInputs:
-    """The original features in the order that a fitted model expects.
-
-    `named` says whether they go in as a DataFrame, or as numbers only.
-    """
-
-    columns: tuple[str, ...]
-    named: bool = True
-
-    @classmethod
-    def of(cls, name: str, estimator: Any, task: Task) -> Self:
-        """Return how a fitted estimator takes the features of a task."""
-        known = [feature.name for feature in task.features]
-        columns = getattr(estimator, "feature_names_in_", None)
-        if columns is not None:
-            columns = tuple(map(str, columns))
-            if missing := [column for column in columns if column not in known]:
-                raise InputError(
-                    f"model {name} takes the columns {', '.join(columns)}; {task.name!r} has no "
-                    f"{', '.join(missing)} among its features: {', '.join(known)}"
-                )
-            return cls(columns)
-        count = getattr(estimator, "n_features_in_", None)
-        text = any(feature.categories for feature in task.features)
-        if count is not None and (count != len(known) or text):
-            raise InputError(
-                f"model {name} was fitted on {count} columns without names; {task.name!r} has the "
-                f"{len(known)} features {', '.join(known)}. Fit it on a DataFrame"
-            )
-        return cls(tuple(known), named=count is None)
-
-    def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
-        frame = original_frame(task, rows)[list(self.columns)]
-        return frame if self.named else frame.to_numpy(dtype=np.float64)
-
-
 class EstimatorLearner(RefittedLearner):
     """A scikit-learn classifier or pipeline with `predict_proba`, cloned for every training.
 
@@ -150,7 +114,7 @@ class EstimatorLearner(RefittedLearner):
         Whether it takes the original features as a DataFrame, not standardised and one-hot
         encoded rows. By default true for a pipeline with a `ColumnTransformer`.
     inputs
-        How it takes the original features, where it was fitted to them before.
+        How it takes the columns of a table, where it was fitted to one before.
     few_rows
         Whether it is trained on few rows, of which some kinds leave nothing to chance (see
         `seed_matters`).
@@ -163,7 +127,7 @@ class EstimatorLearner(RefittedLearner):
         grid: Mapping[str, Sequence[Any]] | None = None,
         original: bool | None = None,
         name: str | None = None,
-        inputs: OriginalInputs | None = None,
+        inputs: TableInputs | None = None,
         few_rows: bool = False,
     ) -> None:
         for need in ("fit", "get_params", "predict_proba"):
@@ -219,7 +183,7 @@ class EstimatorLearner(RefittedLearner):
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
         if self.inputs is not None:
             return self.inputs.taken(rows, task)
-        return task.decoded(rows) if self.traits.original else rows
+        return task.table_rows(rows) if self.traits.original else rows
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
@@ -263,15 +227,13 @@ class ShippedEstimator(ShippedModel):
     def __init__(self, estimator: Any, name: str, reference: str) -> None:
         self.estimator, self.name, self.reference = estimator, name, reference
         if not hasattr(estimator, "classes_"):
-            raise InputError(
-                f"model {name} is not fitted: it has no classes_. With a successor, models are "
-                "used as they are; fit it first"
-            )
+            raise InputError(f"model {name} is not fitted: it has no classes_; fit it first")
+        self.columns = columns_of(estimator)
         self.gives_probabilities = hasattr(estimator, "predict_proba")
         self.digest = str(joblib.hash(estimator))
 
     def fitted(self, task: Task) -> EstimatorModel:
-        inputs = OriginalInputs.of(self.name, self.estimator, task)
+        inputs = TableInputs.of(self.name, self.estimator, task)
         places = favourable_classes(self.name, list(self.estimator.classes_), task)
         if self.gives_probabilities:
 
@@ -291,7 +253,7 @@ class ShippedEstimator(ShippedModel):
     def refits(self, task: Task) -> Learner:
         if not self.gives_probabilities or not hasattr(self.estimator, "fit"):
             return super().refits(task)
-        inputs = OriginalInputs.of(self.name, self.estimator, task)
+        inputs = TableInputs.of(self.name, self.estimator, task)
         return EstimatorLearner(self.estimator, name=self.name, inputs=inputs)
 
 

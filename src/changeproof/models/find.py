@@ -11,10 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from changeproof.datasets.custom import Taken
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.model import Stack
-from changeproof.models.learner import FunctionLearner, Learner
+from changeproof.models.learner import FunctionLearner, Learner, can_train
 from changeproof.models.network import NetworkLearner
 from changeproof.models.shipped import (
     BASE_SEED,
@@ -235,12 +236,46 @@ def object_reference(learner: Learner) -> str:
     return f"{OBJECT}:{learner.name}@{learner.fingerprint[:12]}"
 
 
-def is_shipped(model: Any, successors: bool) -> bool:
-    """Return whether a model is used as it is: a fitted one with a successor, or ONNX."""
-    if not isinstance(model, str):
-        return successors and not isinstance(model, Learner)
-    kind = KINDS.get(model.partition(":")[0])
-    return successors if kind is None else kind.only_shipped or (successors and kind.may_be_shipped)
+def load_model(model: Any, *, unpickle: bool = False) -> Learner | ShippedModel:
+    """Return what a reference or an object is: a learner, or a model that is fitted already.
+
+    Whatever is fitted is used as it is; what is not is trained here.
+    """
+    reference = model if isinstance(model, str) else None
+    thing, name = (model, None) if reference is None else _read(reference, unpickle)
+    if isinstance(thing, Learner | ShippedModel):
+        return thing
+    if not is_fitted(thing):
+        return as_learner(thing, name)
+    found = as_shipped(thing, name, reference)
+    if reference is not None and reference.startswith("pickle:") and not callable(thing):
+        found.digest = _file_digest(reference)
+    return found
+
+
+def is_fitted(thing: Any) -> bool:
+    """Return whether a thing judges people already, and is not still to be trained."""
+    if hasattr(thing, "predict") or hasattr(thing, "predict_proba"):
+        if not hasattr(thing, "fit"):
+            return True
+        if hasattr(thing, "is_fitted"):  # CatBoost
+            return bool(thing.is_fitted())
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(thing)
+        except (NotFittedError, TypeError):
+            return hasattr(thing, "classes_")
+        return True
+    return callable(thing) and not can_train(thing)
+
+
+def taken_columns(model: Learner | ShippedModel) -> Taken | None:
+    """Return the columns that a model takes of a table; None if it takes encoded rows."""
+    if isinstance(model, ShippedModel):
+        return model.columns or "all"
+    return "all" if model.traits.original else None
 
 
 def as_shipped(thing: Any, name: str | None = None, reference: str | None = None) -> ShippedModel:
@@ -279,8 +314,12 @@ def find_shipped(
     thing, name = _read(reference, unpickle)
     found = as_shipped(thing, name, reference)
     if kind == "pickle" and not callable(thing):  # of a function, the file has only the name
-        found.digest = hashlib.sha256(_content(rest)).hexdigest()
+        found.digest = _file_digest(reference)
     return found
+
+
+def _file_digest(reference: str) -> str:
+    return hashlib.sha256(_content(reference.partition(":")[2])).hexdigest()
 
 
 def shipped_learner(
@@ -289,16 +328,20 @@ def shipped_learner(
     grid: Mapping[str, Sequence[Any]] | None = None,
     replacements: Sequence[str] | None = None,
     threshold: str | None = None,
+    refit: str | None = None,
 ) -> Learner:
-    """Return the learner whose base model is a fitted model, as it is; checked on the task."""
+    """Return the learner whose base model is a fitted model, as it is; checked on the task.
+
+    Changed models are trained by the learner that `refit` names, or else are refits of the model.
+    """
     source = find_shipped(model) if isinstance(model, str) else as_shipped(model)
-    refits = source.refits(task)
+    refits = source.refits(task) if refit is None else find_learner(refit)
     if not refits.traits.no_training:
         refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
     elif grid is not None or replacements is not None:
         raise InputError(
             f"{refits.traits.no_training}, so there is nothing to vary; leave out the grid and the "
-            "replacements"
+            "replacements, or name a learner for refits"
         )
     learner = at_threshold(ShippedLearner(source, task, refits), threshold)
     base = learner.train([TrainingRecipe(initialisation_seed=BASE_SEED)], task)[0]

@@ -333,17 +333,21 @@ class FunctionLearner(RefittedLearner):
         return FittedModel(predict, self.name)
 
 
-def _check_signature(fit: Callable[..., Any], name: str) -> None:
-    """Refuse a function that cannot be called like a training function, if it has a signature."""
+def can_train(fit: Callable[..., Any]) -> bool:
+    """Return whether a function can be called like a training function, as far as is known."""
     try:
-        signature = inspect.signature(fit)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(*PARAMETERS)
+        inspect.signature(fit).bind(*PARAMETERS)
     except TypeError:
+        return False
+    except ValueError:  # it has no signature
+        return True
+    return True
+
+
+def _check_signature(fit: Callable[..., Any], name: str) -> None:
+    if not can_train(fit):
         raise InputError(
-            f"model {name}{signature} cannot be called with ({', '.join(PARAMETERS)}); expected a "
-            "function that trains, and returns one that predicts. A function that only predicts "
-            "is used as it is beside a successor, or as onnx:FILE"
-        ) from None
+            f"model {name}{inspect.signature(fit)} cannot be called with "
+            f"({', '.join(PARAMETERS)}); expected a function that trains, and returns one that "
+            "predicts"
+        )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import Task
@@ -37,11 +36,14 @@ class ShippedModel(ABC):
         Where it is from, as plans show it.
     digest
         The hash of everything that it is.
+    columns
+        The columns of a table that it takes, in its order; None where it does not say.
     """
 
     name: str
     reference: str
     digest: str
+    columns: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference})"
@@ -127,10 +129,8 @@ class ShippedLearner(Learner):
 
 
 def original_frame(task: Task, rows: Floats) -> pd.DataFrame:
-    """Return rows in original units, exactly; numbers are always floats."""
-    frame = task.readable(rows)
-    numbers = [feature.name for feature in task.features if not feature.categories]
-    return frame.astype(dict.fromkeys(numbers, np.float64))
+    """Return rows as the table has them; numbers that are not from a table are floats."""
+    return task.table_rows(rows)
 
 
 def favourable_classes(name: str, classes: Sequence[Any], task: Task) -> list[int]:

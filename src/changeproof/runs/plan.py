@@ -131,13 +131,25 @@ class Plan(BaseModel):
         str,
         Option(
             "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), "
-            "python:module:name, pickle:FILE, or onnx:FILE.",
+            "python:module:name, pickle:FILE, or onnx:FILE. A model that is fitted is used as it "
+            "is.",
             "MODEL",
             DEFAULT_MODEL,
             "Your model",
             commands=YOUR_MODEL,
         ),
     ] = DEFAULT_MODEL
+    refit: Annotated[
+        str | None,
+        Option(
+            "What trains the changed models in place of a fitted model that cannot be fitted "
+            "again: mlp, sklearn:ClassName, python:module:name.",
+            "MODEL",
+            "your model, fitted again",
+            panel="Your model",
+            commands=YOUR_MODEL,
+        ),
+    ] = None
     grid: Annotated[
         dict[str, tuple[Any, ...]] | None,
         Option(

@@ -19,6 +19,7 @@ from changeproof.adapters.tables import read_counterfactuals
 from changeproof.changes import HASH_SIGN, SUCCESSOR
 from changeproof.changes.family import Family
 from changeproof.changes.successors import Successors, read_successors
+from changeproof.datasets.custom import Taken
 from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
@@ -30,14 +31,14 @@ from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
 from changeproof.models.find import (
     AbsentLearner,
-    as_learner,
-    find_learner,
-    is_shipped,
+    load_model,
     object_reference,
     shipped_learner,
+    taken_columns,
     with_alternatives,
 )
 from changeproof.models.learner import Learner
+from changeproof.models.shipped import ShippedModel
 from changeproof.models.thresholds import at_threshold
 from changeproof.runs.content import table_from_bytes
 from changeproof.runs.manifest import KEPT_TABLE, located
@@ -103,18 +104,19 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     is not looked for.
     """
     given = given if given is not None else Given()
-    tasks = dict(given.tasks) or load_tasks(plan, folder)
+    model = given.learner or load_model(plan.model)
+    tasks = dict(given.tasks) or load_tasks(plan, folder, taken_columns(model))
     every = list(tasks.values())
     _check_tasks(plan, every)
     learner = given.learner
     if learner is None:
         learner = learner_of(
-            plan.model,
+            model,
             every,
-            successors=bool(plan.successors),
             threshold=plan.threshold,
             grid=plan.grid,
             replacements=plan.replacements,
+            refit=plan.refit,
         )
     if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
@@ -139,13 +141,16 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
 
 
-def load_tasks(plan: Plan, folder: Path | None) -> dict[str, Task]:
-    """Return the tasks of a plan by name; files are looked for in the run directory first."""
+def load_tasks(plan: Plan, folder: Path | None, taken: Taken | None = None) -> dict[str, Task]:
+    """Return the tasks of a plan by name, with the columns that a fitted model takes.
+
+    Files are looked for in the run directory first.
+    """
     tasks: dict[str, Task] = {}
     references: dict[str, str] = {}
     for reference in plan.datasets:
         where = located(reference, folder) if "." in reference else reference
-        task = find_task(where, columns_of(plan.by))
+        task = find_task(where, columns_of(plan.by), taken)
         if task.name in tasks:
             raise InputError(
                 f"datasets {references[task.name]} and {reference} are both called "
@@ -166,21 +171,24 @@ def _check_tasks(plan: Plan, tasks: Sequence[Task]) -> None:
 
 
 def learner_of(
-    model: Any,
+    model: Learner | ShippedModel,
     tasks: Sequence[Task],
     *,
-    successors: bool,
     threshold: str | None,
     grid: Mapping[str, Sequence[Any]] | None,
     replacements: Sequence[str] | None,
+    refit: str | None,
 ) -> Learner:
-    """Return today's model: used as it is, if it is fitted and has a successor, or trained."""
-    if is_shipped(model, successors):
+    """Return today's model: used as it is, if it is fitted, or trained."""
+    if isinstance(model, ShippedModel):
         task = _only(tasks, "today's model: a fitted model belongs")
-        return shipped_learner(model, task, grid, replacements, threshold)
-    found = find_learner(model) if isinstance(model, str) else as_learner(model)
+        return shipped_learner(model, task, grid, replacements, threshold, refit)
+    if refit is not None:
+        raise InputError(
+            f"refit {refit!r} is for a fitted model; {model.name} is trained here anyway"
+        )
     rows = max((len(task.split.train) for task in tasks), default=0)
-    varied = with_alternatives(found, grid, replacements).sized(rows)
+    varied = with_alternatives(model, grid, replacements).sized(rows)
     return varied if isinstance(varied, AbsentLearner) else at_threshold(varied, threshold)
 
 
