@@ -270,8 +270,9 @@ def row_of(ids: Any, person: Any) -> int:
 
 def _values(task: Task, row: Any) -> dict[str, Any]:
     """Return a row as plain values, exactly."""
-    frame = task.readable(row[None])
-    return {str(name): frame[name].tolist()[0] for name in frame.columns}
+    frame = task.readable(row[None]).astype(object)
+    values = frame.where(frame.notna(), None).iloc[0].to_dict()
+    return {str(name): value for name, value in values.items()}
 
 
 def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
@@ -330,6 +331,11 @@ def comparison_lines(
 
 def _unknown(answer: Explanation) -> Iterator[str]:
     """Yield what is not known about the person, and what was filled in."""
+    if gaps := [name for name, value in answer.factual.items() if value is None]:
+        yield (
+            f"Missing about this person: {', '.join(gaps)}. The model judges that as it is, and "
+            "advice leaves it alone."
+        )
     if answer.filled_in:
         each = ", ".join(
             f"{name} ({value} was filled in)" for name, value in answer.filled_in.items()

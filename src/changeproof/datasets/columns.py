@@ -154,7 +154,7 @@ def _cannot_search(values: pd.Series[Any]) -> str:
     if pd.api.types.is_numeric_dtype(values.dtype):
         return ""
     distinct = values.dropna().unique()
-    if len(distinct) > MOST_CATEGORIES and not all(map(is_number, map(str, distinct))):
+    if _too_many(len(distinct), len(values)) and not all(map(is_number, map(str, distinct))):
         return f"it has {len(distinct)} different values"
     dates = bool(len(distinct)) and stands_for(list(distinct)) == "dates"
     return "it is a date" if dates else ""
@@ -310,8 +310,7 @@ def _categorical(name: str, known: pd.Series[Any], n_rows: int) -> Column:
     plain_of = _plain_number if _are(present, NUMBERS).all() else text_of
     plain = known.map(plain_of, na_action="ignore").astype(object)
     categories = tuple(sorted(plain.dropna().unique().tolist()))
-    names = len(categories) > max(FEW_CATEGORIES, NEARLY_EVERY_ROW * n_rows)
-    if names or len(categories) > MOST_CATEGORIES:
+    if _too_many(len(categories), n_rows):
         kind = stands_for(categories)
         if kind is not None:
             raise InputError(
@@ -320,10 +319,15 @@ def _categorical(name: str, known: pd.Series[Any], n_rows: int) -> Column:
             )
         raise InputError(
             f"column {name!r} has {len(categories)} categories ({shown(categories)}) in {n_rows} "
-            f"rows; at most {FEW_CATEGORIES if names else MOST_CATEGORIES} are allowed: drop it, "
-            f"group the values, or ask for {setting(id_column=name)}"
+            f"rows; at most {MOST_CATEGORIES} are allowed, or {FEW_CATEGORIES} in so few rows: "
+            f"drop it, group the values, or ask for {setting(id_column=name)}"
         )
     return Column(name, "binary" if len(categories) == 2 else "categorical", plain, categories)
+
+
+def _too_many(categories: int, n_rows: int) -> bool:
+    few = max(FEW_CATEGORIES, NEARLY_EVERY_ROW * n_rows)
+    return categories > min(MOST_CATEGORIES, few)
 
 
 def _mostly_text(n_text: int, present: int) -> bool:

@@ -30,6 +30,8 @@ class RawColumn:
         How each category of the feature is spelled, where that differs from the category.
     texts
         What numbers stand for, where the column is text with more values than a search can carry.
+    none
+        Whether a missing object is None, and not NaN.
     filler
         What stands underneath missing values, where these are values of their own.
     """
@@ -39,12 +41,15 @@ class RawColumn:
     ordered: bool = False
     spelled: tuple[Any, ...] = ()
     texts: tuple[Any, ...] = ()
+    none: bool = False
     filler: Any = None
 
     @classmethod
     def of(cls, values: pd.Series[Any], **more: Any) -> Self:
         """Describe a column of a table."""
         dtype = values.dtype
+        if pd.api.types.is_object_dtype(dtype):
+            return cls("object", none=any(value is None for value in values), **more)
         if not isinstance(dtype, pd.CategoricalDtype):
             return cls(str(dtype), **more)
         return cls("category", tuple(dtype.categories.tolist()), bool(dtype.ordered), **more)
@@ -98,7 +103,9 @@ class RawColumn:
         if self.dtype == "bool" and values.isna().any():
             return values.astype(object)
         if self.dtype == "object":
-            return values.astype(object).where(values.notna(), np.nan)
+            objects = values.astype(object)
+            objects[values.isna()] = None if self.none else np.nan
+            return objects
         dtype: Any = self.dtype
         return values.astype(dtype)
 

@@ -17,6 +17,8 @@ from changeproof.feasible.decimals import decimals_of
 from changeproof.model import Floats, Integers
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
+# What people read where nothing is known.
+MISSING = "missing"
 AT_LEAST, AT_MOST = ("at least", False), ("at most", False)
 BECOME, BECOME_QUOTED = ("become", False), ("become", True)
 PLAIN, QUOTED = "{feature} from {before} to {after}", "{feature} from “{before}” to “{after}”"
@@ -110,8 +112,8 @@ class Wording:
         texts = []
         for place, values in enumerate(self._columns(rows)):
             own = self.decimals[place]
-            if self.task.features[place].categories:
-                texts.append([str(value) for value in values])
+            if not all(isinstance(value, int | float) for value in values):
+                texts.append([MISSING if value is None else str(value) for value in values])
             elif self.feasible:
                 texts.append([_text(value, max(own, decimals_of(value))) for value in values])
             else:
@@ -214,6 +216,10 @@ class Wording:
             block = raw[:, list(feature.columns)]
             codes = block[:, 0] >= 0.5 if feature.kind == "binary" else block.argmax(axis=1)
             columns.append([feature.categories[int(code)] for code in codes])
+        for place, missing in enumerate(self.task.missing_of(rows).T.tolist()):
+            if any(missing):
+                hidden = zip(columns[place], missing, strict=True)
+                columns[place] = [None if unknown else value for value, unknown in hidden]
         return columns
 
 

@@ -77,7 +77,9 @@ def _as_type(values: pd.Series[Any], kind: str, task: Task) -> pd.Series[Any]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values
     feature = next(each for each in task.features if each.name == values.name)
-    levels = feature.categories or sorted(task.frame.iloc[:, feature.columns[0]].unique())
+    spelled = task.raw[feature.name].spelled if feature.name in task.raw else ()
+    numbers = task.frame.iloc[:, feature.columns[0]]
+    levels = spelled or feature.categories or np.sort(numbers.unique()).tolist()
     return values.astype(pd.CategoricalDtype(pd.Index(list(levels))))
 
 

@@ -1,0 +1,102 @@
+"""Whatever is fitted is judged as it is, on the columns that it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import changeproof as cp
+from changeproof import InputError, own_task
+from changeproof.models.find import is_fitted, load_model
+from changeproof.models.shipped import ShippedModel
+from models_people_have import COLUMNS, DATA, check_on_the_model, pipeline, table
+
+SMALL: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=2)"]}
+CLASSIFIERS = {
+    "logistic regression": lambda: pipeline(LogisticRegression(max_iter=2000)),
+    "random forest": lambda: pipeline(RandomForestClassifier(30, random_state=0)),
+}
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_a_fitted_pipeline_judges_raw_columns_itself(kind: str) -> None:
+    frame = table()
+    model = CLASSIFIERS[kind]().fit(frame[COLUMNS], frame["outcome"])
+    results = cp.evaluate(frame, model, factuals=25, by=["sex"], **SMALL, **DATA)
+    assert [feature.name for feature in results.task("data").features] == COLUMNS
+    checked = check_on_the_model(
+        results, frame, lambda rows: model.predict(rows[COLUMNS]), ["paid"]
+    )
+    assert checked >= 20
+    changed = set(results.table("told")["feature"])
+    assert changed and changed.isdisjoint({"applied", "zip", "sex"})
+    assert results.plan.model.startswith("object:")
+
+
+def test_gaps_stay_gaps_and_are_left_alone() -> None:
+    frame = table()
+    model = pipeline(LogisticRegression(max_iter=2000)).fit(frame[COLUMNS], frame["outcome"])
+    task = own_task(frame, taken=COLUMNS, **DATA)
+    pd.testing.assert_frame_equal(
+        task.table_rows(task.standardise(task.frame)), frame[COLUMNS], check_names=False
+    )
+    results = cp.evaluate(frame, model, factuals=40, **SMALL, **DATA)
+    answers = results.counterfactuals("data", 2026, "kdtree")
+    own = frame.loc[answers.row_ids]
+    rows = results.task("data").table_rows(answers.rows[answers.found])
+    missing = own["income"].isna().to_numpy()[answers.found]
+    assert missing.sum() >= 2
+    np.testing.assert_array_equal(rows["income"].isna(), missing)
+
+
+def test_boosted_trees_take_categories_and_gaps_as_they_are() -> None:
+    frame = table().drop(columns=["applied", "zip"])
+    columns = ["income", "debt", "age", "home", "state"]
+    typed = frame.astype({"home": "category", "state": "category"})
+    model = HistGradientBoostingClassifier(max_iter=30).fit(typed[columns], typed["outcome"])
+    # From a file, categories come as text.
+    results = cp.evaluate(frame, model, factuals=25, **SMALL, **DATA)
+
+    def predict(rows: pd.DataFrame) -> Any:
+        return model.predict(rows[columns].astype(typed[columns].dtypes))
+
+    assert check_on_the_model(results, frame, predict, ["paid"]) >= 20
+
+
+def test_what_is_not_fitted_is_trained_here() -> None:
+    assert not is_fitted(LogisticRegression())
+    assert not is_fitted(CLASSIFIERS["random forest"]())
+    assert not is_fitted(lambda X, y, sample_weight, seed: None)
+    assert is_fitted(lambda rows: rows)
+    assert isinstance(load_model(lambda rows: rows), ShippedModel)
+
+
+def test_a_model_that_cannot_be_fitted_again_may_be_given_a_learner() -> None:
+    frame = table()
+    model = pipeline(LogisticRegression(max_iter=2000)).fit(frame[COLUMNS], frame["outcome"])
+
+    def score(rows: pd.DataFrame) -> Any:
+        return model.predict_proba(rows[COLUMNS])[:, list(model.classes_).index("paid")]
+
+    given = {**DATA, "drop": ["zip"], "factuals": 10}
+    with pytest.raises(InputError, match="score is used as it is and cannot be fitted again"):
+        cp.evaluate(frame, score, **SMALL, **given)
+    results = cp.evaluate(frame, score, **SMALL, refit="sklearn:LogisticRegression", **given)
+    assert set(results.table("family_results")["family"]) == {*SMALL["families"]}
+    assert check_on_the_model(results, frame, lambda rows: score(rows) >= 0.5, [True])
+    with pytest.raises(InputError, match="refit 'mlp' is for a fitted model; mlp is trained here"):
+        cp.evaluate(frame, "mlp", **SMALL, refit="mlp", missing="impute", **given)
+
+
+def test_a_table_without_a_column_of_the_model_is_refused() -> None:
+    frame = table()
+    model = pipeline(LogisticRegression(max_iter=2000)).fit(frame[COLUMNS], frame["outcome"])
+    with pytest.raises(InputError, match=r"the model takes the columns income.*has no age: its"):
+        cp.evaluate(frame.drop(columns="age"), model, **SMALL, **DATA)
+    with pytest.raises(InputError, match="the model takes the column 'age', which cannot be"):
+        cp.evaluate(frame, model, **SMALL, **DATA, drop=["age"])
