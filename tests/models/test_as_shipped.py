@@ -90,7 +90,7 @@ def test_a_model_that_cannot_be_fitted_again_may_be_given_a_learner() -> None:
     assert set(results.table("family_results")["family"]) == {*SMALL["families"]}
     assert check_on_the_model(results, frame, lambda rows: score(rows) >= 0.5, [True])
     with pytest.raises(InputError, match="refit 'mlp' is for a fitted model; mlp is trained here"):
-        cp.evaluate(frame, "mlp", **SMALL, refit="mlp", missing="impute", **given)
+        cp.evaluate("diabetes", "mlp", **SMALL, refit="mlp")
 
 
 def test_a_table_without_a_column_of_the_model_is_refused() -> None:
