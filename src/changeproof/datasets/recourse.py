@@ -111,14 +111,17 @@ class Wording:
         """Return standardised rows as text, in original units."""
         texts = []
         for place, values in enumerate(self._columns(rows)):
-            own = self.decimals[place]
-            if not all(isinstance(value, int | float) for value in values):
+            if self.task.features[place].categories:
                 texts.append([MISSING if value is None else str(value) for value in values])
-            elif self.feasible:
-                texts.append([_text(value, max(own, decimals_of(value))) for value in values])
             else:
-                texts.append([_text(value, own) for value in values])
+                texts.append([self._number(value, self.decimals[place]) for value in values])
         return [list(person) for person in zip(*texts, strict=True)]
+
+    def _number(self, value: Any, own: int) -> str:
+        """Return a number as text, or what stands in its place: a date, a text, nothing."""
+        if not isinstance(value, int | float):
+            return MISSING if value is None else str(value)
+        return _text(value, max(own, decimals_of(value)) if self.feasible else own)
 
     def changes(
         self, factual: Floats, counterfactual: Floats, row_id: int | None = None
