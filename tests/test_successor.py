@@ -273,7 +273,7 @@ def test_in_python_models_are_handed_over(tmp_path: Path) -> None:
     lines = letter_lines(Results(tmp_path / "alone").tables())
     assert any(line.endswith("Nothing was simulated beside it.") for line in lines)
     with pytest.raises(InputError, match="is not fitted: it has no classes_"):
-        cp.evaluate(frame, shipped.pipeline(), successors={"next": later}, **shipped.DATA)
+        cp.evaluate(frame, today, successors={"next": shipped.pipeline()}, **shipped.DATA)
 
 
 def test_thresholds_hold_everywhere(tmp_path: Path) -> None:
