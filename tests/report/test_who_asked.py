@@ -22,7 +22,7 @@ def test_people_who_need_nothing_are_no_requests() -> None:
     assert table["coverage"] == 100.0 * answers.found.sum() / asking
     people = results.table("people_intervals")
     assert set(people["people"]) == {asking}
-    note, *_ = verdict(results, results.tables()).lines
+    note, *_ = verdict(results, results.tables()).after
     assert note == (
         f"{40 - asking} of 40 people are decided in their favour as they are. They need no advice, "
         "and are not counted."

@@ -62,8 +62,8 @@ def test_tables_of_a_run_that_has_nothing_are_empty_and_have_their_columns(copy:
     whole = read_tables(copy)
     shutil.rmtree(copy / "pieces")
     for name, table in build_tables(Results(copy)).items():
-        # The time that pieces took and what counts are known even when they are gone.
-        assert table.empty or name in ("timings", "families")
+        # The model, the time that pieces took and what counts are known even when they are gone.
+        assert table.empty or name in ("model", "timings", "families")
         assert table.columns.tolist() == whole[name].columns.tolist()
 
 

@@ -104,9 +104,12 @@ def audit(
     if as_json:
         print_document(results.to_json())
         return
-    say_what_was_left_out(results)
     tables = results.tables()
-    for line in verdict(results, tables).lines:
+    found = verdict(results, tables)
+    if found.judged:
+        say(found.judged)
+    say_what_was_left_out(results)
+    for line in found.after:
         say(line)
     for line in letter_lines(tables) if results.plan.successors else ():
         say(line)

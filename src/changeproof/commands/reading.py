@@ -75,12 +75,15 @@ def show(
 
     changeproof show runs/paper --table family_results
     """
+    from changeproof.report.judged import judged_words
     from changeproof.report.terminal.grid import print_table
     from changeproof.report.terminal.tables import print_groups, print_tables
     from changeproof.tables.registry import read_finished
 
     _, tables = read_finished(directory)
     if table is None:
+        if words := judged_words(tables):
+            say(f"{words}\n", lines=True)
         print_tables(tables)
         print_groups(tables)
     elif table in tables:

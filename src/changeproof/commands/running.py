@@ -78,6 +78,7 @@ def run(
     changeproof run --preset paper --cluster tcp://scheduler:8786
     """
     from changeproof.commands.progress import ConsoleObserver
+    from changeproof.report.judged import judged_words
     from changeproof.runs.directory import check_free, without_its_code
     from changeproof.runs.manifest import PLAN, read_plan
     from changeproof.workflow import run as run_plan
@@ -98,6 +99,8 @@ def run(
         check_free(folder)
         with workers_of(given) as workers, ConsoleObserver() as observer, failures_reported(folder):
             results = run_plan(chosen, folder, observer=observer, **workers)
+    if words := judged_words(results.tables()):
+        say(words)
     say_where(results.folder)
     say(f"Print them here: changeproof show {results.folder}")
 

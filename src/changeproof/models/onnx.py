@@ -46,6 +46,8 @@ class OnnxModel(ShippedModel):
     per feature with the feature's name. It gives probabilities of classes, or one score.
     """
 
+    kind = "ONNX model"
+
     def __init__(self, content: bytes, name: str, reference: str) -> None:
         self.content, self.name, self.reference = content, name, reference
         self.digest = hashlib.sha256(content).hexdigest()

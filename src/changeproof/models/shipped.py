@@ -38,12 +38,15 @@ class ShippedModel(ABC):
         The hash of everything that it is.
     columns
         The columns of a table that it takes, in its order; None where it does not say.
+    kind
+        What people call it, where that is not the class of its estimator.
     """
 
     name: str
     reference: str
     digest: str
     columns: tuple[str, ...] | None = None
+    kind: str = ""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference})"
@@ -67,6 +70,8 @@ class ShippedModel(ABC):
 
 class ShippedFunction(ShippedModel):
     """A function from a DataFrame of original features to scores."""
+
+    kind = "function"
 
     def __init__(self, function: Callable[..., Any], name: str, reference: str) -> None:
         self.function, self.name, self.reference = function, name, reference

@@ -22,13 +22,15 @@ from changeproof.tables.display import Tables
 def document(results: StoredResults, tables: Tables) -> dict[str, Any]:
     """Return everything that there is to say of a run, finished or not, for programs.
 
-    `plan` is what was asked, and `run` what is needed to repeat it. `verdict` has the `lines` of
-    the terminal, and the findings that they say. `left_out` has what does not fit the model, with
-    the reason. `tables` are lists of records; what is undefined is None, and what is infinite is
-    the text "inf". `files` are those that the run has written.
+    `judged` says which model it is about. `plan` is what was asked, and `run` what is needed to
+    repeat it. `verdict` has the `lines` of the terminal, and the findings that they say. `left_out`
+    has what does not fit the model, with the reason. `tables` are lists of records; what is
+    undefined is None, and what is infinite is the text "inf". `files` are those that the run has
+    written.
     """
     found, condition = verdict(results, tables), state(results, tables)
     return {
+        "judged": found.judged,
         "changeproof": __version__,
         "complete": condition["complete"],
         "verdict": {"lines": found.lines, **found.as_dict()},

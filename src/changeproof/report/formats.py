@@ -11,6 +11,7 @@ from html import escape
 import pandas as pd
 
 from changeproof.evaluation.metrics import Metric
+from changeproof.report.judged import judged_words
 from changeproof.tables.display import Cell, Heading, Measured, Table, Tables
 from changeproof.tables.registry import screen_tables
 from changeproof.tables.spreadsheets import guarded_text
@@ -161,7 +162,8 @@ def _text(cell: Cell, plus_minus: str = " ± ", escape_text: Callable[[str], str
 
 def results_html(tables: Tables) -> str:
     """Return the main tables of a run as HTML, as the terminal shows them."""
-    parts = []
+    words = judged_words(tables)
+    parts = [f"<p>{escape(words)}</p>"] if words else []
     for table in screen_tables(tables):
         headings, rows = table.flat()
         cells = [[table.on_screen(cell) for cell in row] for row in rows]

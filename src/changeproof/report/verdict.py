@@ -16,6 +16,7 @@ from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.plugins import without_settings
 from changeproof.report.constraints import no_constraints
+from changeproof.report.judged import judged_words
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import Score, Scores, ranked, rows_of
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
@@ -75,10 +76,11 @@ class Finding(NamedTuple):
 class Verdict(NamedTuple):
     """What there is to say of a run: a finding per dataset, and what they rest on.
 
-    `notes` come first: what is not as a reader may think. `base` says how good the models are that
-    advice was made for.
+    `judged` comes first: which model it is about. Then `notes`: what is not as a reader may think.
+    `base` says how good the models are that advice was made for.
     """
 
+    judged: str
     findings: list[Finding]
     base: str
     simulated: str
@@ -88,6 +90,11 @@ class Verdict(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """Every sentence, for the terminal."""
+        return [*([self.judged] if self.judged else []), *self.after]
+
+    @property
+    def after(self) -> list[str]:
+        """Every sentence after the first, which model was judged."""
         found = [each.sentence for each in self.findings]
         return [*self.notes, *found, self.base, self.simulated, self.not_simulated]
 
@@ -123,8 +130,8 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
     notes = tuple(who_asked(results))
     if results.plan.methods:
         notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
-    base = _base_words(results, tables)
-    return Verdict(findings, base, simulated, not_simulated_words(plan), notes)
+    judged, base = judged_words(tables), _base_words(results, tables)
+    return Verdict(judged, findings, base, simulated, not_simulated_words(plan), notes)
 
 
 def _capital(words: str) -> str:

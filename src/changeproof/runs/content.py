@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ import safetensors.numpy
 
 from changeproof.datasets.table_file import check_size
 from changeproof.errors import InputError
-from changeproof.model import Booleans, Stack
+from changeproof.model import Booleans, Integers, Stack
+from changeproof.models.learner import ModelStack
 from changeproof.networks.stack import NetworkStack
 from changeproof.runs.pieces import EXTRA, RECORD
 
@@ -73,6 +74,33 @@ def arrays_to_bytes(arrays: Arrays) -> bytes:
 
 def arrays_from_bytes(content: bytes) -> Arrays:
     return safetensors.numpy.load(content)
+
+
+class Refit(NamedTuple):
+    """Whom, or whose letters, a model as shipped accepts, and its refit.
+
+    `reason` says why there is no refit, and is "" where there is one.
+    """
+
+    row_ids: Integers
+    judged: Booleans
+    refit: Booleans
+    reason: str = ""
+
+    def to_bytes(self) -> bytes:
+        arrays = {"row_id": self.row_ids, "judged": self.judged, "refit": self.refit}
+        return models_to_bytes(ModelStack(), {"reason": self.reason}, arrays)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        _, record, arrays = models_from_bytes(content)
+        found = cls(arrays["row_id"], arrays["judged"], arrays["refit"], str(record["reason"]))
+        for each in (found.judged, found.refit):
+            if each.shape != (len(found.row_ids),) or each.dtype != np.bool_:
+                raise InputError(
+                    f"{each.dtype} of shape {each.shape} for {len(found.row_ids)} rows"
+                )
+        return found
 
 
 def survived_from_bytes(people: int, content: bytes) -> Booleans:

@@ -182,6 +182,7 @@ def manifest_of(run: ResolvedRun) -> Manifest:
             for name, f in run.families.items()
         },
         pieces_of(run),
+        run.judged,
     )
 
 
@@ -345,7 +346,8 @@ class Jobs:
     def _ingredients(self, piece: Piece) -> Ingredients:
         run, given = self.run, self._given
         # Methods are told what the families reserve; the limit may have to make their models.
-        families = () if piece.family or piece.kind is Kind.BASE else run.families.values()
+        alone = piece.family or piece.kind in (Kind.BASE, Kind.REFIT)
+        families = () if alone else run.families.values()
         renewing = piece.kind is Kind.RENEWALS
         return Ingredients(
             given(run.tasks[piece.dataset]),

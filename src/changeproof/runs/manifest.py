@@ -45,6 +45,28 @@ class Description:
     real: bool = False
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What is said of a model: what it is and where it is from, all in words.
+
+    `shipped` is whether it is used as it is; `no_refit` why such a model cannot be fitted again.
+    """
+
+    name: str
+    reference: str
+    kind: str
+    digest: str
+    columns: str
+    threshold: str
+    shipped: bool = False
+    no_refit: str = ""
+
+    @property
+    def refitted(self) -> bool:
+        """Whether a refit of it is made, to say how far it is from the model itself."""
+        return self.shipped and not self.no_refit
+
+
 @dataclass(frozen=True, eq=False)
 class Manifest:
     """What a run is made of; methods and families by the names that tables show."""
@@ -56,6 +78,7 @@ class Manifest:
     methods: Mapping[str, Description]  # also counterfactuals from elsewhere
     families: Mapping[str, Description]
     pieces: tuple[Piece, ...]  # each after its inputs
+    judged: Judged | None = None  # None in runs of earlier versions
 
     def without(self, pieces: Iterable[Piece], reason: str) -> Manifest | None:
         """Return the part of a run that needs none of these pieces.
@@ -67,9 +90,8 @@ class Manifest:
         if any(piece.kind is Kind.BASE for piece in lost):
             return None
         families = {piece.family for piece in lost if piece.kind is Kind.BANK}
-        answers = {
-            p.method for p in lost if p.kind is not Kind.RENEWALS and p.family not in families
-        }
+        beside = (Kind.RENEWALS, Kind.REFIT)  # what methods can do without
+        answers = {p.method for p in lost if p.kind not in beside and p.family not in families}
         gone = families | (answers - {""})
 
         def is_gone(piece: Piece) -> bool:
@@ -82,8 +104,12 @@ class Manifest:
             update["renew"], left_out["renewals"] = None, reason
         if Kind.LIMIT in broken:
             update["limit"], left_out["the limit"] = False, reason
+        judged = self.judged
+        if Kind.REFIT in broken and judged is not None:
+            judged, left_out["refit"] = replace(judged, no_refit=reason), reason
         part = replace(
             self,
+            judged=judged,
             plan=self.plan.without(gone, left_out).model_copy(update=update),
             methods={name: each for name, each in self.methods.items() if name not in gone},
             families={name: each for name, each in self.families.items() if name not in gone},
@@ -127,6 +153,7 @@ def _manifest_bytes(manifest: Manifest, plan: str) -> bytes:
         "plan": plan,
         "model": manifest.model,
         "keeps_models": manifest.keeps_models,
+        "judged": None if manifest.judged is None else asdict(manifest.judged),
         "tasks": list(manifest.tasks),
         "methods": {name: asdict(each) for name, each in manifest.methods.items()},
         "families": {name: asdict(each) for name, each in manifest.families.items()},
@@ -227,9 +254,17 @@ def _manifest(plan: Plan, content: Any) -> Manifest:
         {str(name): Description(**each) for name, each in content["methods"].items()},
         {str(name): Description(**each) for name, each in content["families"].items()},
         tuple(pieces),
+        _judged(content.get("judged")),
     )
     _check_pieces(manifest)
     return manifest
+
+
+def _judged(content: Any) -> Judged | None:
+    if content is None:
+        return None
+    texts = {name: str(value) for name, value in content.items() if name != "shipped"}
+    return Judged(**texts, shipped=bool(content["shipped"]))
 
 
 def _check_pieces(manifest: Manifest) -> None:
@@ -238,6 +273,7 @@ def _check_pieces(manifest: Manifest) -> None:
     methods = (*plan.methods, *plan.counterfactuals)
     families = (*plan.families, *([SUCCESSOR] if plan.successors else []))
     letters = (tuple(plan.counterfactuals) or methods) if plan.successors else ()
+    refitted = manifest.judged is not None and manifest.judged.refitted
     expected = {
         Kind.BANK: [("", family) for family in families],
         Kind.COUNTERFACTUALS: [(method, "") for method in methods],
@@ -245,6 +281,7 @@ def _check_pieces(manifest: Manifest) -> None:
         Kind.LIMIT: [("", "")] if plan.limit else [],
         Kind.LETTERS: [(method, SUCCESSOR) for method in letters],
         Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
+        Kind.REFIT: [(method, "") for method in ("", *methods)] if refitted else [],
     }
     keys = {
         PieceKey(kind, dataset, seed, *which)

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     LIMIT = "limit"
     LETTERS = "letters"
     RENEWALS = "renewals"
+    REFIT = "refit"
 
 
 class Form(NamedTuple):
@@ -62,6 +63,12 @@ FORMS = {
     Kind.LIMIT: Form("limit", frozenset({"row_id", "rows"}), singular="search for the limit"),
     Kind.LETTERS: Form("letters", frozenset({"row_id", "scores", "thresholds", "lower"})),
     Kind.RENEWALS: Form("renewals", frozenset({"row_id"}), table=True),
+    Kind.REFIT: Form(
+        "refits",
+        frozenset({RECORD, *(EXTRA + name for name in ("row_id", "judged", "refit"))}),
+        record="reason",
+        singular="refit",
+    ),
 }
 
 
@@ -119,6 +126,8 @@ class Piece:
         """The job that computes it; pieces of one job share work."""
         if self.family and self.shares_models:
             return f"{self.dataset}/{self.base_seed}/{self.family}"
+        if self.kind is Kind.REFIT:
+            return f"{self.kind}/{self.dataset}/{self.base_seed}"
         return self.file_stem
 
     @property

@@ -41,7 +41,8 @@ from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedModel
 from changeproof.models.thresholds import at_threshold
 from changeproof.runs.content import table_from_bytes
-from changeproof.runs.manifest import KEPT_TABLE, located
+from changeproof.runs.judged import judged_by
+from changeproof.runs.manifest import KEPT_TABLE, Judged, located, read_manifest
 from changeproof.runs.plan import Plan
 
 LIMIT = "the limit"
@@ -66,7 +67,8 @@ class ResolvedRun:
     """Everything that a run is made with, by the names that tables show.
 
     What does not fit the model is left out of the plan, too. Counterfactuals from elsewhere are
-    methods. `renewer` is the method that renews letters, if that is asked for.
+    methods. `renewer` is the method that renews letters, if that is asked for. `judged` says which
+    model is judged; None of one that is not at hand, where its run does not say.
     """
 
     plan: Plan
@@ -75,6 +77,7 @@ class ResolvedRun:
     methods: Mapping[str, Method]
     families: Mapping[str, Family]
     renewer: Method | None = None
+    judged: Judged | None = None
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -118,6 +121,7 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
             replacements=plan.replacements,
             refit=plan.refit,
         )
+    judged = _judged(learner, plan, folder)
     if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
 
@@ -137,8 +141,19 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
         families[SUCCESSOR] = successors
         plan = plan.model_copy(update={"successors": successors.records})
     renewer = None if plan.renew is None else method(plan.renew)
-    run = ResolvedRun(plan, tasks, learner, found, families, renewer)
+    run = ResolvedRun(plan, tasks, learner, found, families, renewer, judged)
     return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
+
+
+def _judged(learner: Learner, plan: Plan, folder: Path | None) -> Judged | None:
+    """Say which model is judged; of one that is not at hand, what its run says."""
+    if not isinstance(learner, AbsentLearner):
+        return judged_by(learner, plan.model)
+    try:
+        there = None if folder is None else read_manifest(folder)
+    except InputError:  # it is going to be written again
+        return None
+    return there.judged if there is not None and there.plan.model == plan.model else None
 
 
 def load_tasks(plan: Plan, folder: Path | None, taken: Taken | None = None) -> dict[str, Task]:

@@ -22,6 +22,7 @@ from changeproof.model import Booleans
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.runs.content import (
+    Refit,
     arrays_from_bytes,
     models_from_bytes,
     survived_from_bytes,
@@ -279,6 +280,10 @@ class StoredResults:
         """Return the answers to people whose letters a successor breaks; see `renewal`."""
         where = (dataset, base_seed, method, SUCCESSOR)
         return self._read(table_from_bytes, Kind.RENEWALS, *where)
+
+    def refit(self, dataset: str, base_seed: int, method: str = "") -> Refit:
+        """Return whom a refit of the judged model accepts of the test rows, or whose answers."""
+        return self._read(Refit.from_bytes, Kind.REFIT, dataset, base_seed, method)
 
     @property
     def timings(self) -> pd.DataFrame:

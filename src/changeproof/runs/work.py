@@ -16,7 +16,7 @@ from changeproof.changes.bank import Bank, build_bank, change_magnitudes, reserv
 from changeproof.changes.family import REPLICATES, BaseModel, Family
 from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, one_line
 from changeproof.evaluation.counting import changes_nothing
 from changeproof.evaluation.factuals import (
     evaluation_factuals,
@@ -38,12 +38,14 @@ from changeproof.models.private import PrivateLearner
 from changeproof.models.thresholds import ThresholdLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.runs.content import (
+    Refit,
     arrays_to_bytes,
     models_from_bytes,
     models_to_bytes,
     table_from_bytes,
     table_to_bytes,
 )
+from changeproof.runs.judged import refits_of
 from changeproof.runs.pieces import Kind, Piece, in_order
 from changeproof.runs.plan import TUNING_SEED
 from changeproof.runs.resolve import ResolvedRun
@@ -111,6 +113,9 @@ class _OfTask:
                 yield from (_judging(bank, each, Kind.SURVIVAL) for each in answers)
                 if name == SUCCESSOR:
                     yield from self._letters(bank, answers)
+            if run.judged is not None and run.judged.refitted:
+                yield _made_from([base], Kind.REFIT, cost=OWN_FIT)
+                yield from (_made_from([each], Kind.REFIT, method=each.method) for each in answers)
             if plan.limit:
                 counting = [bank for bank in banks if bank.family in run.counting_families]
                 more = {"feasible": feasible, "cost": self._limit_cost()}
@@ -305,6 +310,19 @@ def _model(base: _Base) -> Model:
 
 
 @lru_cache(maxsize=1)
+def _refit(base: _Base) -> Model | str:
+    """Fit a model as shipped again, on the training rows; or return why it cannot be."""
+    recipe = TrainingRecipe(initialisation_seed=base.seed)
+    try:
+        with model_cache(base.content):
+            return refits_of(base.learner).train([recipe], base.task)[0]
+    except InputError as error:
+        if isinstance(error.__cause__, OSError | MemoryError):  # another try may end differently
+            raise
+        return one_line(error)
+
+
+@lru_cache(maxsize=1)
 def _bank(base: _Base, family: Family) -> Bank:
     """Make changed models; pieces that share them follow each other."""
     changing = BaseModel(base.seed, _model(base))
@@ -455,3 +473,22 @@ def _make_renewals(making: Making) -> bytes:
     answers, actions = making.answers(piece.inputs[0]), task.actions if piece.feasible else None
     table = renewals(answers, family.at_hand, making.method, task, piece.base_seed, actions)
     return table_to_bytes(table)
+
+
+@makes(Kind.REFIT, "evaluation.factuals")
+def _make_refit(making: Making) -> bytes:
+    """Have a refit of the judged model judge the test rows, or the answers of a method."""
+    (source,) = making.piece.inputs
+    base = making.base(source.inputs[0] if source.inputs else source)
+    refit = _refit(base)
+    if making.piece.method:
+        answers = making.answers(source)
+        row_ids, judged = answers.row_ids, answers.base_valid
+        accepted = None if isinstance(refit, str) else survival(answers, stacked([refit]))[:, 0]
+    else:
+        rows, row_ids = base.task.rows("test"), np.asarray(base.task.row_ids("test"))
+        judged = _model(base).favourable(rows)
+        accepted = None if isinstance(refit, str) else refit.favourable(rows)
+    if accepted is None:
+        return Refit(row_ids, judged, np.zeros_like(judged), str(refit)).to_bytes()
+    return Refit(row_ids, judged, accepted).to_bytes()

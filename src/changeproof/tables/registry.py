@@ -13,12 +13,13 @@ from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
-from changeproof.tables import advice, letters, life, limit, people, scores
+from changeproof.tables import advice, letters, life, limit, model, people, scores
 from changeproof.tables.display import Table, Tables
 from changeproof.tables.spreadsheets import csv_bytes, read_table
 
 # A builder returns tables by name, and none where a run has nothing to say of them.
 BUILDERS = (
+    model.model_tables,
     scores.score_tables,
     advice.advice_tables,
     limit.limit_tables,
@@ -35,6 +36,7 @@ BUILDERS = (
 ALWAYS = {"seed_results", "full_results", people.INTERVALS, people.ABOVE_BAR}
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
+FORMS |= model.FORMS
 # The main ones, in the order in which screens show them.
 ON_SCREEN = (
     "full_results",
@@ -44,6 +46,7 @@ ON_SCREEN = (
     "price",
     "advice",
     "change_magnitude",
+    model.MODEL,
     "dataset_summary",
     "generation_seconds",
 )

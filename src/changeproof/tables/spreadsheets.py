@@ -15,8 +15,11 @@ import pandas as pd
 
 # How a formula begins; an apostrophe as well, so that every text can be read back.
 BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "'")
-# Names of groups are text, whatever they look like: "1", "None", or nothing.
-NAMES = ("group", "highest", "lowest")
+# Names of groups and words about models are text, whatever they look like: "1", "None", or nothing.
+NAMES = (
+    "group", "highest", "lowest",
+    "model", "reference", "kind", "digest", "columns", "threshold", "no_refit",
+)  # fmt: skip
 # What people are called may look like a number and be none: 007.
 IDS = ("id",)
 # Values of different features, numbers and categories, under one heading.

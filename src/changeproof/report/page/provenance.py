@@ -21,6 +21,8 @@ from changeproof.report.page.parts import Part, Source, folded, heading, muted, 
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables import names
+from changeproof.tables.display import Tables
+from changeproof.tables.model import FORMS, MODEL
 from changeproof.workers.interpreter import processor_name
 
 DATA = {
@@ -29,6 +31,15 @@ DATA = {
     "favourable": "favourable",
     "licence": "licence",
     "fingerprint": "fingerprint",
+}
+ABOUT = {
+    "name": "model",
+    "from": "reference",
+    "kind": "kind",
+    "how it is used": "source",
+    "columns": "columns",
+    "threshold": "threshold",
+    "fingerprint": "digest",
 }
 BESIDE = (
     "The plan names files of the run directory, so keep plan.toml there, beside plan.json. The "
@@ -55,6 +66,7 @@ def run_section(source: Source) -> list[Part]:
         ["fingerprint of the run", run["fingerprint"]],
     ]
     return [
+        *_judged(source.tables),
         heading("The plan"),
         {"code": run["plan"]},
         text(f"Repeat it with: {run['command']}. {BESIDE if run['beside'] else ''}".strip()),
@@ -92,6 +104,23 @@ def run_section(source: Source) -> list[Part]:
             long=True,
         ),
     ]
+
+
+def _judged(tables: Tables) -> list[Part]:
+    """Return what is known of the model, and the letters of each method that a refit refuses."""
+    if MODEL not in tables:
+        return []
+    about = tables[MODEL].iloc[0]
+    facts = [[label, str(about[name])] for label, name in ABOUT.items()]
+    parts: list[Part] = [heading("The model"), {"facts": facts}]
+    if read := FORMS[MODEL].table(MODEL, tables):
+        # A model as shipped belongs to one dataset.
+        cells = [
+            [read.on_screen(cell) for cell in row] for _, rows in read.sections for row in rows
+        ]
+        columns = [each.name for each in read.headings]
+        parts += [muted(read.caption), table(read.title, columns, cells)]
+    return parts
 
 
 def _listed(words: str, name: str, texts: list[str]) -> list[Part]:

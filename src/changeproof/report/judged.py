@@ -1,0 +1,69 @@
+"""Which model was judged, and how a refit differs from it: the sentences that come first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from changeproof.runs.plan import DEFAULT_MODEL
+from changeproof.tables.display import Row, Tables, listed, percent
+from changeproof.tables.model import MODEL, TRAINED_HERE
+from changeproof.tables.names import dataset_name
+
+OBJECT = "object:"
+DIFFER, REFUSED = "people_differ", "letters_refused"
+KEEP_IN_MIND = "read the families that retrain with that in mind"
+
+
+def judged_words(tables: Tables) -> str:
+    """Say which model was judged, and what a refit of it does; "" in runs of earlier versions."""
+    table = tables.get(MODEL, pd.DataFrame())
+    if table.empty:
+        return ""
+    # The first row of a dataset is about the model, the others are about methods.
+    first = table.drop_duplicates("dataset").to_dict("records")
+    if first[0]["source"] == TRAINED_HERE:
+        return f"Judged: {_trained(first)}."
+    return " ".join(f"Judged: {_shipped(row)}, as it is. {_refit(row)}" for row in first)
+
+
+def _trained(rows: Sequence[Row]) -> str:
+    name, here = str(rows[0]["model"]), [f"{int(row['training_rows']):,} rows" for row in rows]
+    name = f"a neural network ({name})" if name.startswith(DEFAULT_MODEL) else name
+    if len(rows) > 1:
+        on = [dataset_name(str(row["dataset"])) for row in rows]
+        here = [f"{count} of {dataset}" for count, dataset in zip(here, on, strict=True)]
+    return f"{name}, trained here on {listed(here)}"
+
+
+def _shipped(row: Row) -> str:
+    reference = str(row["reference"])
+    where = "that was passed" if reference.startswith(OBJECT) else f"of {reference}"
+    return f"the {row['kind']} {where}"
+
+
+def _refit(row: Row) -> str:
+    if row["no_refit"]:
+        return f"There is no refit to compare it with: {row['no_refit']}."
+    if pd.isna(row[DIFFER]):
+        return "How a refit differs from it is not known yet."
+    people, letters = int(row["test_rows"]), int(row["letters"])
+    differ, refused = int(row[DIFFER]), int(row[REFUSED])
+    who = f"A refit of it on the {int(row['training_rows']):,} training rows"
+    if not (differ or refused):
+        also = f", and accepts all {letters:,} letters that it accepts" if letters else ""
+        return f"{who} decides all {people:,} people as it does{also}."
+    words = (
+        f"{who} decides {differ:,} of {people:,} people {_share(row, 'people_differ')} differently"
+    )
+    if letters:
+        words += (
+            f" and refuses {refused:,} of {letters:,} letters {_share(row, 'letters_refused')} "
+            "that the judged model accepts"
+        )
+    return f"{words}: {KEEP_IN_MIND}."
+
+
+def _share(row: Row, name: str) -> str:
+    return f"({percent(float(row[f'{name}_percent']))})"
