@@ -225,7 +225,11 @@ NEARLY = ["12.5"] * 115 + ["n.a.", "1,5", "x", "y", "z"]
         (FRAME.set_index(["applicant", "debts"]), {"id_column": None}, "index has 2 levels"),
         (FRAME.assign(applicant=["A"] * 120), {}, "holds the id 'A' more than once"),
         (FRAME.assign(applicant=[None, *MANY[1:]]), {}, "'applicant' has a row without an id"),
-        (FRAME.assign(extra=MANY), {}, "120 categories .*or 50 in so few rows.*ask for `id_column='extra'`"),
+        (
+            FRAME.assign(extra=MANY),
+            {},
+            "120 categories .*or 50 in so few rows.*ask for `id_column='extra'`",
+        ),
         (FRAME.assign(extra=NEARLY), {}, "'extra' holds the text 'n.a.' at row 'A115', but 115 of"),
         (
             FRAME.assign(extra=[None, *[1.0] * 119]),

@@ -26,7 +26,7 @@ from workbooks import read
 AUDIT = ["audit", "--data", "loans.csv", "--target", "approved", "--favourable", "yes"]
 AUDIT += ["--id-column", "applicant", "--model", "pickle:today.pkl", "--factuals", "12"]
 AUDIT += ["--methods", "kdtree,rbr", "--families", "bootstrap(replicates=2),parameter-perturbation"]
-AUDIT += ["--successor", "pickle:next.pkl", "--unpickle-and-run-its-code", "--jobs", "1"]
+AUDIT += ["--unpickle-and-run-its-code", "--jobs", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,7 @@ def row(**values: Any) -> dict[str, Any]:
     usual = {
         "dataset": "loans", "method": "all", "model": "today", "reference": "pickle:today.pkl",
         "kind": "GradientBoostingClassifier (sklearn)", "source": "as it is", "no_refit": "",
+        "refit_by": "",
         "training_rows": 2000, "test_rows": 1200, "people_differ": 37,
         "people_differ_percent": 37 / 12, "letters": 60, "letters_refused": 4,
         "letters_refused_percent": 4 / 0.6,
@@ -116,6 +117,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
         f"{JUDGED}A refit of it on the 2,000 training rows decides 37 of 1,200 people (3.1 %) "
         "differently and refuses 4 of 60 letters (6.7 %) that the judged model accepts: read the "
         "families that retrain with that in mind.",
+    ),
+    "another learner": (
+        [row(refit_by="sklearn:LogisticRegression")],
+        f"{JUDGED}Its refits are by sklearn:LogisticRegression. Trained on the 2,000 training "
+        "rows, this decides 37 of 1,200 people (3.1 %) differently and refuses 4 of 60 letters "
+        "(6.7 %) that the judged model accepts: read the families that retrain with that in mind.",
     ),
     "the same": (
         [row(**SAME, **NONE)],

@@ -270,7 +270,8 @@ class FittedModel:
         if not n_rows:
             return np.empty(0)
         try:
-            values = np.asarray(self._predict(rows), dtype=np.float64)
+            # A copy: a column of a DataFrame cannot be written to.
+            values = np.array(self._predict(rows), dtype=np.float64)
         except (InputError, MemoryError):
             raise
         except Exception as error:

@@ -50,7 +50,10 @@ def _refit(row: Row) -> str:
         return "How a refit differs from it is not known yet."
     people, letters = int(row["test_rows"]), int(row["letters"])
     differ, refused = int(row[DIFFER]), int(row[REFUSED])
-    who = f"A refit of it on the {int(row['training_rows']):,} training rows"
+    rows = f"on the {int(row['training_rows']):,} training rows"
+    who = f"A refit of it {rows}"
+    if row["refit_by"]:
+        who = f"Its refits are by {row['refit_by']}. Trained {rows}, this"
     if not (differ or refused):
         also = f", and accepts all {letters:,} letters that it accepts" if letters else ""
         return f"{who} decides all {people:,} people as it does{also}."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.shipped import ShippedLearner, ShippedModel
@@ -16,8 +14,8 @@ NAMED, ALL_FEATURES = "named by the model", "all features of the data"
 OWN_DECISION = "its own decision"
 
 
-def judged_by(learner: Learner, reference: str) -> Judged:
-    """Return what is said of the base model of a learner."""
+def judged_by(learner: Learner, reference: str, refit_by: str = "") -> Judged:
+    """Return what is said of the base model of a learner, and who refits it in its place."""
     threshold = str(learner.threshold) if isinstance(learner, ThresholdLearner) else ""
     inner = _inner(learner)
     if not isinstance(inner, ShippedLearner):
@@ -35,9 +33,10 @@ def judged_by(learner: Learner, reference: str) -> Judged:
         source.reference,
         _kind(source),
         source.digest[:SHORT],
-        ALL_FEATURES if _columns(source) is None else NAMED,
+        ALL_FEATURES if source.columns is None else NAMED,
         threshold or OWN_DECISION,
         shipped=True,
+        refit_by=refit_by,
         no_refit=learner.traits.no_training,
     )
 
@@ -53,11 +52,6 @@ def refits_of(learner: Learner) -> Learner:
 
 def _inner(learner: Learner) -> Learner:
     return learner.learner if isinstance(learner, ThresholdLearner) else learner
-
-
-def _columns(source: ShippedModel) -> Any:
-    estimator = getattr(source, "estimator", None)
-    return getattr(source, "columns", getattr(estimator, "feature_names_in_", None))
 
 
 def _kind(thing: Learner | ShippedModel) -> str:

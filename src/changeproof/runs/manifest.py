@@ -49,7 +49,8 @@ class Description:
 class Judged:
     """What is said of a model: what it is and where it is from, all in words.
 
-    `shipped` is whether it is used as it is; `no_refit` why such a model cannot be fitted again.
+    `shipped` is whether it is used as it is. Of such a model, `refit_by` is the learner that was
+    named for its refits, if one was, and `no_refit` says why it cannot be fitted again.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Judged:
     columns: str
     threshold: str
     shipped: bool = False
+    refit_by: str = ""
     no_refit: str = ""
 
     @property

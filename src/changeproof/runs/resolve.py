@@ -148,7 +148,7 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
 def _judged(learner: Learner, plan: Plan, folder: Path | None) -> Judged | None:
     """Say which model is judged; of one that is not at hand, what its run says."""
     if not isinstance(learner, AbsentLearner):
-        return judged_by(learner, plan.model)
+        return judged_by(learner, plan.model, plan.refit or "")
     try:
         there = None if folder is None else read_manifest(folder)
     except InputError:  # it is going to be written again

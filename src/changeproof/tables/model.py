@@ -20,7 +20,7 @@ AS_IT_IS, TRAINED_HERE = "as it is", "trained here"
 COLUMNS = [
     "dataset", "method", "model", "reference", "kind", "digest", "columns", "threshold", "source",
     "training_rows", "test_rows", "people_differ", "people_differ_percent",
-    "letters", "letters_refused", "letters_refused_percent", "no_refit",
+    "letters", "letters_refused", "letters_refused_percent", "refit_by", "no_refit",
 ]  # fmt: skip
 
 
@@ -50,6 +50,7 @@ def _rows(results: StoredResults, dataset: str) -> Iterator[dict[str, Any]]:
         "source": AS_IT_IS if judged.shipped else TRAINED_HERE,
         "training_rows": len(task.split.train),
         "test_rows": len(task.split.test),
+        "refit_by": judged.refit_by,
         "no_refit": judged.no_refit,
     }
     base = (dataset, results.plan.base_seeds[0])

@@ -18,7 +18,7 @@ BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "'")
 # Names of groups and words about models are text, whatever they look like: "1", "None", or nothing.
 NAMES = (
     "group", "highest", "lowest",
-    "model", "reference", "kind", "digest", "columns", "threshold", "no_refit",
+    "model", "reference", "kind", "digest", "columns", "threshold", "refit_by", "no_refit",
 )  # fmt: skip
 # What people are called may look like a number and be none: 007.
 IDS = ("id",)
