@@ -195,7 +195,18 @@ def test_a_record_names_no_files_but_its_own(tmp_path: Path, values: dict[str, o
         compare_runs(folder, folder)
 
 
-@pytest.mark.parametrize("reference", ["pickle:m.pkl", "onnx:m.onnx", "scores:s.csv"])
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "pickle:m.pkl",
+        "onnx:m.onnx",
+        "scores:s.csv",
+        "mlflow:models:/m/1",
+        "xgboost:m.json",
+        "function:sly:fit",
+        "http://127.0.0.1:9/score",
+    ],
+)
 def test_no_file_from_elsewhere_is_opened_as_a_model(untouched: Path, reference: str) -> None:
     for values in ({"model": reference}, {"successors": {"next": reference}}):
         strangers(untouched, values)

@@ -178,7 +178,8 @@ def split_threshold(reference: str) -> tuple[str, str | None]:
     try:
         Threshold.of(after)
     except InputError:
-        if "." in after or "/" in after:  # a file or a folder with an @ in its name
+        # A file, a folder or an address with an @ in its name, or an alias of MLflow's.
+        if "." in after or "/" in after or reference.startswith("mlflow:"):
             return reference, None
         raise
     return before, after

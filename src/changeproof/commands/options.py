@@ -138,8 +138,8 @@ SUCCESSORS = _in_panel(
     NEXT,
     successor=(
         list[str],
-        "A model that came after today's: pickle:FILE, python:module:name, onnx:FILE, or "
-        "scores:FILE with its scores of the letters. Append @SCORE for a different threshold. "
+        "A model that came after today's: a fitted one, as in --model, or scores:FILE with its "
+        "scores of the letters. Append @SCORE for a different threshold. "
         "Repeat for several. Fitted models, including today's, are then used as they are.",
         "[NAME=]MODEL",
     ),
@@ -148,8 +148,8 @@ UNPICKLE = _in_panel(
     MODEL,
     unpickle_and_run_its_code=(
         bool,
-        "Allow pickle:FILE. Loading a pickle runs any code in it: use this only if you trust its "
-        "author.",
+        "Allow pickle:FILE, joblib:FILE and mlflow:…. Loading one runs any code in it: use this "
+        "only if you trust its author.",
     ),
 )
 JOBS = _in_panel(RUN, jobs=(int, "Worker processes.", "N", "one per core"))

@@ -10,6 +10,7 @@ from typing import Any
 
 from changeproof.errors import RULES, InputError
 from changeproof.files import plain_name, safe_name
+from changeproof.models.references import name_of, runs_code
 
 # The options that say how features may change.
 CHANGES = {"immutable": "none", "only_increase": "increase", "only_decrease": "decrease"}
@@ -134,7 +135,7 @@ def tables_of(given: list[str]) -> dict[str, Path]:
 
 
 def successors_of(given: list[str], unpickle: bool) -> dict[str, Any]:
-    """Return successors from repeated options, [NAME=]MODEL; pickles are loaded, if allowed."""
+    """Return successors from repeated options, [NAME=]MODEL; what runs code, only if allowed."""
     from changeproof.changes.successors import split_threshold
 
     found = {}
@@ -142,9 +143,8 @@ def successors_of(given: list[str], unpickle: bool) -> dict[str, Any]:
         before, sign, after = text.partition("=")
         named = bool(sign) and ":" not in before
         reference, threshold = split_threshold(after if named else text)
-        kind, _, rest = reference.partition(":")
-        stem = rest.rpartition(":")[2] if kind == "python" else Path(rest).stem
-        name = safe_name(before.strip(), "a successor") if named else plain_name(stem, "next")
+        own = name_of(reference)
+        name = safe_name(before.strip(), "a successor") if named else plain_name(own, "next")
         if name in found:
             raise InputError(f"two successors are called {name!r}; name them with NAME=MODEL")
         found[name] = (model_of(reference, unpickle, successor=True), threshold)
@@ -152,8 +152,8 @@ def successors_of(given: list[str], unpickle: bool) -> dict[str, Any]:
 
 
 def model_of(reference: str, unpickle: bool, successor: bool = False) -> Any:
-    """Return a reference unchanged; a pickle is loaded here, once, if that is allowed."""
-    if not reference.startswith("pickle:"):
+    """Return a reference unchanged; what runs code is loaded here, once, if that is allowed."""
+    if not runs_code(reference):
         return reference
     from changeproof.models.find import find_shipped, load_model
 

@@ -8,15 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from changeproof.datasets.custom import Taken
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError, described, one_line, unknown
 from changeproof.model import Stack
 from changeproof.models.learner import FunctionLearner, Learner, can_train
 from changeproof.models.network import NetworkLearner
+from changeproof.models.references import (
+    BOOSTER_FILES,
+    is_booster,
+    is_booster_file,
+    name_of,
+    runs_code,
+)
 from changeproof.models.shipped import (
     BASE_SEED,
     ShippedFunction,
@@ -105,13 +113,53 @@ def _classifier(name: str) -> Any:
 
 
 def _unpickled(path: str) -> Any:
+    """Return the object of a file that pickle or joblib wrote, compressed or not."""
     content = _content(path)
     try:
-        return pickle.loads(content)
+        # joblib reads plain pickles as well, but slowly.
+        plain = content.startswith(b"\x80") and b"NumpyArrayWrapper" not in content
+        if plain:
+            return pickle.loads(content)
+        import joblib
+
+        return joblib.load(BytesIO(content))
+    except ModuleNotFoundError as error:
+        raise InputError(f"model file {path} needs {error.name}, which is not installed") from error
     except Exception as error:
+        raise InputError(f"model file {path} cannot be loaded: {one_line(error)}") from error
+
+
+def _function(path: str) -> ShippedModel:
+    found = from_path("model", path)
+    if not callable(found) or hasattr(found, "predict"):
         raise InputError(
-            f"model file {path} cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
+            f"model 'function:{path}' is {described(found)}; expected a function from a DataFrame "
+            "of features to scores"
+        )
+    return ShippedFunction(found, name_of(f"function:{path}"), f"function:{path}")
+
+
+def _served(scheme: str, rest: str) -> ShippedModel:
+    from changeproof.models.served import ServedModel
+
+    return ServedModel(f"{scheme}:{rest}")
+
+
+def _mlflow(where: str) -> Any:
+    from changeproof.models.mlflow import read_mlflow
+
+    reference = f"mlflow:{where}"
+    return read_mlflow(where, name_of(reference), reference)
+
+
+def _booster(library: str, path: str) -> ShippedModel:
+    from changeproof.models import boosters
+
+    reference = f"{library}:{path}"
+    if not is_booster_file(reference):
+        endings = " or ".join(f"FILE{ending}" for ending in BOOSTER_FILES[library])
+        raise InputError(f"model {reference!r}: expected {library}:{endings}")
+    return boosters.KINDS[library](_content(path), name_of(reference), reference)
 
 
 def _onnx(path: str) -> ShippedModel:
@@ -131,13 +179,12 @@ class Kind(NamedTuple):
     """A kind of reference, KIND:REST.
 
     `read` turns the rest into an object, and `form` is how people write it. Some kinds may be
-    models as shipped, some can be nothing else.
+    models as shipped.
     """
 
     read: Callable[[str], Any]
     form: str = ""
     may_be_shipped: bool = False
-    only_shipped: bool = False
 
 
 OBJECT = "object"
@@ -145,8 +192,29 @@ KINDS = {
     "mlp": Kind(_network, "mlp, mlp:64,32"),
     "sklearn": Kind(_estimator, "sklearn:ClassName or sklearn:ClassName(parameter=value)"),
     "python": Kind(partial(from_path, "model"), "python:module:name", may_be_shipped=True),
+    "function": Kind(_function, "function:module:name", may_be_shipped=True),
     "pickle": Kind(_unpickled, "pickle:FILE", may_be_shipped=True),
-    "onnx": Kind(_onnx, "onnx:FILE", may_be_shipped=True, only_shipped=True),
+    "joblib": Kind(_unpickled, "joblib:FILE", may_be_shipped=True),
+    "onnx": Kind(_onnx, "onnx:FILE", may_be_shipped=True),
+    "mlflow": Kind(
+        _mlflow,
+        "mlflow:models:/NAME/VERSION, mlflow:runs:/RUN/NAME, mlflow:FOLDER",
+        may_be_shipped=True,
+    ),
+    **{
+        library: Kind(
+            partial(_booster, library),
+            f"{library}:FILE{endings[0]}",
+            may_be_shipped=True,
+        )
+        for library, endings in BOOSTER_FILES.items()
+    },
+    "http": Kind(
+        partial(_served, "http"),
+        "http://HOST:PORT/PATH, https://HOST/PATH",
+        may_be_shipped=True,
+    ),
+    "https": Kind(partial(_served, "https"), may_be_shipped=True),
     OBJECT: Kind(AbsentLearner),
 }
 
@@ -156,13 +224,13 @@ def _read(reference: str, unpickle: bool = False) -> tuple[Any, str | None]:
     kind, _, rest = reference.partition(":")
     if kind not in KINDS or not (rest or kind == "mlp"):
         raise unknown("model", reference, [each.form for each in KINDS.values() if each.form])
-    if kind == "pickle" and not unpickle:
+    if runs_code(reference) and not unpickle:
+        what = "an MLflow model" if kind == "mlflow" else "a pickle"
         raise InputError(
-            f"model file {rest}: loading a pickle runs whatever code it holds. If you trust its "
-            "author, pass --unpickle-and-run-its-code"
+            f"model {rest}: loading {what} runs whatever code it holds. If you trust its author, "
+            "pass --unpickle-and-run-its-code"
         )
-    name = rest.rpartition(":")[2] if kind == "python" else Path(rest).stem
-    return KINDS[kind].read(rest), name if KINDS[kind].may_be_shipped else None
+    return KINDS[kind].read(rest), name_of(reference) if KINDS[kind].may_be_shipped else None
 
 
 def find_learner(
@@ -248,8 +316,8 @@ def load_model(model: Any, *, unpickle: bool = False) -> Learner | ShippedModel:
     if not is_fitted(thing):
         return as_learner(thing, name)
     found = as_shipped(thing, name, reference)
-    if reference is not None and reference.startswith("pickle:") and not callable(thing):
-        found.digest = _file_digest(reference)
+    if reference is not None:
+        _take_digest(found, thing, reference)
     return found
 
 
@@ -286,6 +354,10 @@ def as_shipped(thing: Any, name: str | None = None, reference: str | None = None
 
     name = name or str(getattr(thing, "__name__", type(final_step(thing)[1]).__name__))
     reference = f"object:{name}" if reference is None else reference
+    if is_booster(thing):
+        from changeproof.models.boosters import as_booster
+
+        return as_booster(thing, name, reference)
     if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
         return ShippedEstimator(thing, name, reference)
     if callable(thing):
@@ -309,17 +381,19 @@ def find_shipped(
     """
     kind, _, rest = reference.partition(":")
     if kind not in KINDS or not KINDS[kind].may_be_shipped or not rest:
-        forms = [each.form for each in KINDS.values() if each.may_be_shipped]
+        forms = [each.form for each in KINDS.values() if each.may_be_shipped and each.form]
         raise unknown(what, reference, [*forms, *other_forms])
     thing, name = _read(reference, unpickle)
     found = as_shipped(thing, name, reference)
-    if kind == "pickle" and not callable(thing):  # of a function, the file has only the name
-        found.digest = _file_digest(reference)
+    _take_digest(found, thing, reference)
     return found
 
 
-def _file_digest(reference: str) -> str:
-    return hashlib.sha256(_content(reference.partition(":")[2])).hexdigest()
+def _take_digest(found: ShippedModel, thing: Any, reference: str) -> None:
+    """Take the hash of a pickled model from its file; of a function, that has only the name."""
+    kind, _, path = reference.partition(":")
+    if kind in ("pickle", "joblib") and not callable(thing):
+        found.digest = hashlib.sha256(_content(path)).hexdigest()
 
 
 def shipped_learner(

@@ -24,6 +24,7 @@ from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, safe_name, validated
 from changeproof.methods import builtin_method_names, published_method_names
+from changeproof.models.references import is_elsewhere, names_file
 from changeproof.plugins import Registry, as_text, parsed
 
 BASE_SEEDS = (2026, 2027, 2028, 2029, 2030)
@@ -34,9 +35,6 @@ LARGEST_SEED = 2**31
 # The context of a plan that is only read: people's own methods need not be there.
 RECORD = {"record": True}
 
-# How references to models begin that are files, and those that bring code.
-MODEL_FILES = ("onnx", "pickle", "scores")
-MODELS_ELSEWHERE = ("python:", *(f"{kind}:" for kind in MODEL_FILES))
 # The keys that say what to run.
 NAMING = ("datasets", "methods", "families", "counterfactuals", "successors", "model")
 
@@ -131,8 +129,10 @@ class Plan(BaseModel):
         str,
         Option(
             "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), "
-            "python:module:name, pickle:FILE, or onnx:FILE. A model that is fitted is used as it "
-            "is.",
+            "python:module:name, function:module:name, http://HOST:PORT/PATH, or a file: "
+            "pickle:FILE, joblib:FILE, onnx:FILE, xgboost:FILE.json, lightgbm:FILE.txt, "
+            "catboost:FILE.cbm, mlflow:FOLDER or mlflow:models:/NAME/VERSION. A "
+            "model that is fitted is used as it is.",
             "MODEL",
             DEFAULT_MODEL,
             "Your model",
@@ -431,7 +431,7 @@ def _file_in(folder: Path, name: str) -> str:
 def _model_in(folder: Path, reference: str) -> str:
     """Return a model whose file, if it is one, is in a folder; a record of one stays as it is."""
     kind, sign, file = reference.partition(":")
-    named = kind in MODEL_FILES and HASH_SIGN not in reference
+    named = names_file(reference) and HASH_SIGN not in reference
     return kind + sign + str(folder / file) if named else reference
 
 
@@ -459,28 +459,24 @@ def _imports(registry: Registry[Any], name: str) -> bool:
     return ":" in path and path not in registry.names
 
 
-def _opens(reference: str) -> bool:
-    return reference.startswith(MODELS_ELSEWHERE)
-
-
 # The fields of a plan that can name code or models, and which references would be imported or
 # opened. Of a successor that was recorded only the record is read.
 FROM_ELSEWHERE: dict[str, Callable[[str], bool]] = {
     "methods": partial(_imports, methods.REGISTRY),
     "families": partial(_imports, changes.REGISTRY),
     "renew": partial(_imports, methods.REGISTRY),
-    "model": _opens,
-    "replacements": _opens,
-    "successors": lambda reference: _opens(reference) and HASH_SIGN not in reference,
+    "model": is_elsewhere,
+    "replacements": is_elsewhere,
+    "successors": lambda reference: is_elsewhere(reference) and HASH_SIGN not in reference,
 }
 
 
 def from_elsewhere(plan: Plan) -> dict[str, list[str]]:
     """Return what running a plan would import or open, by the field that names it."""
     found: dict[str, list[str]] = {}
-    for field, is_elsewhere in FROM_ELSEWHERE.items():
+    for field, counts in FROM_ELSEWHERE.items():
         given: Any = getattr(plan, field)
         several = given.values() if isinstance(given, Mapping) else given
         references = [given] if isinstance(given, str) else several or ()
-        found[field] = [reference for reference in references if is_elsewhere(reference)]
+        found[field] = [reference for reference in references if counts(reference)]
     return found

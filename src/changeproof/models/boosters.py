@@ -1,0 +1,326 @@
+"""Boosted trees as the libraries keep them: fitted boosters of XGBoost, LightGBM and CatBoost.
+
+A booster is kept in the library's own format, which runs no code when it is read. It cannot be
+fitted again: it does not know how it was trained.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError, one_line
+from changeproof.feasible.feature import text_of
+from changeproof.model import Floats
+from changeproof.models.inputs import TableInputs
+from changeproof.models.learner import FittedModel
+from changeproof.models.shipped import ShippedModel, favourable_classes
+
+Frame = pd.DataFrame | Floats
+# The objectives whose one number per row is the probability of class 1.
+XGBOOST_SHARES = ("binary:logistic", "reg:logistic")
+LIGHTGBM_SHARES = ("binary", "cross_entropy")
+UNNAMED = re.compile(r"Column_\d+")
+# Categorical columns with the categories that a booster knows; None where it takes any text.
+Categories = Mapping[str, Sequence[Any] | None]
+
+
+class Inputs(NamedTuple):
+    """The columns that a booster takes, under the names that scikit-learn has for them."""
+
+    feature_names_in_: tuple[str, ...] | None
+    n_features_in_: int
+
+
+class Booster(ShippedModel):
+    """A fitted booster in its library's own format.
+
+    A library is a subclass: how bytes become a booster, which columns it takes, of which classes
+    it gives probabilities, and how it judges rows.
+
+    Attributes
+    ----------
+    library
+        The name of the library, which is also that of the extra.
+    refuses_unseen
+        Whether the library refuses categories that were not in the training data. Otherwise they
+        are missing values to it.
+    classes
+        The classes that it gives probabilities of; None where it gives one score.
+    """
+
+    library: ClassVar[str]
+    refuses_unseen: ClassVar[bool] = False
+    classes: tuple[Any, ...] | None
+
+    def __init__(self, content: bytes, name: str, reference: str) -> None:
+        self.content, self.name, self.reference = content, name, reference
+        self.digest = hashlib.sha256(content).hexdigest()
+        try:
+            import_module(self.library)
+        except ImportError as error:
+            lacking = f"is not installed (extra: {self.library})"
+            why = lacking if error.name == self.library else f"cannot be imported: {error}"
+            raise InputError(f"{reference} needs {self.library}, which {why}") from None
+        try:
+            booster = loaded(type(self), content)
+            self.inputs, self.classes = self._inputs(booster), self._classes(booster)
+        except Exception as error:
+            raise InputError(
+                f"{reference} is no model of {self.library}: {one_line(error)}"
+            ) from error
+        self.columns = self.inputs.feature_names_in_
+
+    def fitted(self, task: Task) -> FittedModel:
+        taken = TableInputs.of(self.name, self._named(task), task)
+        known: Categories = {}
+        if taken.named:
+            texts = {feature.name for feature in task.features if feature.categories}
+            known = self._categories(self._loaded(), taken.columns, texts)
+        places = None
+        if self.classes is not None:
+            places = favourable_classes(self.name, self.classes, task)
+        judge = partial(self._judge, task, taken, known, places)
+        return FittedModel(judge, self.name, gives_scores=places is None)
+
+    def _judge(
+        self,
+        task: Task,
+        taken: TableInputs,
+        known: Categories,
+        places: list[int] | None,
+        rows: Floats,
+    ) -> Floats:
+        frame = taken.taken(rows, task)
+        if isinstance(frame, pd.DataFrame):
+            values = {name: self._of_categories(frame[name], known[name]) for name in known}
+            frame = frame.assign(**values)
+        numbers = np.asarray(self._numbers(self._loaded(), frame), dtype=np.float64)
+        if places is None:
+            return numbers
+        if numbers.ndim == 1:
+            numbers = np.column_stack([1.0 - numbers, numbers])
+        return np.asarray(numbers[:, places].sum(axis=1))
+
+    def _of_categories(self, values: pd.Series[Any], known: Sequence[Any] | None) -> pd.Series[Any]:
+        """Return values as the categories that their texts stand for."""
+        texts = values.astype(object).map(text_of, na_action="ignore")
+        if known is None:
+            return texts
+        by_text = {text_of(value): value for value in known}
+        unseen = set(texts.dropna()) - by_text.keys()
+        if unseen and self.refuses_unseen:
+            raise InputError(
+                f"model {self.name} does not know {values.name} = {min(unseen)}; it was trained "
+                f"with {', '.join(by_text)}"
+            )
+        mapped = pd.Categorical(texts.map(by_text), categories=known)
+        return pd.Series(mapped, index=values.index)
+
+    def _named(self, task: Task) -> Inputs:
+        """Return the columns that it takes, as the task calls them."""
+        return self.inputs
+
+    def _loaded(self) -> Any:
+        return loaded(type(self), self.content)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, booster: Any, name: str, reference: str) -> Self:
+        """Return a booster as a fitted model."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, content: bytes) -> Any:
+        """Return the booster that bytes hold."""
+
+    @abstractmethod
+    def _inputs(self, booster: Any) -> Inputs:
+        """Return the columns that a booster takes."""
+
+    @abstractmethod
+    def _classes(self, booster: Any) -> tuple[Any, ...] | None:
+        """Return the classes that a booster gives probabilities of; None for scores."""
+
+    @abstractmethod
+    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
+        """Return the categorical ones of its columns with their categories.
+
+        `texts` are the features that have categories in the data.
+        """
+
+    @abstractmethod
+    def _numbers(self, booster: Any, frame: Frame) -> Any:
+        """Return scores, probabilities of class 1, or probabilities [rows, classes]."""
+
+
+class XgboostBooster(Booster):
+    """A booster of XGBoost, in its JSON or UBJSON."""
+
+    library = "xgboost"
+    refuses_unseen = True
+
+    @classmethod
+    def of(cls, booster: Any, name: str, reference: str) -> Self:
+        return cls(bytes(booster.save_raw("ubj")), name, reference)
+
+    @classmethod
+    def load(cls, content: bytes) -> Any:
+        import xgboost
+
+        booster = xgboost.Booster({"nthread": 1})
+        booster.load_model(bytearray(content))
+        return booster
+
+    def _inputs(self, booster: Any) -> Inputs:
+        names = booster.feature_names
+        return Inputs(None if names is None else tuple(names), booster.num_features())
+
+    def _classes(self, booster: Any) -> tuple[Any, ...] | None:
+        learner = json.loads(booster.save_config())["learner"]
+        objective = learner["objective"]["name"]
+        if objective.startswith("multi:"):
+            return tuple(range(int(learner["learner_model_param"]["num_class"])))
+        return (0, 1) if objective in XGBOOST_SHARES else None
+
+    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
+        types = zip(columns, booster.feature_types or (), strict=False)
+        if not (marked := [name for name, kind in types if kind == "c"]):
+            return {}
+        known = dict(booster.get_categories(export_to_arrow=True).to_arrow())
+        if unknown := [name for name in marked if known.get(name) is None]:
+            raise InputError(
+                f"model {self.name} does not say which categories of {unknown[0]!r} its codes "
+                "stand for; train it with xgboost 3.1 or later on a DataFrame with categories"
+            )
+        return {name: known[name].to_pylist() for name in marked}
+
+    def _numbers(self, booster: Any, frame: Frame) -> Any:
+        import xgboost
+
+        rows = xgboost.DMatrix(frame, enable_categorical=True, nthread=1)
+        attributes = booster.attributes()
+        # Of a file that scikit-learn's interface wrote, that interface takes the best rounds only.
+        best = attributes.get("best_iteration") if "scikit_learn" in attributes else None
+        rounds = (0, 0 if best is None else int(best) + 1)
+        if self.classes is None or len(self.classes) == 2:
+            return booster.predict(rows, iteration_range=rounds)
+        margins = booster.predict(rows, iteration_range=rounds, output_margin=True)
+        shares = np.exp(margins.astype(np.float64) - margins.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+class LightgbmBooster(Booster):
+    """A booster of LightGBM, in its text format."""
+
+    library = "lightgbm"
+
+    @classmethod
+    def of(cls, booster: Any, name: str, reference: str) -> Self:
+        return cls(booster.model_to_string().encode(), name, reference)
+
+    @classmethod
+    def load(cls, content: bytes) -> Any:
+        import lightgbm
+
+        return lightgbm.Booster(model_str=content.decode())
+
+    def _inputs(self, booster: Any) -> Inputs:
+        names = booster.feature_name()
+        unnamed = all(UNNAMED.fullmatch(name) for name in names)
+        return Inputs(None if unnamed else tuple(names), len(names))
+
+    def _named(self, task: Task) -> Inputs:
+        """Return the columns that it takes; LightGBM writes white space in names as underlines."""
+        names, count = self.inputs
+        own = {re.sub(r"\s", "_", feature.name): feature.name for feature in task.features}
+        return Inputs(names and tuple(own.get(name, name) for name in names), count)
+
+    def _classes(self, booster: Any) -> tuple[Any, ...] | None:
+        found = re.search(r"^objective=(\w+)", self.content.decode(), re.MULTILINE)
+        count = booster.num_model_per_iteration()
+        if count > 1:
+            return tuple(range(count))
+        return (0, 1) if found is not None and found[1] in LIGHTGBM_SHARES else None
+
+    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
+        known = booster.pandas_categorical or []
+        places = re.search(r"^\[categorical_feature: ([\d,]+)\]$", self.content.decode(), re.M)
+        marked = [columns[int(place)] for place in places[1].split(",")] if places else []
+        # Ordered categories are not marked, and numbers that are marked have no categories.
+        words = [name for name in columns if name in texts]
+        for some in (marked, words):
+            if len(some) == len(known):
+                return dict(zip(some, known, strict=True))
+        raise InputError(
+            f"model {self.name} was trained on {len(known)} columns with categories; the data have "
+            f"{len(words)}{': ' if words else ''}{', '.join(words)}"
+        )
+
+    def _numbers(self, booster: Any, frame: Frame) -> Any:
+        return booster.predict(frame, num_threads=1)
+
+
+class CatboostModel(Booster):
+    """A model of CatBoost, in its binary format."""
+
+    library = "catboost"
+
+    @classmethod
+    def of(cls, booster: Any, name: str, reference: str) -> Self:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.cbm"
+            booster.save_model(str(path), format="cbm")
+            return cls(path.read_bytes(), name, reference)
+
+    @classmethod
+    def load(cls, content: bytes) -> Any:
+        import catboost
+
+        return catboost.CatBoost().load_model(blob=content)
+
+    def _inputs(self, booster: Any) -> Inputs:
+        names = booster.feature_names_
+        unnamed = names == [str(place) for place in range(len(names))]
+        return Inputs(None if unnamed else tuple(names), len(names))
+
+    def _classes(self, booster: Any) -> tuple[Any, ...] | None:
+        return tuple(booster.classes_) or None
+
+    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
+        return {columns[place]: None for place in booster.get_cat_feature_indices()}
+
+    def _numbers(self, booster: Any, frame: Frame) -> Any:
+        kind = "RawFormulaVal" if self.classes is None else "Probability"
+        return booster.predict(frame, prediction_type=kind, thread_count=1)
+
+
+@lru_cache(maxsize=8)
+def loaded(kind: type[Booster], content: bytes) -> Any:
+    return kind.load(content)
+
+
+# XGBoost cannot let go of boosters any more when the interpreter takes itself apart.
+atexit.register(loaded.cache_clear)
+
+KINDS: dict[str, type[Booster]] = {
+    kind.library: kind for kind in (XgboostBooster, LightgbmBooster, CatboostModel)
+}
+
+
+def as_booster(booster: Any, name: str, reference: str) -> Booster:
+    """Return a booster that is no estimator as a fitted model."""
+    return KINDS[type(booster).__module__.partition(".")[0]].of(booster, name, reference)

@@ -1,0 +1,188 @@
+"""Models that MLflow keeps: of a registry, of a run, or in a folder."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from changeproof.datasets.task import Task
+from changeproof.errors import InputError, one_line
+from changeproof.feasible.feature import text_of
+from changeproof.model import Floats
+from changeproof.models.inputs import TableInputs
+from changeproof.models.learner import FittedModel
+from changeproof.models.references import is_booster
+from changeproof.models.shipped import ShippedModel, favourable_classes
+
+MLMODEL = "MLmodel"
+# MLflow reports its use to its makers, and draws bars, unless somebody says otherwise.
+QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
+# The numbers that a signature may ask for; whole ones only where all values are whole.
+NUMBERS = {"integer": np.int32, "long": np.int64, "float": np.float32, "double": np.float64}
+Files = tuple[tuple[str, bytes], ...]
+
+
+class Signature(NamedTuple):
+    """The columns of a signature, under the names that scikit-learn has for them."""
+
+    feature_names_in_: tuple[str, ...]
+
+
+class Loaded(NamedTuple):
+    """A model, and the folder that it was loaded from, which lasts as long as the model."""
+
+    model: Any
+    folder: TemporaryDirectory[str]
+
+
+class PyfuncModel(ShippedModel):
+    """A model that only MLflow's `predict` can ask: the files of its folder."""
+
+    def __init__(self, files: Files, name: str, reference: str) -> None:
+        self.files, self.name, self.reference = files, name, reference
+        self.digest = _digest(files)
+        self.columns = _columns(loaded(files).model)
+
+    def fitted(self, task: Task) -> FittedModel:
+        known = None if self.columns is None else Signature(self.columns)
+        inputs = TableInputs.of(self.name, known, task)
+        numbers, classes = self._asked(task, inputs, task.rows("train"))
+        places = None
+        if numbers.ndim == 2:
+            places = favourable_classes(self.name, classes, task)
+        judge = partial(self._judge, task, inputs, places)
+        return FittedModel(judge, self.name, gives_scores=places is None)
+
+    def _judge(
+        self, task: Task, inputs: TableInputs, places: list[int] | None, rows: Floats
+    ) -> Floats:
+        numbers, _ = self._asked(task, inputs, rows)
+        return numbers if places is None else np.asarray(numbers[:, places].sum(axis=1))
+
+    def _asked(self, task: Task, inputs: TableInputs, rows: Floats) -> tuple[Floats, Sequence[Any]]:
+        """Return scores [rows], or probabilities [rows, classes] and the classes."""
+        model = loaded(self.files).model
+        frame = pd.DataFrame(inputs.taken(rows, task))
+        try:
+            given = model.predict(_typed(frame, model.metadata.get_input_schema()))
+        except Exception as error:
+            raise InputError(
+                f"model {self.name} could not judge {len(rows)} rows: {one_line(error)}"
+            ) from error
+        table = pd.DataFrame(given)
+        if not all(pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes):
+            raise InputError(
+                f"model {self.name} gives values such as {table.iloc[0, 0]!r}; expected scores or "
+                "probabilities of classes"
+            )
+        numbers = table.to_numpy(np.float64)
+        return (numbers[:, 0], ()) if numbers.shape[1] == 1 else (numbers, list(table.columns))
+
+
+def read_mlflow(where: str, name: str, reference: str) -> Any:
+    """Return what MLflow has somewhere: a fitted estimator or booster, or a fitted model.
+
+    `where` is models:/NAME/VERSION, runs:/RUN/NAME or a folder.
+    """
+    if find_spec("mlflow") is None:
+        raise InputError("an mlflow: model needs mlflow, which is not installed (extra: mlflow)")
+    for key, value in QUIET.items():
+        os.environ.setdefault(key, value)
+    try:
+        files = _files(where)
+        model = loaded(files).model
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"MLflow model {where} needs {error.name}, which is not installed"
+        ) from error
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"MLflow model {where} cannot be loaded: {one_line(error)}") from error
+    raw = _raw_model(model)
+    return raw if _judges_by_itself(raw) else PyfuncModel(files, name, reference)
+
+
+@lru_cache(maxsize=4)
+def loaded(files: Files) -> Loaded:
+    """Load a model from its files. This runs whatever code they hold."""
+    with warnings.catch_warnings():  # of MLflow's about types of its own
+        warnings.simplefilter("ignore")
+        import mlflow.pyfunc
+    folder = TemporaryDirectory(prefix="changeproof-mlflow-")
+    for name, content in files:
+        path = Path(folder.name) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return Loaded(mlflow.pyfunc.load_model(folder.name, suppress_warnings=True), folder)
+
+
+atexit.register(loaded.cache_clear)  # before the libraries of the models are gone
+
+
+def _files(where: str) -> Files:
+    """Return the files of a model's folder by their names, also from a registry or a run."""
+    from mlflow.artifacts import download_artifacts
+
+    with TemporaryDirectory(prefix="changeproof-mlflow-") as copies:
+        local = Path(where)
+        folder = local if local.is_dir() else Path(download_artifacts(where, dst_path=copies))
+        if not (folder / MLMODEL).is_file():
+            raise InputError(f"MLflow model {where} has no file {MLMODEL}")
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        return tuple((path.relative_to(folder).as_posix(), path.read_bytes()) for path in paths)
+
+
+def _digest(files: Files) -> str:
+    names = [(name, hashlib.sha256(content).hexdigest()) for name, content in files]
+    return hashlib.sha256(repr(names).encode()).hexdigest()
+
+
+def _raw_model(model: Any) -> Any:
+    """Return the model of a library behind MLflow's; None where there is none."""
+    try:
+        return model.get_raw_model()
+    except NotImplementedError:
+        return None
+
+
+def _columns(model: Any) -> tuple[str, ...] | None:
+    schema = model.metadata.get_input_schema()
+    if schema is not None and schema.has_input_names():
+        return tuple(schema.input_names())
+    names = getattr(_raw_model(model), "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def _judges_by_itself(raw: Any) -> bool:
+    gives = hasattr(raw, "predict_proba") or hasattr(raw, "decision_function")
+    return is_booster(raw) or (gives and hasattr(raw, "classes_"))
+
+
+def _typed(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:
+    """Return a table with the types of a signature, as far as its values have them."""
+    if schema is None or not schema.has_input_names():
+        return frame
+    types: dict[str, Any] = dict(zip(schema.input_names(), schema.input_types(), strict=True))
+    return frame.assign(**{name: _as_type(frame[name], types[name]) for name in types})
+
+
+def _as_type(values: pd.Series[Any], wanted: Any) -> pd.Series[Any]:
+    kind = getattr(wanted, "name", "")
+    if kind in NUMBERS and pd.api.types.is_numeric_dtype(values.dtype):
+        cast = values.astype(NUMBERS[kind]) if values.notna().all() else values
+        return cast if kind in ("float", "double") or (cast == values).all() else values
+    if kind == "boolean" and values.notna().all():
+        return values.map(text_of).isin(["True", "1"])
+    return values
