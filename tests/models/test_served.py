@@ -82,6 +82,7 @@ def test_rows_are_asked_in_batches_and_equal_ones_once(asked: Asked, task: Task)
     ("value", "expected"),
     [
         (pd.Timestamp("2026-02-01"), "2026-02-01T00:00:00"),
+        (pd.Timestamp("2026-02-01 12:30:00.123456"), "2026-02-01T12:30:00"),
         (pd.Timestamp("2026-02-01").date(), "2026-02-01"),
         (np.int64(3), 3),
         (np.bool_(True), True),

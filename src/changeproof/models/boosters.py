@@ -117,17 +117,19 @@ class Booster(ShippedModel):
 
     def _of_categories(self, values: pd.Series[Any], known: Sequence[Any] | None) -> pd.Series[Any]:
         """Return values as the categories that their texts stand for."""
-        texts = values.astype(object).map(text_of, na_action="ignore")
         if known is None:
-            return texts
-        by_text = {text_of(value): value for value in known}
-        unseen = set(texts.dropna()) - by_text.keys()
+            return values.astype(object).map(_text, na_action="ignore")
+        own = {text_of(value): value for value in known} | {value: value for value in known}
+        found = {
+            value: own.get(value, own.get(text_of(value))) for value in values.dropna().unique()
+        }
+        unseen = [text_of(value) for value, category in found.items() if category is None]
         if unseen and self.refuses_unseen:
             raise InputError(
                 f"model {self.name} does not know {values.name} = {min(unseen)}; it was trained "
-                f"with {', '.join(by_text)}"
+                f"with {', '.join(map(text_of, known))}"
             )
-        mapped = pd.Categorical(texts.map(by_text), categories=known)
+        mapped = pd.Categorical(values.astype(object).map(found), categories=known)
         return pd.Series(mapped, index=values.index)
 
     def _named(self, task: Task) -> Inputs:
@@ -324,3 +326,8 @@ KINDS: dict[str, type[Booster]] = {
 def as_booster(booster: Any, name: str, reference: str) -> Booster:
     """Return a booster that is no estimator as a fitted model."""
     return KINDS[type(booster).__module__.partition(".")[0]].of(booster, name, reference)
+
+
+def _text(value: Any) -> str:
+    """Return a category as text: whole numbers without a point, and blanks stay."""
+    return value if isinstance(value, str) else text_of(value)

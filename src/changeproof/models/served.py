@@ -1,8 +1,8 @@
 """Models behind an address: they are asked over HTTP, and judge rows of original features.
 
 A batch is one POST of {"columns": [...], "rows": [[...], ...]}. Missing values are null, dates are
-ISO text. The answer is {"scores": [...]}, one number per row, or {"probabilities": [[...], ...],
-"classes": [...]}, one share per row and class.
+ISO text to the second. The answer is {"scores": [...]}, one number per row, or
+{"probabilities": [[...], ...], "classes": [...]}, one share per row and class.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from functools import cache, partial
 from http.client import HTTPException, HTTPResponse
 from ipaddress import ip_address
@@ -287,6 +287,8 @@ def _plain(column: pd.Series[Any]) -> Sequence[Any]:
 
 
 def _json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")  # of one form, also between the table's values
     if isinstance(value, date):
         return value.isoformat()
     value = value.item() if isinstance(value, np.generic) else value
