@@ -19,7 +19,7 @@ from numba.core.caching import FunctionCache
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # Where kernels are, and what they are made from.
-ROOMS = ("arithmetic", "feasible", "networks", "certificates", "methods")
+ROOMS = ("arithmetic", "feasible", "networks", "models", "certificates", "methods")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -1,0 +1,49 @@
+"""What the readers of forests share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from changeproof.model import Floats, Singles
+
+SINGLE_LIMIT = 2.0**128
+
+
+class OpaqueError(Exception):
+    """Why a model cannot be read as a forest, in words that follow "cannot be read: "."""
+
+
+def last_rounded_to(thresholds: Singles) -> Floats:
+    """Return, per float32 number, the largest float64 that is not above it once it is rounded."""
+    above = np.nextafter(thresholds, np.float32(np.inf))
+    ends = [_wide(number) for number in (thresholds, above)]
+    middle = (ends[0] + ends[1]) / 2.0
+    # Numbers in the middle are rounded to the float32 whose last bit is 0.
+    odd = (thresholds.view(np.int32) & 1).astype(np.bool_)
+    middle = np.where(odd, np.nextafter(middle, -np.inf), middle)
+    return np.where(thresholds == np.inf, np.inf, middle)
+
+
+def _wide(numbers: Singles) -> Floats:
+    """Infinity stands where the next float32 would be: numbers in the middle are rounded to it."""
+    return np.clip(numbers.astype(np.float64), -SINGLE_LIMIT, SINGLE_LIMIT)
+
+
+def last_below(thresholds: Singles) -> Floats:
+    """Return, per float32 number, the largest float64 that is below it once it is rounded."""
+    return last_rounded_to(np.nextafter(thresholds, np.float32(-np.inf)))
+
+
+def last_single_at_most(thresholds: Floats) -> Singles:
+    """Return the largest float32 numbers that are not above float64 thresholds."""
+    with np.errstate(over="ignore"):
+        rounded = thresholds.astype(np.float32)
+    lower = np.nextafter(rounded, np.float32(-np.inf))
+    return np.where(rounded.astype(np.float64) > thresholds, lower, rounded)
+
+
+def integers(numbers: Any) -> npt.NDArray[np.int64]:
+    return np.asarray(numbers, np.int64)

@@ -1,0 +1,264 @@
+"""Compiled evaluation of trees.
+
+There are two ways through a tree, with the same digits. `walk` goes from node to node, a few rows
+at once. `score` goes through no tree at all: it takes one feature after the other and, for every
+split that a row does not go left at, strikes out the leaves to the left of that split. The first
+leaf that is left is the row's leaf (QuickScorer, Lucchese et al. 2015). Leaves are bits, so trees
+may have 64 of them, and rows lie in lanes. Sums go over the trees in their order either way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from changeproof.arithmetic.compiling import compiled
+
+# One node in 16 bytes. Children lie side by side, `child` is the left one; a leaf is its own child,
+# and never left. `split` is feature * 4 + flags; the threshold of a categorical split is the number
+# of its set.
+NODE = np.dtype([("threshold", "f8"), ("child", "i4"), ("split", "i4")])
+MISSING_RIGHT, CATEGORICAL = 1, 2
+LANES = 8
+# Rows that `score` and `walk` take at once, and trees whose bits `score` keeps at once.
+TILE, WALKED, CHUNK = 32, 64, 128
+MOST_LEAVES = 64
+ALL_LEAVES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+MOST_CODES = 2.0**31
+
+DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
+SINGLES = ir.VectorType(ir.FloatType(), LANES)
+WORDS = ir.VectorType(ir.IntType(64), LANES)
+
+
+def _spread(builder: Any, number: Any, vector: Any) -> Any:
+    undefined, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
+    one = builder.insert_element(undefined, number, index(0))
+    places = ir.Constant(ir.VectorType(index, LANES), [0] * LANES)
+    return builder.shuffle_vector(one, undefined, places)
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any, wanted: Any) -> Any:
+    """Return the address of an element of a vector."""
+    given = context.make_array(kind)(context, builder, array)
+    found = cgutils.get_item_pointer(context, builder, kind, given, [index], wraparound=False)
+    return builder.bitcast(found, wanted.as_pointer())
+
+
+def _strike_out(compare: str) -> Any:
+    """Make an operation that takes leaves from lanes whose numbers lie above a threshold."""
+
+    def operation(
+        typing_context: Any, bits: Any, i: Any, numbers: Any, j: Any, threshold: Any, left: Any
+    ) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = _pointer(context, builder, bits, arguments[0], arguments[1], WORDS)
+            given = _pointer(context, builder, numbers, arguments[2], arguments[3], DOUBLES)
+            before, rows = builder.load(place, align=8), builder.load(given, align=8)
+            right = getattr(builder, compare)(">", rows, _spread(builder, arguments[4], DOUBLES))
+            after = builder.and_(before, _spread(builder, arguments[5], WORDS))
+            builder.store(builder.select(right, after, before), place, align=8)
+            return context.get_dummy_value()
+
+        given = bits, types.intp, numbers, types.intp, types.float64, types.uint64
+        return types.void(*given), code
+
+    return intrinsic(operation)
+
+
+def _add_leaves(rounded: bool) -> Any:
+    """Make an operation that adds, per lane, the value of the first leaf that is left."""
+
+    def operation(
+        typing_context: Any, totals: Any, i: Any, bits: Any, j: Any, values: Any, k: Any, width: Any
+    ) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            sums = _pointer(context, builder, totals, arguments[0], arguments[1], DOUBLES)
+            words = _pointer(context, builder, bits, arguments[2], arguments[3], WORDS)
+            first = _pointer(context, builder, values, arguments[4], arguments[5], ir.DoubleType())
+            flag, index = ir.IntType(1), ir.IntType(32)
+            count = ir.FunctionType(WORDS, [WORDS, flag])
+            zeros = cgutils.get_or_insert_function(builder.module, count, "llvm.cttz.v8i64")
+            leaves = builder.call(zeros, [builder.load(words, align=8), ir.Constant(flag, 1)])
+            leaves = builder.mul(leaves, _spread(builder, arguments[6], WORDS))
+            found = ir.Constant(DOUBLES, ir.Undefined)
+            for lane in range(LANES):
+                place = builder.gep(first, [builder.extract_element(leaves, index(lane))])
+                value = builder.load(place, align=8)
+                found = builder.insert_element(found, value, index(lane))
+            total = builder.fadd(builder.load(sums, align=8), found)
+            if rounded:
+                total = builder.fpext(builder.fptrunc(total, SINGLES), DOUBLES)
+            builder.store(total, sums, align=8)
+            return context.get_dummy_value()
+
+        given = totals, types.intp, bits, types.intp, values, types.intp, types.intp
+        return types.void(*given), code
+
+    return intrinsic(operation)
+
+
+# A missing number goes left in the first, right in the second.
+_strike_above: Any = _strike_out("fcmp_ordered")
+_strike_above_or_missing: Any = _strike_out("fcmp_unordered")
+_add: Any = _add_leaves(False)
+# In float32: a sum of two of them, rounded from float64, is the sum that float32 gives.
+_add_rounded: Any = _add_leaves(True)
+
+
+@compiled
+def goes_right(node: Any, x: float, sets: Any) -> bool:
+    if node.split & CATEGORICAL:
+        return not in_set(sets, int(node.threshold), x)
+    if node.split & MISSING_RIGHT:
+        return not x <= node.threshold
+    return bool(x > node.threshold)
+
+
+@compiled
+def in_set(sets: Any, number: int, x: float) -> bool:
+    """Return whether a set, [missing, any other code, code 0, code 1, ...], has a code."""
+    start, stop = sets.starts[number], sets.starts[number + 1]
+    if x != x:
+        return bool(sets.members[start])
+    if x < 0.0 or x >= MOST_CODES or start + 2 + int(x) >= stop:
+        return bool(sets.members[start + 1])
+    return bool(sets.members[start + 2 + int(x)])
+
+
+@compiled
+def walk(trees: Any, sets: Any, rows: Any, totals: Any) -> None:
+    """Add what the leaves of rows are worth to totals [rows, slots]."""
+    at = np.empty(WALKED, np.int32)
+    nodes = trees.nodes
+    for first in range(0, len(rows), WALKED):
+        count = min(WALKED, len(rows) - first)
+        for tree in range(len(trees.roots)):
+            at[:count] = trees.roots[tree]
+            moving = True
+            while moving:
+                moving = False
+                for r in range(count):
+                    node = nodes[at[r]]
+                    x = rows[first + r, node.split >> 2]
+                    # The threshold of a leaf is infinite, and it is its own left child.
+                    place = node.child + goes_right(node, x, sets)
+                    moving |= place != at[r]
+                    at[r] = place
+            slot, width, single = trees.slots[tree], trees.widths[tree], trees.single[tree]
+            for r in range(count):
+                start = trees.values_at[tree] + trees.leaves[at[r]] * width
+                for k in range(width):
+                    total = totals[first + r, slot + k] + trees.values[start + k]
+                    totals[first + r, slot + k] = np.float64(np.float32(total)) if single else total
+
+
+@compiled
+def score(trees: Any, splits: Any, sets: Any, rows: Any, totals: Any) -> None:
+    """Do what `walk` does, for trees of at most 64 leaves."""
+    n_features, n_slots = rows.shape[1], totals.shape[1]
+    tile = np.empty(n_features * TILE)
+    bits = np.empty(CHUNK * TILE, np.uint64)
+    sums = np.empty(n_slots * TILE)
+    for start in range(0, len(rows), TILE):
+        count = min(TILE, len(rows) - start)
+        for f in range(n_features):
+            for r in range(TILE):
+                tile[f * TILE + r] = rows[start + min(r, count - 1), f]
+        for slot in range(n_slots):
+            for r in range(TILE):
+                sums[slot * TILE + r] = totals[start + min(r, count - 1), slot]
+        for first in range(0, len(trees.roots), CHUNK):
+            stop = min(len(trees.roots), first + CHUNK)
+            bits[: (stop - first) * TILE] = ALL_LEAVES
+            strike_splits(splits, sets, first // CHUNK, tile, bits)
+            for tree in range(first, stop):
+                add_tree(trees, tree, bits, (tree - first) * TILE, sums)
+        for slot in range(n_slots):
+            for r in range(count):
+                totals[start + r, slot] = sums[slot * TILE + r]
+
+
+@compiled
+def strike_splits(splits: Any, sets: Any, chunk: int, tile: Any, bits: Any) -> None:
+    codes = np.empty(TILE)
+    for f in range(len(tile) // TILE):
+        x = tile[f * TILE : f * TILE + TILE]
+        largest = x[0]
+        for r in range(TILE):  # NaN where there is one: no split is then left out
+            largest = x[r] if x[r] > largest or x[r] != x[r] else largest
+        for i in range(splits.starts[chunk, f], splits.starts[chunk, f + 1]):
+            threshold, place = splits.thresholds[i], splits.trees[i] * TILE
+            if splits.flags[i] & CATEGORICAL:
+                for r in range(TILE):
+                    codes[r] = 0.0 if in_set(sets, int(threshold), x[r]) else 1.0
+                for r in range(0, TILE, LANES):
+                    _strike_above(bits, place + r, codes, r, 0.5, splits.others[i])
+                continue
+            if largest <= threshold:  # and so for all that follow, which are sorted
+                break
+            if splits.flags[i] & MISSING_RIGHT:
+                for r in range(0, TILE, LANES):
+                    _strike_above_or_missing(bits, place + r, x, r, threshold, splits.others[i])
+            else:
+                for r in range(0, TILE, LANES):
+                    _strike_above(bits, place + r, x, r, threshold, splits.others[i])
+
+
+@compiled
+def add_tree(trees: Any, tree: int, bits: Any, place: int, sums: Any) -> None:
+    """Add what the leaves of a tile of rows are worth."""
+    slot, width, start = trees.slots[tree], trees.widths[tree], trees.values_at[tree]
+    for k in range(width):
+        for r in range(0, TILE, LANES):
+            to = (slot + k) * TILE + r
+            if trees.single[tree]:
+                _add_rounded(sums, to, bits, place + r, trees.values, start + k, width)
+            else:
+                _add(sums, to, bits, place + r, trees.values, start + k, width)
+
+
+@compiled
+def lay_out(
+    feature: Any, threshold: Any, left: Any, right: Any, flags: Any, starts: Any, arrays: Any
+) -> None:
+    """Put the nodes of trees so that children lie side by side, and count leaves from the left.
+
+    Nodes are given tree by tree, the root first; children are counted within their tree, and a leaf
+    has none (-1). `arrays` are those to fill: nodes, leaves, given (which node it was), and per
+    node of a tree of at most 64 leaves, bits of the leaves that are not left of its split.
+    """
+    nodes, leaves, given, others = arrays
+    waiting = np.empty(len(feature), np.int64)
+    for tree in range(len(starts) - 1):
+        start, stop = starts[tree], starts[tree + 1]
+        given[start], free, leaf, depth = start, start + 1, 0, 1
+        waiting[0] = start
+        while depth:
+            depth -= 1
+            place = waiting[depth]
+            old = given[place]
+            if left[old] < 0:
+                nodes[place].threshold, nodes[place].child, nodes[place].split = np.inf, place, 0
+                leaves[place] = leaf
+                leaf += 1
+                continue
+            nodes[place].threshold, nodes[place].child = threshold[old], free
+            nodes[place].split = feature[old] * 4 + flags[old]
+            given[free], given[free + 1] = start + left[old], start + right[old]
+            waiting[depth], waiting[depth + 1] = free + 1, free
+            depth, free = depth + 2, free + 2
+        # Children come after their parents: the first leaf of a node is that of its left child.
+        for place in range(stop - 1, start - 1, -1):
+            child = nodes[place].child
+            if child != place:
+                leaves[place] = leaves[child]
+                if leaf <= MOST_LEAVES:
+                    below = (np.uint64(1) << np.uint64(leaves[child + 1])) - np.uint64(1)
+                    before = (np.uint64(1) << np.uint64(leaves[child])) - np.uint64(1)
+                    others[place] = ALL_LEAVES ^ (below ^ before)
