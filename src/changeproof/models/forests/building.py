@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.model import Floats, Singles
+from changeproof.models.forests.forest import Tree
 
 SINGLE_LIMIT = 2.0**128
 
@@ -47,3 +48,23 @@ def last_single_at_most(thresholds: Floats) -> Singles:
 
 def integers(numbers: Any) -> npt.NDArray[np.int64]:
     return np.asarray(numbers, np.int64)
+
+
+def reachable(tree: Tree) -> Tree:
+    """Leave out nodes that were pruned away."""
+    seen = [0]
+    for place in seen:
+        if tree.left[place] >= 0:
+            seen += [int(tree.left[place]), int(tree.right[place])]
+    places = np.full(len(tree.left), -1)
+    places[seen] = np.arange(len(seen))
+    inner = tree.left[seen] >= 0
+    return Tree(
+        feature=tree.feature[seen],
+        threshold=tree.threshold[seen],
+        left=np.where(inner, places[tree.left[seen]], -1),
+        right=np.where(inner, places[tree.right[seen]], -1),
+        missing_left=tree.missing_left[seen],
+        values=tree.values[seen],
+        categorical=None if tree.categorical is None else tree.categorical[seen],
+    )

@@ -36,18 +36,18 @@ class Link(Enum):
 
     NONE = "the margin itself: a number, or probabilities already"
     LOGISTIC = "one margin, the log odds of the second of two classes"
-    LOGISTIC_SINGLE = "the same in float32"
-    SOFTMAX = "a margin per class"
-    SOFTMAX_SEQUENTIAL = "the same, added up from the first class to the last"
-    SOFTMAX_SINGLE = "the same in float32"
+    LOGISTIC_SINGLE = "one margin, in float32"
     LOGISTIC_EACH = "a margin per class, each against all others"
+    SOFTMAX = "a margin per class, as scikit-learn adds up"
+    SOFTMAX_IN_ORDER = "a margin per class, added up from the first to the last"
+    SOFTMAX_SINGLE = "a margin per class, in float32"
 
 
 class Tree(NamedTuple):
     """The nodes of one tree, the root first.
 
-    Children are places in these arrays, -1 in a leaf. Categorical splits have the number of a set of
-    codes that go left, others -1. `values` are [nodes, width] and count in leaves.
+    Children are places in these arrays, -1 in a leaf. Categorical splits have the number of a set
+    of codes that go left, others -1. `values` are [nodes, width] and count in leaves.
     """
 
     feature: npt.NDArray[np.integer[Any]]
@@ -87,8 +87,8 @@ class Trees(NamedTuple):
 class Splits(NamedTuple):
     """All splits of trees by chunk of trees, feature and threshold.
 
-    `starts` are [chunks, features + 1]; `trees` count within a chunk; `others` are bits of the
-    leaves that a row can still reach if it goes right.
+    `starts` are [chunks, features + 1]; `others` are bits of the leaves that a row can still reach
+    if it goes right.
     """
 
     thresholds: Floats
@@ -163,7 +163,7 @@ class Forest:
 
     def margins(self, rows: Floats) -> Floats:
         """Return the margins [rows, outputs], with the digits of the library."""
-        return self._stack.margins(rows)[0]
+        return np.asarray(self._stack.margins(rows)[0])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities [rows, classes], or of a regression its numbers [rows, 1]."""
@@ -181,7 +181,7 @@ class Forest:
             scores = margins[:, 0]
             return np.asarray(scores >= 0 if self.half_is_second else scores > 0, np.int64)
         by = margins if self.decides_by_margin else linked(self.link, margins)
-        return np.argmax(by, axis=1)
+        return np.asarray(np.argmax(by, axis=1))
 
 
 def linked(link: Link, margins: Floats) -> Floats:
@@ -191,23 +191,20 @@ def linked(link: Link, margins: Floats) -> Floats:
     if link is Link.LOGISTIC:
         second = expit(margins[:, 0])
     elif link is Link.LOGISTIC_SINGLE:
-        one = np.float32(1.0)
-        # exp(-x) + 1 + 1e-16 of float32 numbers; the last changes nothing.
-        odds = exponentials(np.maximum(-margins[:, 0], -103.972)).astype(np.float32)
-        second = (one / (odds + one)).astype(np.float64)
-        return np.column_stack([(one - second.astype(np.float32)).astype(np.float64), second])
+        found = expit(margins[:, 0].astype(np.float32))
+        return np.column_stack([np.float32(1.0) - found, found]).astype(np.float64)
     elif link is Link.LOGISTIC_EACH:
         return np.asarray(expit(margins))
     elif link is Link.SOFTMAX:
         return np.asarray(softmax(margins))
     else:
-        kind = np.float32 if link is Link.SOFTMAX_SINGLE else np.float64
+        kind: Any = np.float32 if link is Link.SOFTMAX_SINGLE else np.float64
         lower = (margins - margins.max(axis=1, keepdims=True)).astype(kind)
         powers = exponentials(lower.astype(np.float64)).astype(kind)
-        total = powers[:, :1].copy()
-        for k in range(1, powers.shape[1]):
-            total += powers[:, k : k + 1]
-        return np.asarray(powers / total, np.float64)
+        totals = np.zeros(len(margins))
+        for column in powers.T.astype(np.float64):
+            totals += column
+        return np.asarray(powers / totals.astype(kind)[:, None], np.float64)
     return np.column_stack([1.0 - second, second])
 
 
@@ -374,7 +371,7 @@ def _splits(
     )
     return Splits(
         trees.nodes["threshold"][nodes][kept],
-        (tree % CHUNK)[kept].astype(np.int64),
+        tree[kept].astype(np.int64),
         flags[kept].astype(np.int64),
         merged,
         starts.astype(np.int64),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from changeproof.model import Booleans, Floats, Integers
+from changeproof.model import Booleans, Integers
 from changeproof.models.forests.building import (
     OpaqueError,
     last_rounded_to,
@@ -165,8 +165,8 @@ def _children(places: Any, leaf: Booleans) -> Integers:
 def _bits(words: Sequence[Any] | Any) -> Booleans:
     """Return sets [sets, codes] from words of 32 bits."""
     words = np.asarray(words, np.uint32).reshape(-1, CODES // 32)
-    return ((words[:, :, None] >> np.arange(32, dtype=np.uint32)) & 1).astype(np.bool_).reshape(
-        -1, CODES
+    return (
+        ((words[:, :, None] >> np.arange(32, dtype=np.uint32)) & 1)
+        .astype(np.bool_)
+        .reshape(-1, CODES)
     )
-
-

@@ -104,11 +104,11 @@ def _add_leaves(rounded: bool) -> Any:
 
 
 # A missing number goes left in the first, right in the second.
-_strike_above: Any = _strike_out("fcmp_ordered")
-_strike_above_or_missing: Any = _strike_out("fcmp_unordered")
-_add: Any = _add_leaves(False)
+strike_above: Any = _strike_out("fcmp_ordered")
+strike_above_or_missing: Any = _strike_out("fcmp_unordered")
+add: Any = _add_leaves(False)
 # In float32: a sum of two of them, rounded from float64, is the sum that float32 gives.
-_add_rounded: Any = _add_leaves(True)
+add_rounded: Any = _add_leaves(True)
 
 
 @compiled
@@ -176,7 +176,7 @@ def score(trees: Any, splits: Any, sets: Any, rows: Any, totals: Any) -> None:
         for first in range(0, len(trees.roots), CHUNK):
             stop = min(len(trees.roots), first + CHUNK)
             bits[: (stop - first) * TILE] = ALL_LEAVES
-            strike_splits(splits, sets, first // CHUNK, tile, bits)
+            strike_splits(splits, sets, first, tile, bits)
             for tree in range(first, stop):
                 add_tree(trees, tree, bits, (tree - first) * TILE, sums)
         for slot in range(n_slots):
@@ -185,29 +185,30 @@ def score(trees: Any, splits: Any, sets: Any, rows: Any, totals: Any) -> None:
 
 
 @compiled
-def strike_splits(splits: Any, sets: Any, chunk: int, tile: Any, bits: Any) -> None:
-    codes = np.empty(TILE)
+def strike_splits(splits: Any, sets: Any, first: int, tile: Any, bits: Any) -> None:
+    """Strike out leaves of a chunk of trees, the first of which is given."""
+    codes, chunk = np.empty(TILE), first // CHUNK
     for f in range(len(tile) // TILE):
         x = tile[f * TILE : f * TILE + TILE]
         largest = x[0]
         for r in range(TILE):  # NaN where there is one: no split is then left out
             largest = x[r] if x[r] > largest or x[r] != x[r] else largest
         for i in range(splits.starts[chunk, f], splits.starts[chunk, f + 1]):
-            threshold, place = splits.thresholds[i], splits.trees[i] * TILE
+            threshold, place = splits.thresholds[i], (splits.trees[i] - first) * TILE
             if splits.flags[i] & CATEGORICAL:
                 for r in range(TILE):
                     codes[r] = 0.0 if in_set(sets, int(threshold), x[r]) else 1.0
                 for r in range(0, TILE, LANES):
-                    _strike_above(bits, place + r, codes, r, 0.5, splits.others[i])
+                    strike_above(bits, place + r, codes, r, 0.5, splits.others[i])
                 continue
             if largest <= threshold:  # and so for all that follow, which are sorted
                 break
             if splits.flags[i] & MISSING_RIGHT:
                 for r in range(0, TILE, LANES):
-                    _strike_above_or_missing(bits, place + r, x, r, threshold, splits.others[i])
+                    strike_above_or_missing(bits, place + r, x, r, threshold, splits.others[i])
             else:
                 for r in range(0, TILE, LANES):
-                    _strike_above(bits, place + r, x, r, threshold, splits.others[i])
+                    strike_above(bits, place + r, x, r, threshold, splits.others[i])
 
 
 @compiled
@@ -218,9 +219,9 @@ def add_tree(trees: Any, tree: int, bits: Any, place: int, sums: Any) -> None:
         for r in range(0, TILE, LANES):
             to = (slot + k) * TILE + r
             if trees.single[tree]:
-                _add_rounded(sums, to, bits, place + r, trees.values, start + k, width)
+                add_rounded(sums, to, bits, place + r, trees.values, start + k, width)
             else:
-                _add(sums, to, bits, place + r, trees.values, start + k, width)
+                add(sums, to, bits, place + r, trees.values, start + k, width)
 
 
 @compiled
