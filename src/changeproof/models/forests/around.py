@@ -347,22 +347,28 @@ def _add_trees(
 ) -> None:
     sums[:] = formula.start
     for tree in range(len(trees.roots)):
-        single, values = trees.single[tree], tree * MOST_LEAVES
-        if cut.n_leaves[tree] == 1:
-            value = cut.values[values]
-            for r in range(TILE):
-                total = sums[r] + value
-                sums[r] = np.float64(np.float32(total)) if single else total
-        elif cut.n_leaves[tree] == 0:
+        values, first = tree * MOST_LEAVES, cut.first[tree]
+        if cut.n_leaves[tree] == 0:
             _walk(trees, sets, formula.column, tree, tile, sums)
+        elif cut.n_leaves[tree] <= 2:
+            # One leaf is two that are equal, below a threshold that does not matter.
+            several = cut.n_leaves[tree] - 1
+            threshold = cut.thresholds[first] if several else 0.0
+            place = cut.columns[first] * TILE if several else 0
+            left, right = cut.values[values], cut.values[values + several]
+            for r in range(0, TILE, LANES):
+                if trees.single[tree]:
+                    kernels.add_either_rounded(sums, r, tile, place + r, threshold, left, right)
+                else:
+                    kernels.add_either(sums, r, tile, place + r, threshold, left, right)
         else:
             bits[:] = ALL_LEAVES
-            for i in range(cut.first[tree], cut.first[tree + 1]):
-                first, threshold, others = cut.columns[i] * TILE, cut.thresholds[i], cut.others[i]
+            for i in range(first, cut.first[tree + 1]):
+                place, threshold, others = cut.columns[i] * TILE, cut.thresholds[i], cut.others[i]
                 for r in range(0, TILE, LANES):
-                    kernels.strike_above(bits, r, tile, first + r, threshold, others)
+                    kernels.strike_above(bits, r, tile, place + r, threshold, others)
             for r in range(0, TILE, LANES):
-                if single:
+                if trees.single[tree]:
                     kernels.add_rounded(sums, r, bits, r, cut.values, values, 1)
                 else:
                     kernels.add(sums, r, bits, r, cut.values, values, 1)

@@ -19,7 +19,7 @@ class OpaqueError(Exception):
 
 def last_rounded_to(thresholds: Singles) -> Floats:
     """Return, per float32 number, the largest float64 that is not above it once it is rounded."""
-    above = np.nextafter(thresholds, np.float32(np.inf))
+    above = _next(thresholds, np.inf)
     ends = [_wide(number) for number in (thresholds, above)]
     middle = (ends[0] + ends[1]) / 2.0
     # Numbers in the middle are rounded to the float32 whose last bit is 0.
@@ -33,17 +33,21 @@ def _wide(numbers: Singles) -> Floats:
     return np.clip(numbers.astype(np.float64), -SINGLE_LIMIT, SINGLE_LIMIT)
 
 
+def _next(numbers: Singles, towards: float) -> Singles:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.nextafter(numbers, np.float32(towards))
+
+
 def last_below(thresholds: Singles) -> Floats:
     """Return, per float32 number, the largest float64 that is below it once it is rounded."""
-    return last_rounded_to(np.nextafter(thresholds, np.float32(-np.inf)))
+    return last_rounded_to(_next(thresholds, -np.inf))
 
 
 def last_single_at_most(thresholds: Floats) -> Singles:
     """Return the largest float32 numbers that are not above float64 thresholds."""
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(np.float32)
-    lower = np.nextafter(rounded, np.float32(-np.inf))
-    return np.where(rounded.astype(np.float64) > thresholds, lower, rounded)
+    return np.where(rounded.astype(np.float64) > thresholds, _next(rounded, -np.inf), rounded)
 
 
 def integers(numbers: Any) -> npt.NDArray[np.int64]:

@@ -103,12 +103,44 @@ def _add_leaves(rounded: bool) -> Any:
     return intrinsic(operation)
 
 
+def _add_either(rounded: bool) -> Any:
+    """Make an operation that adds, per lane, one of two numbers: the second above a threshold."""
+
+    def operation(
+        typing_context: Any,
+        totals: Any,
+        i: Any,
+        numbers: Any,
+        j: Any,
+        threshold: Any,
+        left: Any,
+        right: Any,
+    ) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            sums = _pointer(context, builder, totals, arguments[0], arguments[1], DOUBLES)
+            given = _pointer(context, builder, numbers, arguments[2], arguments[3], DOUBLES)
+            limit, low, high = (_spread(builder, each, DOUBLES) for each in arguments[4:])
+            above = builder.fcmp_ordered(">", builder.load(given, align=8), limit)
+            total = builder.fadd(builder.load(sums, align=8), builder.select(above, high, low))
+            if rounded:
+                total = builder.fpext(builder.fptrunc(total, SINGLES), DOUBLES)
+            builder.store(total, sums, align=8)
+            return context.get_dummy_value()
+
+        double = types.float64
+        return types.void(totals, types.intp, numbers, types.intp, double, double, double), code
+
+    return intrinsic(operation)
+
+
 # A missing number goes left in the first, right in the second.
 strike_above: Any = _strike_out("fcmp_ordered")
 strike_above_or_missing: Any = _strike_out("fcmp_unordered")
 add: Any = _add_leaves(False)
 # In float32: a sum of two of them, rounded from float64, is the sum that float32 gives.
 add_rounded: Any = _add_leaves(True)
+add_either: Any = _add_either(False)
+add_either_rounded: Any = _add_either(True)
 
 
 @compiled
