@@ -96,7 +96,7 @@ def _tree(block: dict[str, str], sets: list[CodeSet]) -> Tree:
         left=left,
         right=right,
         missing_left=np.concatenate([missing_left, leaves < 0]),
-        values=np.concatenate([0.0 * thresholds, values])[:, None],
+        values=np.concatenate([np.zeros(n_inner), values])[:, None],
         categorical=np.concatenate([_categorical(block, decisions, thresholds, sets), leaves]),
     )
 
