@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import sigmoid
+from changeproof.arithmetic.lanes import aligned_zeros
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.models.forests import kernels
 from changeproof.models.forests.forest import Forest, ForestStack, Link, linked
@@ -213,8 +214,9 @@ def _fill_around(
     With a threshold of NaN nothing is decided, and all sums are filled.
     """
     count, judged = sums.shape[1], threshold == threshold
-    tile, own, likely = np.empty(points.shape[1] * TILE), np.empty(TILE), np.empty(TILE)
-    bits, ends = np.empty(TILE, np.uint64), np.empty((2, points.shape[1]))
+    tile, own = aligned_zeros((points.shape[1] * TILE,), points), aligned_zeros((TILE,), points)
+    bits, likely = aligned_zeros((TILE,), cut.others), np.empty(TILE)
+    ends = np.empty((2, points.shape[1]))
     for p in range(len(points)):
         for f in range(points.shape[1]):
             ends[0, f], ends[1, f] = points[p, f] + reach[0, f], points[p, f] + reach[1, f]

@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.lanes import aligned_zeros
 
 # One node in 16 bytes. Children lie side by side, `child` is the left one; a leaf is its own child,
 # and never left. `split` is feature * 4 + flags; the threshold of a categorical split is the number
@@ -147,9 +148,13 @@ add_either_rounded: Any = _add_either(True)
 def goes_right(node: Any, x: float, sets: Any) -> bool:
     if node.split & CATEGORICAL:
         return not in_set(sets, int(node.threshold), x)
-    if node.split & MISSING_RIGHT:
-        return not x <= node.threshold
-    return bool(x > node.threshold)
+    return is_above(node, x)
+
+
+@compiled
+def is_above(node: Any, x: float) -> bool:
+    # Without a branch, of which a processor could only guess the outcome.
+    return bool((x > node.threshold) | ((x != x) & ((node.split & MISSING_RIGHT) != 0)))
 
 
 @compiled
@@ -167,21 +172,21 @@ def in_set(sets: Any, number: int, x: float) -> bool:
 def walk(trees: Any, sets: Any, rows: Any, totals: Any) -> None:
     """Add what the leaves of rows are worth to totals [rows, slots]."""
     at = np.empty(WALKED, np.int32)
-    nodes = trees.nodes
+    nodes, coded = trees.nodes, len(sets.members) > 0
     for first in range(0, len(rows), WALKED):
         count = min(WALKED, len(rows) - first)
         for tree in range(len(trees.roots)):
             at[:count] = trees.roots[tree]
-            moving = True
-            while moving:
-                moving = False
+            moved = 1
+            while moved != 0:
+                moved = 0
                 for r in range(count):
                     node = nodes[at[r]]
                     x = rows[first + r, node.split >> 2]
                     # The threshold of a leaf is infinite, and it is its own left child.
-                    place = node.child + goes_right(node, x, sets)
-                    moving |= place != at[r]
-                    at[r] = place
+                    right = goes_right(node, x, sets) if coded else is_above(node, x)
+                    moved |= (node.child + right) ^ at[r]
+                    at[r] = node.child + right
             slot, width, single = trees.slots[tree], trees.widths[tree], trees.single[tree]
             for r in range(count):
                 start = trees.values_at[tree] + trees.leaves[at[r]] * width
@@ -194,14 +199,15 @@ def walk(trees: Any, sets: Any, rows: Any, totals: Any) -> None:
 def score(trees: Any, splits: Any, sets: Any, rows: Any, totals: Any) -> None:
     """Do what `walk` does, for trees of at most 64 leaves."""
     n_features, n_slots = rows.shape[1], totals.shape[1]
-    tile = np.empty(n_features * TILE)
-    bits = np.empty(CHUNK * TILE, np.uint64)
-    sums = np.empty(n_slots * TILE)
+    tile = aligned_zeros((n_features * TILE,), rows)
+    bits = aligned_zeros((min(CHUNK, len(trees.roots)) * TILE,), splits.others)
+    sums = aligned_zeros((n_slots * TILE,), rows)
     for start in range(0, len(rows), TILE):
         count = min(TILE, len(rows) - start)
-        for f in range(n_features):
-            for r in range(TILE):
-                tile[f * TILE + r] = rows[start + min(r, count - 1), f]
+        for r in range(TILE):
+            row = rows[start + min(r, count - 1)]
+            for f in range(n_features):
+                tile[f * TILE + r] = row[f]
         for slot in range(n_slots):
             for r in range(TILE):
                 sums[slot * TILE + r] = totals[start + min(r, count - 1), slot]
@@ -221,26 +227,40 @@ def strike_splits(splits: Any, sets: Any, first: int, tile: Any, bits: Any) -> N
     """Strike out leaves of a chunk of trees, the first of which is given."""
     codes, chunk = np.empty(TILE), first // CHUNK
     for f in range(len(tile) // TILE):
-        x = tile[f * TILE : f * TILE + TILE]
-        largest = x[0]
-        for r in range(TILE):  # NaN where there is one: no split is then left out
-            largest = x[r] if x[r] > largest or x[r] != x[r] else largest
-        for i in range(splits.starts[chunk, f], splits.starts[chunk, f + 1]):
-            threshold, place = splits.thresholds[i], (splits.trees[i] - first) * TILE
-            if splits.flags[i] & CATEGORICAL:
-                for r in range(TILE):
-                    codes[r] = 0.0 if in_set(sets, int(threshold), x[r]) else 1.0
+        start, place = splits.starts[chunk, f], f * TILE
+        stop = splits.starts[chunk, f + 1]
+        while start < stop and splits.flags[start] & CATEGORICAL:
+            for r in range(TILE):
+                inside = in_set(sets, int(splits.thresholds[start]), tile[place + r])
+                codes[r] = 0.0 if inside else 1.0
+            strike_tile(splits, start, 0.5, first, codes, 0, bits)
+            start += 1
+        largest, missing = tile[place], False
+        for r in range(TILE):
+            x = tile[place + r]
+            largest = x if x > largest else largest
+            missing |= x != x
+        for i in range(start, stop):
+            threshold = splits.thresholds[i]
+            if missing and splits.flags[i] & MISSING_RIGHT:
+                at = (splits.trees[i] - first) * TILE
                 for r in range(0, TILE, LANES):
-                    strike_above(bits, place + r, codes, r, 0.5, splits.others[i])
-                continue
-            if largest <= threshold:  # and so for all that follow, which are sorted
+                    strike_above_or_missing(
+                        bits, at + r, tile, place + r, threshold, splits.others[i]
+                    )
+            elif largest > threshold or missing:
+                strike_tile(splits, i, threshold, first, tile, place, bits)
+            else:  # and so for all that follow, which are sorted
                 break
-            if splits.flags[i] & MISSING_RIGHT:
-                for r in range(0, TILE, LANES):
-                    strike_above_or_missing(bits, place + r, x, r, threshold, splits.others[i])
-            else:
-                for r in range(0, TILE, LANES):
-                    strike_above(bits, place + r, x, r, threshold, splits.others[i])
+
+
+@compiled
+def strike_tile(
+    splits: Any, i: int, threshold: float, first: int, numbers: Any, place: int, bits: Any
+) -> None:
+    at, others = (splits.trees[i] - first) * TILE, splits.others[i]
+    for r in range(0, TILE, LANES):
+        strike_above(bits, at + r, numbers, place + r, threshold, others)
 
 
 @compiled
