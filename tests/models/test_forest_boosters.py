@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from changeproof.model import Floats
@@ -168,3 +169,16 @@ def test_categories_of_catboost_are_not_read(one_hot: int, reason: str) -> None:
     forest, said = read_forest(model)
     assert forest is None
     assert reason in said
+
+
+def test_a_catboost_model_with_a_threshold_of_its_own_is_not_read() -> None:
+    model = catboost().fit(*table(0))
+    model.set_probability_threshold(0.7)
+    assert read_forest(model).reason.endswith("it decides at a probability of 0.7")
+
+
+def test_a_lightgbm_model_that_does_not_name_its_categories_is_not_read() -> None:
+    rows, labels = table(0)
+    constant = frame(rows).assign(g=pd.Categorical(["same"] * len(rows)))
+    reason = read_forest(lightgbm().fit(constant, labels)).reason
+    assert reason.endswith("it does not say which columns have categories")

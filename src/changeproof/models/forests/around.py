@@ -302,28 +302,32 @@ def _cut_tree(
             continue
         else:
             whole = False
-        # Go on with what waits.
-        at = -1
-        while depth and at < 0:
-            depth -= 1
-            if waiting[depth, 1] == RESTORE:
-                f = waiting[depth, 0]
-                ends[0, f], ends[1, f] = numbers[depth, 0], numbers[depth, 1]
-            else:
-                at = waiting[depth, 0]
-                i = int(numbers[depth, 0])
-                f = cut.columns[i]
-                ends[0, f], ends[1, f] = (
-                    np.nextafter(cut.thresholds[i], np.inf),
-                    numbers[depth - 1, 1],
-                )
-                cut.others[i] = _all_but(cut.others[i], leaf)
+        at, depth = _next_waiting(cut, ends, depth, leaf)
         if at < 0:
             break
     if not whole:
         return _cut_nothing(trees, column, cut, tree)
     cut.n_leaves[tree], cut.first[tree + 1] = leaf, split
     return low, high
+
+
+@compiled
+def _next_waiting(cut: Any, ends: Any, depth: int, leaf: int) -> tuple[int, int]:
+    """Return the next node that waits (-1 if none does), and how much waits behind it."""
+    while depth:
+        depth -= 1
+        f, kind = cut.waiting[depth, 0], cut.waiting[depth, 1]
+        if kind == RESTORE:
+            ends[0, f], ends[1, f] = cut.numbers[depth, 0], cut.numbers[depth, 1]
+            continue
+        # All leaves left of the split are counted now.
+        split = int(cut.numbers[depth, 0])
+        cut.others[split] = _all_but(cut.others[split], leaf)
+        f = cut.columns[split]
+        ends[0, f] = np.nextafter(cut.thresholds[split], np.inf)
+        ends[1, f] = cut.numbers[depth - 1, 1]
+        return cut.waiting[depth, 0], depth
+    return -1, 0
 
 
 @compiled

@@ -36,6 +36,8 @@ def read(model: Any) -> Forest:
     loss = saved["model_info"]["params"]["loss_function"]["type"]
     if loss not in LINKS:
         raise OpaqueError(f"its loss is {loss}")
+    if border := saved["model_info"].get("binclass_probability_threshold"):
+        raise OpaqueError(f"it decides at a probability of {border}")
     scale, bias = saved["scale_and_bias"]
     if scale != 1:
         raise OpaqueError(f"its margins are scaled by {scale}")

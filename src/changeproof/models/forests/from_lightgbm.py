@@ -130,6 +130,6 @@ def _categories(text: str, infos: list[str]) -> dict[int, tuple[Any, ...]]:
     listed = json.loads(text.rpartition("pandas_categorical:")[2].strip() or "null") or []
     # A number's range is [low:high], a category's are its codes a:b:c.
     columns = [k for k, info in enumerate(infos) if info != "none" and not info.startswith("[")]
-    if len(columns) != len(listed):
-        return {}
-    return {column: tuple(values) for column, values in zip(columns, listed, strict=True)}
+    if listed and len(columns) != len(listed):
+        raise OpaqueError("it does not say which columns have categories")
+    return {column: tuple(values) for column, values in zip(columns, listed, strict=False)}
