@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 
 import shipped
 from changeproof import InputError, Task, own_task
+from changeproof.model import Access
 from changeproof.models.find import as_shipped, find_shipped, shipped_learner
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import BASE_SEED, ShippedLearner
@@ -76,6 +77,23 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
         learner.train([TrainingRecipe(initialisation_seed=7)], task)
     with pytest.raises(InputError, match="there is nothing to vary"):
         shipped_learner(points, task, replacements=["mlp"], threshold="560")
+
+
+def test_a_learner_for_refits_says_nothing_of_the_model_itself(task: Task, today: Pipeline) -> None:
+    learner = shipped_learner(today, task, refit="mlp:8")
+    base, other = learner.train([BASE, TrainingRecipe(initialisation_seed=1)], task)  # type: ignore[misc]
+    assert learner.traits.offers == base.offers == Access.PREDICTIONS != other.offers
+    assert not (learner.traits.storable or learner.traits.has_parameters)
+    assert learner.traits.has_weights  # of a logistic regression
+    assert "hidden" in learner.traits.follows
+
+
+def test_refits_have_to_score_as_the_model_does(task: Task) -> None:
+    def points(rows: pd.DataFrame) -> Any:
+        return rows["income"] / 10 - 20 * rows["debts"]
+
+    with pytest.raises(InputError, match="threshold 240: LogisticRegression gives probabilities"):
+        shipped_learner(points, task, threshold="240", refit="sklearn:LogisticRegression")
 
 
 def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) -> None:

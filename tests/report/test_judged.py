@@ -144,9 +144,20 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
         f"{JUDGED}How a refit differs from it is not known yet.",
     ),
     "passed": (
-        [row(reference="object:Pipeline", no_refit="it is not fitted again")],
+        [
+            row(
+                reference="object:x",
+                model="GradientBoostingClassifier",
+                no_refit="it is not fitted again",
+            )
+        ],
         "Judged: the GradientBoostingClassifier (sklearn) that was passed, as it is. There is no "
-        "refit to compare it with: it is not fitted again.",
+        "refit to compare it with: it fails.",
+    ),
+    "a function": (
+        [row(reference="object:score", model="score", kind="function", no_refit="it fails.")],
+        "Judged: the function score that was passed, as it is. There is no refit to compare it "
+        "with: it fails.",
     ),
     "here": ([row(**HERE)], "Judged: today, trained here on 2,000 rows."),
     "networks": (

@@ -68,6 +68,7 @@ class Booster(ShippedModel):
 
     def __init__(self, content: bytes, name: str, reference: str) -> None:
         self.content, self.name, self.reference = content, name, reference
+        self.kind = f"booster ({self.library})"
         self.digest = hashlib.sha256(content).hexdigest()
         try:
             import_module(self.library)

@@ -412,6 +412,7 @@ def shipped_learner(
     refits = source.refits(task) if refit is None else find_learner(refit)
     if not refits.traits.no_training:
         refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
+        at_threshold(refits, threshold)  # refuses refits that do not score as the model does
     elif grid is not None or replacements is not None:
         raise InputError(
             f"{refits.traits.no_training}, so there is nothing to vary; leave out the grid and the "

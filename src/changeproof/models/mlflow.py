@@ -49,6 +49,8 @@ class Loaded(NamedTuple):
 class PyfuncModel(ShippedModel):
     """A model that only MLflow's `predict` can ask: the files of its folder."""
 
+    kind = "MLflow model"
+
     def __init__(self, files: Files, name: str, reference: str) -> None:
         self.files, self.name, self.reference = files, name, reference
         self.digest = _digest(files)

@@ -79,6 +79,8 @@ class ServedModel(ShippedModel):
         The most rows of a request.
     """
 
+    kind = "served model"
+
     def __init__(
         self,
         address: str,

@@ -104,10 +104,20 @@ class ShippedLearner(Learner):
 
     def __init__(self, source: ShippedModel, task: Task, refits: Learner | None = None) -> None:
         self.source, self.name = source, source.name
-        self.refits = source.refits(task) if refits is None else refits
+        clones = source.refits(task)
+        self.refits = clones if refits is None else refits
         self._task_fingerprint = task.fingerprint
-        gives_scores = source.fitted(task).gives_scores
-        self.traits = replace(self.refits.traits, gives_scores=gives_scores, only_seed=BASE_SEED)
+        fitted = source.fitted(task)
+        # How it is trained, the refits say; what the base model offers is its own.
+        self.traits = replace(
+            self.refits.traits,
+            offers=fitted.offers,
+            has_parameters=clones.traits.has_parameters,
+            has_weights=clones.traits.has_weights,
+            storable=clones.traits.storable,
+            gives_scores=fitted.gives_scores,
+            only_seed=BASE_SEED,
+        )
 
     def __repr__(self) -> str:
         return f"ShippedLearner({self.source!r})"

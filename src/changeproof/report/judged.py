@@ -38,14 +38,16 @@ def _trained(rows: Sequence[Row]) -> str:
 
 
 def _shipped(row: Row) -> str:
-    reference = str(row["reference"])
-    where = "that was passed" if reference.startswith(OBJECT) else f"of {reference}"
-    return f"the {row['kind']} {where}"
+    reference, name = str(row["reference"]), str(row["model"])
+    if not reference.startswith(OBJECT):
+        return f"the {row['kind']} of {reference}"
+    named = "" if name in str(row["kind"]) else f" {name}"
+    return f"the {row['kind']}{named} that was passed"
 
 
 def _refit(row: Row) -> str:
     if row["no_refit"]:
-        return f"There is no refit to compare it with: {row['no_refit']}."
+        return f"There is no refit to compare it with: {str(row['no_refit']).removesuffix('.')}."
     if pd.isna(row[DIFFER]):
         return "How a refit differs from it is not known yet."
     people, letters = int(row["test_rows"]), int(row["letters"])
