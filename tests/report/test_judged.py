@@ -144,13 +144,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
         f"{JUDGED}How a refit differs from it is not known yet.",
     ),
     "passed": (
-        [
-            row(
-                reference="object:x",
-                model="GradientBoostingClassifier",
-                no_refit="it is not fitted again",
-            )
-        ],
+        [row(reference="object:x", model="GradientBoostingClassifier", no_refit="it fails")],
         "Judged: the GradientBoostingClassifier (sklearn) that was passed, as it is. There is no "
         "refit to compare it with: it fails.",
     ),
