@@ -103,6 +103,12 @@ def shown(values: Sequence[Any], most: int = 3) -> str:
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 
 
+def as_named(columns: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return a model's columns as a table names them: LightGBM writes blanks as underlines."""
+    own = {re.sub(r"\s", "_", name): name for name in known} | {name: name for name in known}
+    return tuple(own.get(column, column) for column in columns)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its cells are floats, or categories, or missing.

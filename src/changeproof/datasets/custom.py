@@ -17,6 +17,7 @@ from changeproof.datasets.columns import (
     AS_IS,
     Column,
     Missing,
+    as_named,
     complete,
     read_as_missing,
     understand,
@@ -130,6 +131,7 @@ def own_task(
         table = table.reset_index()
     _check_columns(table, reserved, **listed)
     if taken is not None and taken != "all":
+        taken = as_named(taken, list(map(str, table.columns)))
         _check_taken(table, taken, {*reserved, *drop})
         others = [c for c in table.columns if c not in {*taken, *reserved, *drop}]
         drop, beside = [*drop, *others], [*beside, *others]

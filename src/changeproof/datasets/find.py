@@ -17,6 +17,7 @@ from changeproof.datasets import (
     dataset_names,
     dataset_records,
 )
+from changeproof.datasets.columns import as_named
 from changeproof.datasets.custom import Taken, load_dataset
 from changeproof.datasets.kept import task_from_bytes
 from changeproof.datasets.task import Split, Task
@@ -56,6 +57,7 @@ def taken_by(task: Task, taken: Taken | None) -> Task:
     if taken is None or taken == "all":
         return task
     known = [feature.name for feature in task.features]
+    taken = as_named(taken, known)
     if lacking := [name for name in taken if name not in known]:
         raise InputError(
             f"the model takes the columns {', '.join(taken)}; {task.name!r} has no "

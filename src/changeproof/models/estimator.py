@@ -8,10 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-import joblib
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -20,7 +18,9 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
-from changeproof.models.inputs import TableInputs, columns_of
+from changeproof.models import boosting
+from changeproof.models.boosting import fresh, is_booster, library_of, probabilities, uses_seed
+from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
 from changeproof.models.learner import (
     Alternative,
     CountedRows,
@@ -60,6 +60,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 # Up to this many rows, no estimator sets rows aside or leaves some out at random.
 FEW_ROWS = 10_000
+SEEDS = ("random_state", "random_seed")
 DETERMINISTIC_SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
@@ -106,15 +107,19 @@ class EstimatorLearner(RefittedLearner):
     Parameters
     ----------
     estimator
-        A classifier; fitted or not, it is cloned and never changed.
+        A classifier; fitted or not, it is cloned and never changed. Boosters are trained on one
+        thread, unless they say on how many.
     grid
         The training configurations: parameters and their values, as for scikit-learn's
         `ParameterGrid`. There are defaults for common classifiers.
     original
         Whether it takes the original features as a DataFrame, not standardised and one-hot
-        encoded rows. By default true for a pipeline with a `ColumnTransformer`.
+        encoded rows. By default true for a pipeline with a `ColumnTransformer`, and for boosters,
+        which take categories and missing values as they are.
     inputs
         How it takes the columns of a table, where it was fitted to one before.
+    outcomes
+        Its own classes, the adverse one first, where it was fitted to others than 0 and 1.
     few_rows
         Whether it is trained on few rows, of which some kinds leave nothing to chance (see
         `seed_matters`).
@@ -127,7 +132,8 @@ class EstimatorLearner(RefittedLearner):
         grid: Mapping[str, Sequence[Any]] | None = None,
         original: bool | None = None,
         name: str | None = None,
-        inputs: TableInputs | None = None,
+        inputs: Inputs | None = None,
+        outcomes: tuple[Any, Any] = (0, 1),
         few_rows: bool = False,
     ) -> None:
         for need in ("fit", "get_params", "predict_proba"):
@@ -136,7 +142,12 @@ class EstimatorLearner(RefittedLearner):
                     f"model {type(estimator).__name__} has no {need}; expected a scikit-learn "
                     "classifier that gives probabilities"
                 )
+        estimator = boosting.ready(estimator)
+        if inputs is None and original is not False and is_booster(estimator):
+            inputs = NativeInputs(library_of(estimator))
         self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
+        if outcomes != (0, 1):
+            self.outcomes = outcomes
         self.grid = None if grid is None else grid_of(grid)
         kind = type(final_step(estimator)[1]).__name__
         self.name = kind if name is None else name
@@ -150,35 +161,42 @@ class EstimatorLearner(RefittedLearner):
             original=original or inputs is not None,
         )
 
+    outcomes: tuple[Any, Any] = (0, 1)
+
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
 
     def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
-        estimator, (rows, weights, labels) = seeded(clone(self.estimator), seed), data
-        counts, arguments = np.rint(weights).astype(np.int64), {}
+        estimator, (rows, weights, labels) = seeded(fresh(self.estimator), seed), data
+        arguments = {} if self.inputs is None else self.inputs.prepared(estimator, task)
+        counts = np.rint(weights).astype(np.int64)
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.
             rows, labels = np.repeat(rows, counts, axis=0), np.repeat(labels, counts)
         elif (key := weight_key(estimator)) is not None:
-            arguments = {key: weights}
+            arguments[key] = weights
         else:
             raise InputError(
                 f"model {self.name} takes no row weights; expected weights that are whole numbers"
             )
         try:
-            estimator.fit(self._inputs(rows, task), labels, **arguments)
+            estimator.fit(self._inputs(rows, task), self._labels(labels), **arguments)
         except Exception as error:
             raise InputError(
                 f"model {self.name} could not be refitted on {len(rows)} rows: "
-                f"{type(error).__name__}: {error}"
+                f"{boosting.cause(error)}"
             ) from error
         classes = list(estimator.classes_)
-        if classes != [0, 1]:
+        if set(classes) != set(self.outcomes):
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
         return EstimatorModel(partial(self._judge, task), self.name, estimator)
 
     def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
-        return estimator.predict_proba(self._inputs(rows, task))
+        found = probabilities(estimator, self._inputs(rows, task))
+        return found[:, list(estimator.classes_).index(self.outcomes[1])]
+
+    def _labels(self, labels: Any) -> Any:
+        return labels if self.outcomes == (0, 1) else np.array(self.outcomes)[labels]
 
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
         if self.inputs is not None:
@@ -191,8 +209,10 @@ class EstimatorLearner(RefittedLearner):
         if grid is None:
             prefix, final = final_step(self.estimator)
             default = GRIDS.get(type(final).__name__, {})
+            if is_booster(final):
+                default = boosting.GRIDS[library_of(final)]
             grid = {f"{prefix}{key}": values for key, values in default.items()}
-        known = self.estimator.get_params(deep=True)
+        known = boosting.known_settings(self.estimator)
         if unknown := [key for key in grid if key not in known]:
             raise InputError(
                 f"model {self.name} has no parameter {unknown[0]!r} to vary; "
@@ -204,10 +224,11 @@ class EstimatorLearner(RefittedLearner):
                 continue
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
             learner = EstimatorLearner(
-                clone(self.estimator).set_params(**point),
+                fresh(self.estimator).set_params(**point),
                 original=self.traits.original,
                 name=self.name,
                 inputs=self.inputs,
+                outcomes=self.outcomes,
                 few_rows=self.few_rows,
             )
             alternatives.append(Alternative(level, learner))
@@ -215,7 +236,7 @@ class EstimatorLearner(RefittedLearner):
 
     def sized(self, rows: int) -> Self:
         found = copy(super().sized(rows))
-        found.few_rows = rows <= FEW_ROWS
+        found.few_rows = rows <= _few_rows(self.estimator)
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
         found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
@@ -230,7 +251,7 @@ class ShippedEstimator(ShippedModel):
             raise InputError(f"model {name} is not fitted: it has no classes_; fit it first")
         self.columns = columns_of(estimator)
         self.gives_probabilities = hasattr(estimator, "predict_proba")
-        self.digest = str(joblib.hash(estimator))
+        self.digest = boosting.model_digest(estimator)
 
     def fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.estimator, task)
@@ -238,7 +259,7 @@ class ShippedEstimator(ShippedModel):
         if self.gives_probabilities:
 
             def judge(estimator: Any, rows: Floats) -> Any:
-                return estimator.predict_proba(inputs.taken(rows, task))[:, places].sum(axis=1)
+                return probabilities(estimator, inputs.taken(rows, task))[:, places].sum(axis=1)
 
         elif hasattr(self.estimator, "decision_function") and len(self.estimator.classes_) == 2:
 
@@ -254,7 +275,13 @@ class ShippedEstimator(ShippedModel):
         if not self.gives_probabilities or not hasattr(self.estimator, "fit"):
             return super().refits(task)
         inputs = TableInputs.of(self.name, self.estimator, task)
-        return EstimatorLearner(self.estimator, name=self.name, inputs=inputs)
+        classes = list(self.estimator.classes_)
+        outcomes: tuple[Any, Any] = (0, 1)
+        if len(classes) == 2:
+            # Settings may be about its own classes: weights, and constraints on one of them.
+            (place,) = favourable_classes(self.name, classes, task)
+            outcomes = classes[1 - place], classes[place]
+        return EstimatorLearner(self.estimator, name=self.name, inputs=inputs, outcomes=outcomes)
 
 
 def grid_of(given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
@@ -282,7 +309,8 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 def random_states(estimator: Any) -> list[str]:
     """Return the names of all random states of an estimator, nested ones too."""
-    return [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
+    states = [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
+    return [*states, *boosting.seeds_of(estimator)]
 
 
 def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
@@ -296,11 +324,22 @@ def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
     for key in random_states(estimator):
         owner, _, name = key.rpartition("__")
         part = parts.get(owner)
-        known = type(part).__module__.partition(".")[0] == "sklearn"
-        rule = _USES_SEED.get(type(part).__name__) if known else None
-        if name != "random_state" or rule is None or rule(part, few_rows):
+        rule = _USES_SEED.get(type(part).__name__) if library_of(part) == "sklearn" else None
+        if is_booster(part):
+            rule = uses_seed
+        if name not in SEEDS or rule is None or rule(part, few_rows):
             return True
     return False
+
+
+def _few_rows(estimator: Any) -> int:
+    """Return up to how many rows an estimator looks at all of them."""
+    boosters = boosting.parts_of(estimator)
+    owners = {key.rpartition("__")[0] for key in random_states(estimator)}
+    limits = [
+        boosting.few_rows(boosters[each]) if each in boosters else FEW_ROWS for each in owners
+    ]
+    return min(limits, default=FEW_ROWS)
 
 
 def _boosts_at_random(part: Any, few_rows: bool) -> bool:

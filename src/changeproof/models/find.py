@@ -187,10 +187,19 @@ class Kind(NamedTuple):
     may_be_shipped: bool = False
 
 
+def _booster(library: str, text: str) -> Any:
+    from changeproof.models.boosting import booster_named
+
+    return booster_named(library, text)
+
+
 OBJECT = "object"
 KINDS = {
     "mlp": Kind(_network, "mlp, mlp:64,32"),
     "sklearn": Kind(_estimator, "sklearn:ClassName or sklearn:ClassName(parameter=value)"),
+    "xgboost": Kind(partial(_booster, "xgboost"), "xgboost:XGBClassifier(parameter=value)"),
+    "lightgbm": Kind(partial(_booster, "lightgbm"), "lightgbm:LGBMClassifier(parameter=value)"),
+    "catboost": Kind(partial(_booster, "catboost"), "catboost:CatBoostClassifier(parameter=value)"),
     "python": Kind(partial(from_path, "model"), "python:module:name", may_be_shipped=True),
     "function": Kind(_function, "function:module:name", may_be_shipped=True),
     "pickle": Kind(_unpickled, "pickle:FILE", may_be_shipped=True),

@@ -1,28 +1,52 @@
-"""How fitted models take the columns of a table: which ones, in which order, of which types."""
+"""How models take the columns of a table: which ones, in which order, of which types."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import pandas as pd
 
+from changeproof.datasets.columns import as_named, stands_for
+from changeproof.datasets.raw import DATES
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.feasible.feature import Feature
+from changeproof.feasible.feature import Feature, text_of
 from changeproof.model import Floats
+from changeproof.models.boosting import library_of
 from changeproof.models.shipped import original_frame
 
 # How a column goes in: as the table has it, as a pandas category, or as text.
 CATEGORY, TEXT = "category", "text"
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+class Inputs(Protocol):
+    """How a model takes rows, and what training it on them asks for."""
+
+    def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats: ...
+
+    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
+        """Set what an estimator has to know of the columns; return what `fit` has to."""
+        ...
+
+
+class ColumnType(NamedTuple):
+    """The type that a model asks for of a column; `levels` are the categories that it knows."""
+
+    kind: str
+    levels: tuple[Any, ...] = ()
+    ordered: bool = False
 
 
 def columns_of(estimator: Any) -> tuple[str, ...] | None:
     """Return the names of the columns that an estimator was fitted on; None if it has none."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None and _library(estimator) == "catboost":
+    if names is None and library_of(estimator) == "catboost":
         names = estimator.feature_names_
         if list(names) == [str(place) for place in range(len(names))]:
             names = None  # it was fitted on an array
@@ -34,12 +58,15 @@ class TableInputs:
     """The columns of a table in the order that a fitted model expects.
 
     `named` says whether they go in as a DataFrame, or as numbers only. `types` are those that the
-    model needs, by column, where the table may have others.
+    model needs, by column, where the table may have others. `settings` and `arguments` of `fit` are
+    what a clone would not know of the columns.
     """
 
     columns: tuple[str, ...]
     named: bool = True
-    types: tuple[tuple[str, str], ...] = ()
+    types: tuple[tuple[str, ColumnType], ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
+    arguments: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, name: str, estimator: Any, task: Task) -> Self:
@@ -47,6 +74,7 @@ class TableInputs:
         known = [feature.name for feature in task.features]
         columns = columns_of(estimator)
         if columns is not None:
+            columns = as_named(columns, known)
             if missing := [column for column in columns if column not in known]:
                 raise InputError(
                     f"model {name} takes the columns {', '.join(columns)}; {task.name!r} has no "
@@ -54,7 +82,9 @@ class TableInputs:
                 )
             features = {feature.name: feature for feature in task.features}
             taken = [features[column] for column in columns]
-            return cls(columns, types=tuple(_types(estimator, taken).items()))
+            types = _types(name, estimator, taken, task)
+            settings, arguments = _of_columns(estimator, columns, types)
+            return cls(columns, True, tuple(types.items()), settings, arguments)
         count = getattr(estimator, "n_features_in_", None)
         text = any(feature.categories for feature in task.features)
         if count is not None and (count != len(known) or text):
@@ -66,45 +96,235 @@ class TableInputs:
 
     def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
         frame = original_frame(task, rows)[list(self.columns)]
-        for column, kind in self.types:
-            frame[column] = _as_type(frame[column], kind, task)
+        for column, wanted in self.types:
+            frame[column] = _as_type(frame[column], wanted, task)
         return frame if self.named else frame.to_numpy(dtype=np.float64)
 
+    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
+        estimator.set_params(**dict(self.settings))
+        return dict(self.arguments)
 
-def _as_type(values: pd.Series[Any], kind: str, task: Task) -> pd.Series[Any]:
-    if kind == TEXT:
-        return values.astype(str)
+
+@dataclass(frozen=True)
+class NativeInputs:
+    """The columns of any table, for a booster that is trained here.
+
+    Text and other categories are categories of the library's own kind, dates are days, and what is
+    missing stays missing.
+    """
+
+    library: str
+
+    def taken(self, rows: Floats, task: Task) -> pd.DataFrame:
+        frame = task.readable(rows)
+        for feature in task.features:
+            values = frame[feature.name]
+            if (levels := _levels(feature, task)) is None:
+                frame[feature.name] = _numbers(values, feature, task)
+            elif self.library == "catboost":
+                frame[feature.name] = _texts(values)
+            else:
+                frame[feature.name] = _as_levels(values, levels)
+        return frame
+
+    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
+        names = [f.name for f in task.features if _levels(f, task) is not None]
+        if names and self.library == "xgboost":
+            estimator.set_params(enable_categorical=True)
+        elif names and self.library == "catboost":
+            estimator.set_params(cat_features=names)
+        return {}
+
+
+def _levels(feature: Feature, task: Task) -> tuple[Any, ...] | None:
+    """Return the categories of a feature; None for numbers, dates and booleans."""
+    written = task.raw.get(feature.name)
+    if written is not None and written.texts:
+        return None if _days(written.texts) is not None else written.texts
+    return feature.categories if feature.categories not in ((), (False, True)) else None
+
+
+def _numbers(values: pd.Series[Any], feature: Feature, task: Task) -> pd.Series[Any]:
+    written = task.raw.get(feature.name)
+    if written is not None and written.texts:
+        days = _days(written.texts) or {}
+        return values.map(days, na_action="ignore").astype(np.float64)
+    if written is not None and written.dtype.startswith(DATES):
+        return written.numbers(values) / MICROSECONDS_PER_DAY
+    return values.astype(np.float64)
+
+
+@lru_cache(maxsize=64)
+def _days(texts: tuple[Any, ...]) -> dict[Any, float] | None:
+    """Return the days that texts stand for; None where not all are dates."""
+    if stands_for(texts) != "dates":
+        return None
+    try:
+        times = pd.to_datetime(pd.Series(texts, dtype=object), format="mixed", utc=True)
+    except ValueError:
+        return None
+    numbers = times.dt.tz_localize(None).to_numpy("datetime64[us]").astype(np.int64)
+    return dict(zip(texts, (numbers / MICROSECONDS_PER_DAY).tolist(), strict=True))
+
+
+def _as_type(values: pd.Series[Any], wanted: ColumnType, task: Task) -> pd.Series[Any]:
+    if wanted.kind == TEXT:
+        return _texts(values)
+    if wanted.levels:
+        return _as_levels(values, wanted.levels, wanted.ordered)
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values
     feature = next(each for each in task.features if each.name == values.name)
-    spelled = task.raw[feature.name].spelled if feature.name in task.raw else ()
+    return values.astype(pd.CategoricalDtype(pd.Index(list(_values(feature, task)))))
+
+
+def _as_levels(
+    values: pd.Series[Any], levels: tuple[Any, ...], ordered: bool = False
+) -> pd.Series[Any]:
+    """Return values as categories, by what they are or else by their texts."""
+    places = {text_of(level): place for place, level in enumerate(levels)}
+    places |= {level: place for place, level in enumerate(levels)}
+    codes, distinct = pd.factorize(values.astype(object))
+    found = [places.get(value, places.get(text_of(value), -1)) for value in distinct]
+    dtype = pd.CategoricalDtype(pd.Index(list(levels)), ordered)
+    cells = pd.Categorical.from_codes(np.array([*found, -1], dtype=np.int64)[codes], dtype=dtype)
+    return pd.Series(cells, index=values.index, name=values.name)
+
+
+def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return values as CatBoost takes categories: text, also for what is missing."""
+
+    def text(value: Any) -> str:
+        whole = isinstance(value, float) and value.is_integer()
+        return str(int(value)) if whole else str(value)
+
+    return values.astype(object).map(text).astype(object)
+
+
+def _values(feature: Feature, task: Task) -> tuple[Any, ...]:
+    """Return the different values of a feature in the table, as the table spells them."""
+    written = task.raw.get(feature.name)
+    spelled = () if written is None else written.texts or written.spelled
     numbers = task.frame.iloc[:, feature.columns[0]]
-    levels = spelled or feature.categories or np.sort(numbers.unique()).tolist()
-    return values.astype(pd.CategoricalDtype(pd.Index(list(levels))))
+    return spelled or feature.categories or tuple(np.sort(numbers.unique()).tolist())
 
 
-def _types(estimator: Any, features: Sequence[Feature]) -> dict[str, str]:
+def _types(
+    name: str, estimator: Any, features: Sequence[Feature], task: Task
+) -> dict[str, ColumnType]:
     """Return the types that a fitted model asks for, by column."""
     names = [feature.name for feature in features]
-    match _library(estimator):
+    match library_of(estimator):
         case "xgboost":
-            kinds = estimator.get_booster().feature_types or []
-            return {n: CATEGORY for n, kind in zip(names, kinds, strict=False) if kind == "c"}
+            return _xgboost_types(name, estimator.get_booster(), features, task)
         case "lightgbm":
-            # It counts the columns that are categories, and takes no text.
-            return {feature.name: CATEGORY for feature in features if _holds_text(feature)}
+            return _lightgbm_types(name, estimator.booster_, features, task)
         case "catboost":
-            return {names[place]: TEXT for place in estimator.get_cat_feature_indices()}
+            texts = [*estimator.get_cat_feature_indices(), *estimator.get_text_feature_indices()]
+            return {names[place]: ColumnType(TEXT) for place in texts}
         case "sklearn":
             chosen = getattr(estimator, "is_categorical_", None)
             if chosen is not None and estimator.categorical_features == "from_dtype":
-                return {n: CATEGORY for n, is_one in zip(names, chosen, strict=True) if is_one}
+                marked = [n for n, is_one in zip(names, chosen, strict=True) if is_one]
+                return dict.fromkeys(marked, ColumnType(CATEGORY))
     return {}
 
 
-def _holds_text(feature: Feature) -> bool:
-    return any(isinstance(category, str) for category in feature.categories)
+def _xgboost_types(
+    name: str, booster: Any, features: Sequence[Feature], task: Task
+) -> dict[str, ColumnType]:
+    kinds = zip(features, booster.feature_types or (), strict=False)
+    marked = [feature for feature, kind in kinds if kind == "c"]
+    if not marked:
+        return {}
+    # Since version 3.1 a booster knows the categories, and refuses others.
+    known = dict(booster.get_categories(export_to_arrow=True).to_arrow() or ())
+    found = {}
+    for feature in marked:
+        levels = known.get(feature.name)
+        found[feature.name] = ColumnType(CATEGORY, () if levels is None else tuple(levels.tolist()))
+        texts = set(map(text_of, found[feature.name].levels))
+        other = [each for each in _values(feature, task) if text_of(each) not in texts]
+        if texts and other:
+            raise InputError(
+                f"model {name} was fitted without {feature.name} = {text_of(other[0])} and refuses "
+                "it; leave out such rows"
+            )
+    return found
 
 
-def _library(estimator: Any) -> str:
-    return type(estimator).__module__.partition(".")[0]
+def _lightgbm_types(
+    name: str, booster: Any, features: Sequence[Feature], task: Task
+) -> dict[str, ColumnType]:
+    known = booster.pandas_categorical or []
+    marked = _lightgbm_marked(booster)
+    places = _lightgbm_places(known, features, marked, task)
+    if places is None:
+        texts = [feature.name for feature in features if _holds_text(feature, task)]
+        raise InputError(
+            f"model {name} was fitted on {len(known)} columns of categories; of its columns, those "
+            f"with text are {', '.join(texts) or 'none'}"
+        )
+    return {
+        features[place].name: ColumnType(CATEGORY, tuple(levels), ordered=place not in marked)
+        for place, levels in zip(places, known, strict=True)
+    }
+
+
+def _lightgbm_marked(booster: Any) -> set[int]:
+    """Return the places of the columns that LightGBM treats as categories."""
+    text = booster.model_to_string(num_iteration=1)
+    found = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
+    return set() if found is None else set(map(int, found[1].split(",")))
+
+
+def _lightgbm_places(
+    known: Sequence[Sequence[Any]], features: Sequence[Feature], marked: set[int], task: Task
+) -> list[int] | None:
+    """Return which columns were pandas categories, in order; None if that cannot be.
+
+    LightGBM knows the categories of each, but not the columns. Text can be nothing else, other
+    columns have to hold the categories. Ordered ones are not marked, numbers may be.
+    """
+    values = [set(map(text_of, _values(feature, task))) for feature in features]
+    texts = [_holds_text(feature, task) for feature in features]
+    levels = [set(map(text_of, each)) for each in known]
+
+    @cache
+    def best(column: int, entry: int) -> tuple[float, tuple[int, ...]]:
+        if column == len(features):
+            return (0.0, ()) if entry == len(levels) else (np.inf, ())
+        without = (np.inf, ()) if texts[column] else best(column + 1, entry)
+        if entry == len(levels) or not values[column] & levels[entry]:
+            return without
+        cost, places = best(column + 1, entry + 1)
+        cost += (column not in marked) + 2 * len(values[column] - levels[entry])
+        return min(without, (cost, (column, *places)))
+
+    cost, places = best(0, 0)
+    return list(places) if np.isfinite(cost) else None
+
+
+def _of_columns(
+    estimator: Any, columns: Sequence[str], types: Mapping[str, ColumnType]
+) -> tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, Any], ...]]:
+    """Return settings, and arguments of `fit`, that say which columns are categories."""
+    match library_of(estimator):
+        case "catboost":
+            places = {
+                "cat_features": estimator.get_cat_feature_indices(),
+                "text_features": estimator.get_text_feature_indices(),
+            }
+            named = {
+                key: [columns[place] for place in some] for key, some in places.items() if some
+            }
+            return tuple(named.items()), ()
+        case "lightgbm":
+            marked = [columns[place] for place in sorted(_lightgbm_marked(estimator.booster_))]
+            if any(column not in types for column in marked):
+                return (), (("categorical_feature", marked),)
+    return (), ()
+
+
+def _holds_text(feature: Feature, task: Task) -> bool:
+    return any(isinstance(value, str) for value in _values(feature, task))
