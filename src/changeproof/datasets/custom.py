@@ -125,7 +125,7 @@ def own_task(
     chosen = checked_name(name) if name is not None else default_name(data)
     reserved = [target, *(c for c in (id_column, split, time) if isinstance(c, str))]
     unread = {*drop} - {*beside, *reserved}
-    table = read_table(data, categorical, unread, encoding, id_column)
+    table = read_table(data, categorical, unread, encoding, id_column, taken is not None)
     missing_texts = table.attrs.pop(READ_AS_MISSING, {})
     if id_column is not None and id_column == table.index.name:
         table = table.reset_index()

@@ -37,6 +37,7 @@ def read_table(
     unread: Iterable[str] = (),
     encoding: str | None = None,
     id_column: str | None = None,
+    as_written: bool = False,
 ) -> pd.DataFrame:
     """Return a table with unique column names, from a DataFrame or a CSV or Parquet file.
 
@@ -53,12 +54,15 @@ def read_table(
         The encoding of a CSV file; None where it has to be UTF-8.
     id_column
         A column of a CSV file with ids: numbers, unless some have leading zeros (00985).
+    as_written
+        Whether to keep blanks at the start of texts, for a model that was fitted with them.
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
     elif isinstance(source, str | Path):
         where = str(Path(source))
-        table = _read_file(Path(source), {*text_columns}, {*unread}, encoding, id_column)
+        layout = _layout(encoding) | {"skipinitialspace": not as_written}
+        table = _read_file(Path(source), {*text_columns}, {*unread}, encoding, id_column, layout)
     else:
         raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
@@ -73,7 +77,12 @@ def read_table(
 
 
 def _read_file(
-    path: Path, text_columns: set[str], unread: set[str], encoding: str | None, ids: str | None
+    path: Path,
+    text_columns: set[str],
+    unread: set[str],
+    encoding: str | None,
+    ids: str | None,
+    layout: dict[str, Any],
 ) -> pd.DataFrame:
     kind = path.suffix[1:].lower()
     if kind not in ("csv", "parquet"):
@@ -84,7 +93,7 @@ def _read_file(
         raise InputError(f"cannot read {path}: permission denied")
     try:
         if kind == "csv":
-            return _read_csv(path, text_columns, _layout(encoding), ids)
+            return _read_csv(path, text_columns, layout, ids)
         return _read_parquet(path, unread)
     except UnicodeError:
         raise InputError(_not_readable(path, encoding)) from None
@@ -100,7 +109,7 @@ def _layout(encoding: str | None) -> dict[str, Any]:
         raise InputError(
             f"unknown encoding {encoding!r}; expected a name such as utf-8, latin-1 or utf-16"
         ) from None
-    return {"skipinitialspace": True, "encoding": "utf-8-sig" if known == UTF8 else known}
+    return {"encoding": "utf-8-sig" if known == UTF8 else known}
 
 
 def _not_readable(path: Path, encoding: str | None) -> str:
