@@ -449,7 +449,7 @@ def test_wrong_names_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
         "lightgbm:LGBMClassifier(max_dept=4)": "LGBMClassifier has no parameter 'max_dept'",
         "catboost:CatBoostClassifier(max_dept=4)": "unexpected keyword argument 'max_dept'",
         "xgboost:XGBClassifier(max_depth='deep')": "Invalid",
-        "xgboost:XGBClassifier(": "expected ClassName or ClassName",
+        "xgboost:XGBClassifier(": "expected ClassName(parameter=value), or a model as FILE.json",
         "xgboost:": "unknown model 'xgboost:'",
     }
     for text, line in wrong.items():

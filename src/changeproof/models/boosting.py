@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from changeproof.errors import InputError, one_line
+from changeproof.models.references import BOOSTER_FILES
 from changeproof.plugins import parsed
 
 LIBRARIES = ("xgboost", "lightgbm", "catboost")
@@ -129,8 +130,8 @@ def library_of(thing: Any) -> str:
     return type(thing).__module__.partition(".")[0]
 
 
-def is_booster(thing: Any) -> bool:
-    """Return whether a thing is an estimator of one of the three libraries."""
+def is_boosted(thing: Any) -> bool:
+    """Return whether a thing is an estimator of one of the three libraries, fitted or not."""
     return library_of(thing) in LIBRARIES and hasattr(thing, "get_params")
 
 
@@ -142,8 +143,9 @@ def booster_named(library: str, text: str) -> Any:
         if not name.isidentifier():
             raise InputError(text)
     except InputError:
+        files = " or ".join(f"FILE{ending}" for ending in BOOSTER_FILES[library])
         raise InputError(
-            f"model {reference!r}: expected ClassName or ClassName(parameter=value)"
+            f"model {reference!r}: expected ClassName(parameter=value), or a model as {files}"
         ) from None
     try:
         module = import_module(library)
@@ -204,7 +206,7 @@ def cause(error: Exception) -> str:
 def parts_of(estimator: Any) -> dict[str, Any]:
     """Return the boosters among the parts of an estimator, by the names of their settings."""
     parts = {"": estimator, **estimator.get_params(deep=True)}
-    return {key: part for key, part in parts.items() if is_booster(part)}
+    return {key: part for key, part in parts.items() if is_boosted(part)}
 
 
 def fresh(estimator: Any) -> Any:

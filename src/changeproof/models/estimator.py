@@ -19,7 +19,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.model import Floats, Model
 from changeproof.models import boosting
-from changeproof.models.boosting import fresh, is_booster, library_of, probabilities, uses_seed
+from changeproof.models.boosting import fresh, is_boosted, library_of, probabilities, uses_seed
 from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
 from changeproof.models.learner import (
     Alternative,
@@ -143,7 +143,7 @@ class EstimatorLearner(RefittedLearner):
                     "classifier that gives probabilities"
                 )
         estimator = boosting.ready(estimator)
-        if inputs is None and original is not False and is_booster(estimator):
+        if inputs is None and original is not False and is_boosted(estimator):
             inputs = NativeInputs(library_of(estimator))
         self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
         if outcomes != (0, 1):
@@ -209,7 +209,7 @@ class EstimatorLearner(RefittedLearner):
         if grid is None:
             prefix, final = final_step(self.estimator)
             default = GRIDS.get(type(final).__name__, {})
-            if is_booster(final):
+            if is_boosted(final):
                 default = boosting.GRIDS[library_of(final)]
             grid = {f"{prefix}{key}": values for key, values in default.items()}
         known = boosting.known_settings(self.estimator)
@@ -325,7 +325,7 @@ def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
         owner, _, name = key.rpartition("__")
         part = parts.get(owner)
         rule = _USES_SEED.get(type(part).__name__) if library_of(part) == "sklearn" else None
-        if is_booster(part):
+        if is_boosted(part):
             rule = uses_seed
         if name not in SEEDS or rule is None or rule(part, few_rows):
             return True

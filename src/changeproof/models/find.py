@@ -152,14 +152,16 @@ def _mlflow(where: str) -> Any:
     return read_mlflow(where, name_of(reference), reference)
 
 
-def _booster(library: str, path: str) -> ShippedModel:
-    from changeproof.models import boosters
+def _booster(library: str, rest: str) -> Any:
+    """Return a fitted model in a library's own format, or a classifier of it to be trained."""
+    reference = f"{library}:{rest}"
+    if is_booster_file(reference):
+        from changeproof.models import boosters
 
-    reference = f"{library}:{path}"
-    if not is_booster_file(reference):
-        endings = " or ".join(f"FILE{ending}" for ending in BOOSTER_FILES[library])
-        raise InputError(f"model {reference!r}: expected {library}:{endings}")
-    return boosters.KINDS[library](_content(path), name_of(reference), reference)
+        return boosters.KINDS[library](_content(rest), name_of(reference), reference)
+    from changeproof.models.boosting import booster_named
+
+    return booster_named(library, rest)
 
 
 def _onnx(path: str) -> ShippedModel:
@@ -187,19 +189,10 @@ class Kind(NamedTuple):
     may_be_shipped: bool = False
 
 
-def _booster(library: str, text: str) -> Any:
-    from changeproof.models.boosting import booster_named
-
-    return booster_named(library, text)
-
-
 OBJECT = "object"
 KINDS = {
     "mlp": Kind(_network, "mlp, mlp:64,32"),
     "sklearn": Kind(_estimator, "sklearn:ClassName or sklearn:ClassName(parameter=value)"),
-    "xgboost": Kind(partial(_booster, "xgboost"), "xgboost:XGBClassifier(parameter=value)"),
-    "lightgbm": Kind(partial(_booster, "lightgbm"), "lightgbm:LGBMClassifier(parameter=value)"),
-    "catboost": Kind(partial(_booster, "catboost"), "catboost:CatBoostClassifier(parameter=value)"),
     "python": Kind(partial(from_path, "model"), "python:module:name", may_be_shipped=True),
     "function": Kind(_function, "function:module:name", may_be_shipped=True),
     "pickle": Kind(_unpickled, "pickle:FILE", may_be_shipped=True),
@@ -213,7 +206,7 @@ KINDS = {
     **{
         library: Kind(
             partial(_booster, library),
-            f"{library}:FILE{endings[0]}",
+            f"{library}:ClassName(parameter=value) or {library}:FILE{endings[0]}",
             may_be_shipped=True,
         )
         for library, endings in BOOSTER_FILES.items()
@@ -239,7 +232,9 @@ def _read(reference: str, unpickle: bool = False) -> tuple[Any, str | None]:
             f"model {rest}: loading {what} runs whatever code it holds. If you trust its author, "
             "pass --unpickle-and-run-its-code"
         )
-    return KINDS[kind].read(rest), name_of(reference) if KINDS[kind].may_be_shipped else None
+    has_name = kind in BOOSTER_FILES and not is_booster_file(reference)
+    named = KINDS[kind].may_be_shipped and not has_name
+    return KINDS[kind].read(rest), name_of(reference) if named else None
 
 
 def find_learner(

@@ -128,7 +128,8 @@ class Plan(BaseModel):
     model: Annotated[
         str,
         Option(
-            "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), "
+            "mlp, mlp:64,32, sklearn:ClassName, sklearn:ClassName(parameter=value), the same of "
+            "xgboost:, lightgbm: and catboost:, "
             "python:module:name, function:module:name, http://HOST:PORT/PATH, or a file: "
             "pickle:FILE, joblib:FILE, onnx:FILE, xgboost:FILE.json, lightgbm:FILE.txt, "
             "catboost:FILE.cbm, mlflow:FOLDER or mlflow:models:/NAME/VERSION. A "
@@ -143,7 +144,7 @@ class Plan(BaseModel):
         str | None,
         Option(
             "What trains the changed models in place of a fitted model that cannot be fitted "
-            "again: mlp, sklearn:ClassName, python:module:name.",
+            "again: mlp, sklearn:ClassName, xgboost:ClassName, python:module:name.",
             "MODEL",
             "your model, fitted again",
             panel="Your model",
