@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
+from enum import Flag
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -15,15 +15,31 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 
-class Access(IntEnum):
-    """How far a method may look into a model; each level includes the ones before."""
+class Access(Flag):
+    """What a method needs of a model, or what a model offers: it fits if ``needs in offers``.
+
+    A model with gradients gives predictions, too; one with linear coefficients or with the
+    parameters of its ReLU layers also has gradients.
+    """
 
     PREDICTIONS = 1
-    GRADIENTS = 2
-    RELU_PARAMETERS = 3
+    GRADIENTS = 2 | PREDICTIONS
+    LINEAR = 4 | GRADIENTS
+    RELU_PARAMETERS = 8 | GRADIENTS
 
     def __str__(self) -> str:
-        return self.name.lower().replace("_", " ")
+        """Return its words, without what follows from the rest."""
+        held = [each for each in _WORDS if each in self]
+        told = [each for each in held if not any(each in o for o in held if o is not each)]
+        return " and ".join(_WORDS[each] for each in told)
+
+
+_WORDS = {
+    Access.PREDICTIONS: "predictions",
+    Access.GRADIENTS: "gradients",
+    Access.LINEAR: "linear coefficients",
+    Access.RELU_PARAMETERS: "relu parameters",
+}
 
 
 class Model(Protocol):
@@ -31,7 +47,7 @@ class Model(Protocol):
 
     @property
     def offers(self) -> Access:
-        """How far a method may look into it."""
+        """What a method may use of it."""
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probability of the favourable class, one per row."""
@@ -46,6 +62,18 @@ class DifferentiableModel(Model, Protocol):
 
     def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the logits [rows] and their derivatives by the features [rows, features]."""
+
+
+class LinearModel(DifferentiableModel, Protocol):
+    """A model whose logit is ``rows @ coefficients + intercept``."""
+
+    @property
+    def coefficients(self) -> Floats:
+        """How the logit moves with each feature [features]."""
+
+    @property
+    def intercept(self) -> float:
+        """The logit of a row of zeros."""
 
 
 @runtime_checkable

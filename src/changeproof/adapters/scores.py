@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from changeproof.adapters.tables import ID_COLUMNS, read_with_ids, row_ids_of
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.given import PREFIX, ROW_ID
-from changeproof.model import Access, Floats
+from changeproof.model import Floats
 from changeproof.models.learner import FittedModel
 from changeproof.models.thresholds import HALF, Threshold, ThresholdModel
 
@@ -24,8 +24,6 @@ MOST_NAMED = 3
 
 class TabledModel(FittedModel):
     """A model that is known on some rows only; its scores of others are NaN."""
-
-    offers: ClassVar[Access] = Access.PREDICTIONS
 
     def scores(self, rows: Floats) -> Floats:
         found = [self._predict.get(row.tobytes(), np.nan) for row in np.ascontiguousarray(rows)]

@@ -19,7 +19,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint
 from changeproof.methods.method import Method
-from changeproof.model import Access, Model
+from changeproof.model import Model
 from changeproof.models.find import as_shipped, find_shipped
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedLearner, ShippedModel, check_decides
@@ -61,9 +61,9 @@ class Successor:
         """Return why a method cannot renew advice under it; "" if it can."""
         if isinstance(self.source, ScoreTable):
             return self.only_letters
-        if method.needs > Access.PREDICTIONS:
-            offered = f"a fitted model offers {Access.PREDICTIONS}"
-            return f"{method.name} needs {method.needs} of a model; {offered}"
+        offers = self.model(task).offers
+        if method.needs not in offers:
+            return f"{method.name} needs {method.needs} of a model; this one offers {offers}"
         reason = self.source.refits(task).traits.no_training if method.trains else ""
         return f"{method.name} trains models of its own; {reason}" if reason else ""
 

@@ -25,7 +25,7 @@ from changeproof.datasets.find import load_task
 from changeproof.datasets.task import PARTS, Task
 from changeproof.errors import one_line
 from changeproof.networks.network import Network
-from changeproof.networks.training import TrainingData, TrainingRecipe, train
+from changeproof.networks.training import HIDDEN, TrainingData, TrainingRecipe, train
 from changeproof.plugins import NAME, parsed
 from changeproof.workers.payloads import Payload, packed
 from changeproof.workers.processes import map_in_processes
@@ -98,11 +98,11 @@ def fresh_generators() -> Iterator[None]:
         random.setstate(pythons)
 
 
-def task_and_network() -> tuple[Task, Network]:
+def task_and_network(hidden: tuple[int, ...] = HIDDEN) -> tuple[Task, Network]:
     """Return a small real task, a copy that the checked code may damage, and its base network."""
     task = load_task(DATASET)
     task = Task(task.name, task.frame.copy(), task.labels.copy(), task.split)
-    recipe = TrainingRecipe(initialisation_seed=BASE_SEED)
+    recipe = TrainingRecipe(initialisation_seed=BASE_SEED, hidden=hidden)
     return task, train([recipe], TrainingData.of(task)).stack[0]
 
 

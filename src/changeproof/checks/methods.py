@@ -28,6 +28,7 @@ from changeproof.methods.kdtree import KDTree
 from changeproof.methods.method import Candidates, Context, Factuals, Method
 from changeproof.model import Access, Floats
 from changeproof.networks.network import Network
+from changeproof.networks.training import HIDDEN
 
 TOLERANCE = 1e-9
 OUT_OF_REACH = 1e6
@@ -50,7 +51,9 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
         `fix` where it failed.
     """
     subject = methods.REGISTRY.of(method)
-    task, network = task_and_network()
+    linear = Access.LINEAR in subject.needs
+    task, network = task_and_network(hidden=() if linear else HIDDEN)
+    network = LinearNetwork(network.weights, network.biases) if linear else network
     people = evaluation_factuals(task, network, BASE_SEED, PEOPLE)
     return MethodBench(subject, task, network, people).findings()
 
@@ -69,6 +72,22 @@ class GradientsToo(PredictionsOnly):
     def __init__(self, network: Network) -> None:
         super().__init__(network)
         self.logits_and_gradients = network.logits_and_gradients
+
+
+class LinearNetwork(Network):
+    """A network without hidden layers: a logistic regression."""
+
+    @property
+    def offers(self) -> Access:
+        return Access.LINEAR | Access.RELU_PARAMETERS
+
+    @property
+    def coefficients(self) -> Floats:
+        return np.asarray(self.weights[0][0], dtype=np.float64)
+
+    @property
+    def intercept(self) -> float:
+        return float(self.biases[0][0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +180,7 @@ class MethodBench(Bench):
     def no_answer_exists(self) -> str:
         """On a model that never says yes: no exception, never the factual, reasons."""
         *biases, last = self.network.biases
-        never = Network(self.network.weights, (*biases, last - OUT_OF_REACH))
+        never = replace(self.network, biases=(*biases, last - OUT_OF_REACH))
         answers = self._answers(self.people, never)
         for outcome in (UNCHANGED, NOT_FINITE):
             count = int((answers.outcomes == outcome).sum())
@@ -215,9 +234,10 @@ class MethodBench(Bench):
     def needs(self) -> str:
         """Works with a model that offers what it says it needs, and no more."""
         needs = self.subject.needs
-        if needs is Access.RELU_PARAMETERS:
+        kinds = {Access.PREDICTIONS: PredictionsOnly, Access.GRADIENTS: GradientsToo}
+        if needs not in kinds:
             return f"{needs}: all that a model can offer"
-        model = (PredictionsOnly if needs is Access.PREDICTIONS else GradientsToo)(self.network)
+        model = kinds[needs](self.network)
         answers = self._answers(self.people, model)
         require(answers.found.any(), f"finds nothing with a model that offers {needs} only")
         return f"{needs} are enough"
@@ -288,6 +308,7 @@ _CONSTRAINTS = (
 )
 _NEEDS = (
     "set needs to what is used of the model: Access.PREDICTIONS (probabilities, favourable), "
-    "Access.GRADIENTS (logits_and_gradients) or Access.RELU_PARAMETERS (weights, biases)"
+    "Access.GRADIENTS (logits_and_gradients), Access.LINEAR (coefficients, intercept) or "
+    "Access.RELU_PARAMETERS (weights, biases)"
 )
 _STORAGE = "diagnostics are arrays of numbers, booleans or text, one value per factual"

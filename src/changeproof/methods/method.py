@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -217,7 +217,7 @@ class Method(Configurable, ABC):
     @final
     def fit(self, context: Context) -> Self:
         """Get ready for one base model."""
-        if context.model.offers < self.needs:
+        if self.needs not in context.model.offers:
             raise InputError(
                 f"method {self.name!r} needs {self.needs} of a model; "
                 f"this one offers {context.model.offers}"
@@ -470,12 +470,20 @@ class Method(Configurable, ABC):
 
 
 def sureness(model: Model) -> Callable[[Floats], Floats]:
-    """Return what says of rows how sure a model is, in the finest way that it has."""
+    """Return what says of rows how sure a model is: the logits of networks, or probabilities.
+
+    A linear model is asked for its probabilities, which are of the very rows that it decides on.
+    """
+    networks = Access.GRADIENTS in model.offers and Access.LINEAR not in model.offers
+    return logits_of(model) if networks else model.probabilities
+
+
+def logits_of(model: Model) -> Callable[[Floats], Floats]:
+    """Return what gives the logits of a model that has gradients."""
     if isinstance(model, Network):
         return model.logits
-    if isinstance(model, DifferentiableModel):
-        return lambda rows: model.logits_and_gradients(rows)[0]
-    return model.probabilities
+    differentiable = cast("DifferentiableModel", model)
+    return lambda rows: differentiable.logits_and_gradients(rows)[0]
 
 
 def _outcomes(candidates: Candidates, factuals: Floats) -> npt.NDArray[np.object_]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from changeproof.arithmetic.functions import log, sigmoids
-from changeproof.methods.method import Candidates, Cost, Factuals, Method, People
+from changeproof.methods.method import Candidates, Cost, Factuals, Method, People, logits_of
 from changeproof.model import Access, DifferentiableModel, Floats
 from changeproof.networks.kernels import ADAM_BETA1, ADAM_BETA2, ADAM_EPSILON
 from changeproof.plugins import PAPER
@@ -88,6 +88,9 @@ class Wachter(Method):
                     break
         rows[walking] = here
         return Candidates(rows, diagnostics={"steps": steps})
+
+    def _score(self, rows: Floats, people: People) -> Floats:
+        return logits_of(self.context.model)(rows)
 
     def _level(self, people: People) -> Floats:
         return np.full(len(people.places), log(self.target / (1.0 - self.target)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
-from changeproof.model import Floats, Model
+from changeproof.model import Access, Floats, Model
 from changeproof.models import boosting
 from changeproof.models.boosting import fresh, is_boosted, library_of, probabilities, uses_seed
 from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
@@ -29,7 +29,9 @@ from changeproof.models.learner import (
     RefittedLearner,
     Traits,
 )
+from changeproof.models.linear import Linear, is_linear, linear_score
 from changeproof.models.shipped import ShippedModel, favourable_classes
+from changeproof.networks.training import TrainingRecipe
 
 FOREST: dict[str, list[Any]] = {
     "max_features": ["sqrt", 0.5, 1.0],
@@ -76,10 +78,38 @@ class EstimatorModel(FittedModel):
     """A fitted estimator, and how it judges rows: ``judge(estimator, rows)``."""
 
     def __init__(
-        self, judge: Callable[..., Any], name: str, estimator: Any, gives_scores: bool = False
+        self,
+        judge: Callable[..., Any],
+        name: str,
+        estimator: Any,
+        gives_scores: bool = False,
+        find_linear: Callable[[Any], Linear | None] | None = None,
     ) -> None:
         super().__init__(partial(judge, estimator), name, gives_scores)
-        self.judge, self.estimator = judge, estimator
+        self.judge, self.estimator, self.find_linear = judge, estimator, find_linear
+
+    @cached_property
+    def linear(self) -> Linear | None:
+        """Its coefficients in the rows that it judges, if it is linear; found when asked for."""
+        return None if self.find_linear is None else self.find_linear(self.estimator)
+
+    @property
+    def offers(self) -> Access:
+        return Access.PREDICTIONS if self.linear is None else Access.LINEAR
+
+    @property
+    def coefficients(self) -> Floats:
+        assert self.linear is not None
+        return self.linear.coefficients
+
+    @property
+    def intercept(self) -> float:
+        assert self.linear is not None
+        return self.linear.intercept
+
+    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
+        assert self.linear is not None
+        return self.linear.logits_and_gradients(rows)
 
     def layer_weights(self) -> list[Floats]:
         final, attribute, transposed = _weights_of(self.estimator)
@@ -90,7 +120,7 @@ class EstimatorModel(FittedModel):
         changed = deepcopy(self.estimator)
         final, attribute, transposed = _weights_of(changed)
         setattr(final, attribute, [each.T for each in weights] if transposed else weights[0])
-        return EstimatorModel(self.judge, self._name, changed, self.gives_scores)
+        return EstimatorModel(self.judge, self._name, changed, self.gives_scores, self.find_linear)
 
 
 def _weights_of(estimator: Any) -> tuple[Any, str, bool]:
@@ -155,6 +185,7 @@ class EstimatorLearner(RefittedLearner):
             steps = estimator.steps if isinstance(estimator, Pipeline) else []
             original = any(isinstance(step, ColumnTransformer) for _, step in steps)
         self.traits = Traits(
+            offers=Access.LINEAR if is_linear(final_step(estimator)[1]) else Access.PREDICTIONS,
             has_seeds=seed_matters(estimator, few_rows=few_rows),
             has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
@@ -189,7 +220,8 @@ class EstimatorLearner(RefittedLearner):
         classes = list(estimator.classes_)
         if set(classes) != set(self.outcomes):
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
-        return EstimatorModel(partial(self._judge, task), self.name, estimator)
+        linear = partial(self._linear, task) if is_linear(final_step(estimator)[1]) else None
+        return EstimatorModel(partial(self._judge, task), self.name, estimator, find_linear=linear)
 
     def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
         found = probabilities(estimator, self._inputs(rows, task))
@@ -197,6 +229,22 @@ class EstimatorLearner(RefittedLearner):
 
     def _labels(self, labels: Any) -> Any:
         return labels if self.outcomes == (0, 1) else np.array(self.outcomes)[labels]
+
+    def _linear(self, task: Task, estimator: Any) -> Linear | None:
+        if not self.traits.original and not isinstance(estimator, Pipeline):
+            return Linear(estimator.coef_[0], float(estimator.intercept_[0]))
+        return linear_score(
+            lambda rows: np.asarray(estimator.decision_function(self._inputs(rows, task))),
+            task,
+            encoded=not self.traits.original,
+            probabilities=lambda rows: np.asarray(self._judge(task, estimator, rows)[:, 1]),
+        )
+
+    def offers_on(self, task: Task) -> Access:
+        """Return whether its models are linear; for a pipeline, one is trained to find out."""
+        if self.traits.offers is Access.PREDICTIONS or not isinstance(self.estimator, Pipeline):
+            return self.traits.offers
+        return self._train_one(TrainingRecipe(initialisation_seed=0), task).offers
 
     def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
         if self.inputs is not None:
@@ -269,7 +317,19 @@ class ShippedEstimator(ShippedModel):
 
         else:
             raise InputError(f"model {self.name} gives neither probabilities nor a score")
-        return EstimatorModel(judge, self.name, self.estimator, not self.gives_probabilities)
+
+        def find_linear(estimator: Any) -> Linear | None:
+            sign = 1.0 if places == [1] else -1.0
+            return linear_score(
+                lambda rows: sign * estimator.decision_function(inputs.taken(rows, task)),
+                task,
+                encoded=False,
+                probabilities=partial(judge, estimator) if self.gives_probabilities else None,
+            )
+
+        linear = len(self.estimator.classes_) == 2 and is_linear(final_step(self.estimator)[1])
+        scores, asked = not self.gives_probabilities, find_linear if linear else None
+        return EstimatorModel(judge, self.name, self.estimator, scores, asked)
 
     def refits(self, task: Task) -> Learner:
         if not self.gives_probabilities or not hasattr(self.estimator, "fit"):

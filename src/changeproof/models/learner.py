@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -151,6 +151,10 @@ class Learner(ABC):
         """Hash of everything that training depends on: kind, settings, code, versions."""
         return thing_fingerprint(self)
 
+    def offers_on(self, task: Task) -> Access:
+        """Return what methods may use of its models of a task, known before any is trained."""
+        return self.traits.offers
+
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
         """Return the canonical form of a recipe: defaults are left out."""
         return normalised(recipe, task)
@@ -259,10 +263,13 @@ class FittedModel:
     _predict: Any
     _name: str
     gives_scores: bool = False
-    offers: ClassVar[Access] = Access.PREDICTIONS
 
     def __repr__(self) -> str:
         return f"FittedModel({self._name})"
+
+    @property
+    def offers(self) -> Access:
+        return Access.PREDICTIONS
 
     def scores(self, rows: Floats) -> Floats:
         """Return what the function gives, one finite number per row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from changeproof.model import (
     Floats,
     HasParameters,
     HasWeights,
+    LinearModel,
     Model,
     Stack,
 )
@@ -138,6 +139,30 @@ class ThresholdModel:
         assert isinstance(self.model, HasParameters)
         return replace(self, model=self.model.perturbed(radius, seed))
 
+    @property
+    def coefficients(self) -> Floats:
+        return self._slope * cast("LinearModel", self.model).coefficients
+
+    @property
+    def intercept(self) -> float:
+        return self._slope * (cast("LinearModel", self.model).intercept - self._zero)
+
+    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
+        assert isinstance(self.model, DifferentiableModel)
+        logits, gradients = self.model.logits_and_gradients(rows)
+        return self._slope * (logits - self._zero), self._slope * gradients
+
+    @property
+    def _zero(self) -> float:
+        """The model's logit or score at which it decides."""
+        return self.threshold.logit if self.scale is None else self.threshold.value
+
+    @property
+    def _slope(self) -> float:
+        if self.scale is None:
+            return 1.0
+        return (-1.0 if self.threshold.lower else 1.0) / self.scale
+
     def layer_weights(self) -> list[Floats]:
         assert isinstance(self.model, HasWeights)
         return self.model.layer_weights()
@@ -147,21 +172,15 @@ class ThresholdModel:
         return replace(self, model=self.model.with_layer_weights(weights))
 
 
-class DifferentiableThresholdModel(ThresholdModel):
-    """A model with gradients that decides at a threshold."""
-
-    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
-        assert isinstance(self.model, DifferentiableModel)
-        logits, gradients = self.model.logits_and_gradients(rows)
-        return logits - self.threshold.logit, gradients
-
-
 def with_threshold(model: Model, threshold: Threshold, trained_on: Floats) -> ThresholdModel:
     """Return a model that decides at a threshold; its scores of the rows set the scale."""
-    differentiable = isinstance(model, DifferentiableModel)
-    kind = DifferentiableThresholdModel if differentiable else ThresholdModel
-    found = kind(model, threshold, None)
-    return replace(found, scale=threshold.scale_of(found.scores(trained_on)))
+    found = ThresholdModel(model, threshold, None)
+    scores = found.scores(trained_on)
+    scale = threshold.scale_of(scores)
+    if scale is None and isinstance(model, FittedModel) and model.gives_scores:
+        # A linear score is no probability, even if all of these are between 0 and 1.
+        scale = (float(scores.std()) or 1.0) if Access.LINEAR in model.offers else None
+    return replace(found, scale=scale)
 
 
 def check_threshold(name: str, threshold: Threshold, gives_scores: bool) -> None:
@@ -194,6 +213,9 @@ class ThresholdLearner(Learner):
         return stacked(
             [self._deciding(trained[i], recipe, task) for i, recipe in enumerate(recipes)]
         )
+
+    def offers_on(self, task: Task) -> Access:
+        return self.learner.offers_on(task)
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
         return self.learner.normalised(recipe, task)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -277,14 +278,13 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
             f"{seed}, got {', '.join(map(str, seeds))}"
         )
     traits = learner.traits
+    offers = reduce(and_, (learner.offers_on(task) for task in run.tasks.values()))
     reasons = {}
     for name, method in run.methods.items():
         if method.trains and traits.no_training:
             reasons[name] = f"trains models of its own; {traits.no_training}"
-        elif method.needs > traits.offers:
-            reasons[name] = (
-                f"needs {method.needs} of a model; {learner.name} offers {traits.offers}"
-            )
+        elif method.needs not in offers:
+            reasons[name] = f"needs {method.needs} of a model; {learner.name} offers {offers}"
     for name, family in run.families.items():
         if reason := family.left_out(learner, run.tasks.values()):
             reasons[name] = reason
