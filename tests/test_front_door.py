@@ -86,8 +86,10 @@ def test_what_does_not_fit_is_left_out_with_its_reason(table: pd.DataFrame, tmp_
     plan = {**FEW, "methods": ["kdtree", "rnce", "wachter"], "families": None}
     plan["families"] = ["bootstrap", "parameter-perturbation", "training-configuration"]
     results = audit(table, tmp_path / "out", model=LogisticRegression(), jobs=1, **LOANS, **plan)
-    assert set(results.plan.left_out) == {"rnce", "wachter", "parameter-perturbation"}
-    assert "offers predictions" in results.plan.left_out["rnce"]
+    assert set(results.plan.left_out) == {"rnce", "parameter-perturbation"}
+    reason = "needs relu parameters of a model; LogisticRegression offers linear coefficients"
+    assert results.plan.left_out["rnce"] == reason
+    assert results.counterfactuals("data", 2026, "wachter").base_valid.any()
     page = (tmp_path / "out" / "report" / "index.html").read_text()
     assert "Left out: rnce" in page
     with pytest.raises(InputError, match="no method of the plan fits the model"):

@@ -180,7 +180,7 @@ REFUSED = {
     ),
     "nothing to renew": (["--renew", "kdtree"], "renewed under a successor, and there is none"),
     "gradients": (
-        [*SUCCESSOR, "pickle:next.pkl", "--renew", "wachter"],
+        [*SUCCESSOR, "onnx:next.onnx", "--renew", "wachter"],
         "letters cannot be renewed: wachter needs gradients of a model",
     ),
     "only scores": (

@@ -170,6 +170,20 @@ class UsesGradients(UsesWeights):
     needs = Access.GRADIENTS
 
 
+class Straight(Method):
+    """Goes straight through the boundary of a linear model."""
+
+    name, summary = "straight", "the shortest way across the boundary"
+    needs = Access.LINEAR
+
+    def _search(self, factuals: Factuals) -> Candidates:
+        model: Any = self.context.model
+        weights = model.coefficients
+        logits = (factuals.rows * weights).sum(axis=1) + model.intercept
+        steps = (0.01 - logits) / (weights**2).sum()
+        return Candidates(factuals.rows + steps[:, None] * weights)
+
+
 class LosesSettings(Good):
     def __init__(self, *, share: float = 0.9) -> None:
         self.share = share + 0.01
@@ -234,7 +248,9 @@ def test_each_breach_is_found_by_its_check(method: type[Method], expected: set[s
         assert finding.fix
 
 
-@pytest.mark.parametrize("method", [Good, SeedingAForkOfPyTorch, "kdtree", "wachter", "rnce"])
+@pytest.mark.parametrize(
+    "method", [Good, SeedingAForkOfPyTorch, Straight, "kdtree", "wachter", "rnce"]
+)
 def test_good_methods_pass(method: Any) -> None:
     findings = check_method(method)
     assert len(findings) == 14

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 from changeproof import Context, Factuals, Network, Task, get_method, tune
 from changeproof.methods.kdtree import KDTree
 from changeproof.methods.tuning import chosen
 from changeproof.methods.wachter import Wachter
+from changeproof.models.estimator import EstimatorLearner
+from changeproof.networks.training import TrainingRecipe
 
 
 def test_kdtree_is_the_nearest_favourable_training_row(
@@ -50,6 +54,31 @@ def plain_wachter(
         if probability.item() >= 0.501:
             break
     return here.detach().numpy()
+
+
+def test_on_a_linear_model_wachter_finds_the_nearest_row_of_the_closed_form() -> None:
+    generator = np.random.default_rng(1)
+    rows = generator.normal(size=(400, 4)) * [1, 5, 0.3, 20] + [0, 10, 1, 100]
+    logits = (rows - rows.mean(axis=0)) / rows.std(axis=0) @ [1.5, -1.0, 0.4, 0.7]
+    labels = (logits + generator.logistic(size=400) > 0).astype(int)
+    fine = {name: {"step": 1e-6} for name in "abcd"}
+    task = Task("plane", pd.DataFrame(rows, columns=list("abcd")), labels, actions=fine)
+    learner = EstimatorLearner(LogisticRegression())
+    model: Any = learner.train([TrainingRecipe(initialisation_seed=1)], task)[0]
+    rejected = ~model.favourable(task.rows("test"))
+    people = Factuals(task.row_ids("test")[rejected], task.rows("test")[rejected])
+    context = Context(task, model, 1, actions=task.actions)
+    method = Wachter()
+    answers = method.fit(context).generate(people)
+    target = np.log(method.target / (1 - method.target))
+    # The one feature that gains most for its distance, moved as far as the target needs.
+    needed = target - (people.rows @ model.coefficients + model.intercept)
+    prices = task.distance_weights / np.abs(model.coefficients)
+    assert answers.base_valid.all()
+    distances = task.distances(people.rows, answers.rows)
+    # Halving seven times leaves a 128th.
+    assert (distances >= needed * prices.min() - 1e-9).all()
+    assert (distances <= needed * prices.min() * (1 + 2 / 128)).all()
 
 
 @pytest.mark.parametrize(("penalty", "rate"), [(1.0, 0.01), (0.1, 0.02)])
