@@ -160,8 +160,8 @@ def test_the_command_takes_several_methods(tmp_path: Path) -> None:
     assert one == several["explanations"][0]
     assert one["feasible"] is True
     # What does not fit the model is left out, with the reason.
-    left = command(data, out, "--method", "kdtree,wachter")
-    assert "Left out: wachter" in left
+    left = command(data, out, "--method", "kdtree,rnce")
+    assert "Left out: rnce" in left
 
 
 def from_a_run(folder: Path, *more: str) -> Any:
