@@ -9,6 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
@@ -30,7 +31,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 import shipped
-from changeproof import Access, Task
+from changeproof import Access, Task, own_task
 from changeproof.models.estimator import EstimatorLearner, EstimatorModel
 from changeproof.models.find import as_shipped, shipped_learner
 from changeproof.models.thresholds import Threshold, at_threshold
@@ -120,6 +121,26 @@ def test_a_model_whose_favourable_class_is_the_first_is_turned_round(task: Task)
     assert list(turned.classes_) == ["a yes", "no"]
     np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-6, atol=1e-9)
     assert one.intercept == pytest.approx(other.intercept, rel=1e-6)
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_missing_values_are_part_of_a_linear_model(marked: bool) -> None:
+    frame, generator = shipped.table(), np.random.default_rng(0)
+    for column in ("income", "purpose"):
+        frame[column] = frame[column].mask(generator.random(len(frame)) < 0.1)
+    task = own_task(frame, missing="as-is", **shipped.DATA)
+    assert sum(feature.missing is not None for feature in task.features) == 2
+    none = SimpleImputer(strategy="constant", fill_value="none")
+    numbers = (SimpleImputer(add_indicator=marked), StandardScaler())
+    encoder = make_pipeline(none, OneHotEncoder())
+    estimator = pipeline(LogisticRegression(), *numbers, categories=encoder)
+    model = fitted(estimator, frame, task)
+    assert model.offers is Access.LINEAR
+    people = frame.set_index("applicant").loc[task.ids.loc[task.row_ids("test")]]
+    assert people[["income", "purpose"]].isna().any().all()
+    logits, _ = model.logits_and_gradients(task.rows("test"))
+    expected = estimator.decision_function(people[shipped.FEATURES])
+    np.testing.assert_allclose(logits, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_trained_here_the_coefficients_are_those_of_the_estimator(cancer: Task) -> None:

@@ -32,6 +32,7 @@ KINDS = frozenset(
         "SGDClassifier",
     }
 )
+Score = Callable[[Floats], Floats]
 # Rows that a score is compared on, and how much of the largest score is rounding.
 MOST_COMPARED, ROUNDING = 1_000, 1e-7
 
@@ -59,11 +60,11 @@ def is_linear(final: Any) -> bool:
 
 
 def linear_score(
-    score: Callable[[Floats], Floats],
+    score: Score,
     task: Task,
     *,
     encoded: bool,
-    probabilities: Callable[[Floats], Floats] | None = None,
+    probabilities: Score | None = None,
 ) -> Linear | None:
     """Return the coefficients of a score of a task's rows; None where it is not linear.
 
@@ -76,8 +77,9 @@ def linear_score(
     probabilities
         What has to be the sigmoid of the score.
     """
-    rows = compared_rows(task)
-    found = _probed(score, task, rows[0], encoded)
+    every = np.concatenate([task.rows(part) for part in PARTS])
+    rows = every[:: -(-len(every) // MOST_COMPARED)]
+    found = _probed_columns(score, task) if encoded else _probed_features(score, task, every)
     told = score(rows)
     if not np.abs(found.logits(rows) - told).max() <= ROUNDING * max(1.0, np.abs(told).max()):
         return None
@@ -86,34 +88,50 @@ def linear_score(
     return found
 
 
-def compared_rows(task: Task) -> Floats:
-    """Return some of a task's rows, evenly from all of them."""
-    rows = np.concatenate([task.rows(part) for part in PARTS])
-    return rows[:: -(-len(rows) // MOST_COMPARED)]
+def _probed_columns(score: Score, task: Task) -> Linear:
+    low, high = task.training_range
+    high = np.where(low < high, high, low + 1.0)
+    scores = score(np.concatenate([low[None], low + np.diag(high - low)]))
+    coefficients = (scores[1:] - scores[0]) / (high - low)
+    return Linear(coefficients, float(scores[0] - (coefficients * low).sum()))
 
 
-def _probed(score: Callable[[Floats], Floats], task: Task, start: Floats, encoded: bool) -> Linear:
-    features = task.features
-    if encoded:
-        features = tuple(Feature(str(c), "numeric", (c,)) for c in range(task.n_features))
-    probes = [_values(feature, task) for feature in features]
-    rows = np.repeat(start[None], 1 + sum(map(len, probes)), axis=0)
-    first = 1
-    for feature, values in zip(features, probes, strict=True):
-        rows[first : first + len(values), list(feature.columns)] = values
-        first += len(values)
-    intercept, *told = np.split(score(rows), np.cumsum([1, *map(len, probes)])[:-1])
+def _probed_features(score: Score, task: Task, every: Floats) -> Linear:
+    """Change one feature at a time of the first person, about whom nothing is taken as missing."""
+    start = every[0].copy()
+    flags = [feature.missing for feature in task.features if feature.missing is not None]
+    start[flags] = -(task.mean / task.scale)[flags]
+    values = [_values(feature, task) for feature in task.features]
+    ends = np.cumsum([1, *map(len, values)])
+    rows = np.repeat(start[None], ends[-1], axis=0)
+    for feature, block, end in zip(task.features, values, ends[1:], strict=True):
+        rows[end - len(block) : end, list(feature.columns)] = block
+    first, *scores = np.split(score(rows), ends[:-1])
     coefficients = np.zeros(task.n_features)
-    for feature, values, scores in zip(features, probes, told, strict=True):
+    for feature, block, told in zip(task.features, values, scores, strict=True):
         columns = list(feature.columns)
         if feature.kind == "categorical":
-            # Of coefficients that tell the categories apart alike, those that add nothing to a
-            # person at the mean.
-            usual = (task.mean[columns] * scores).sum()
-            coefficients[columns] = (scores - usual) * task.scale[columns]
+            # Only differences between categories count; at the mean, they add nothing.
+            usual = (task.mean[columns] * told).sum()
+            coefficients[columns] = (told - usual) * task.scale[columns]
         else:
-            coefficients[columns] = (scores[1] - scores[0]) / (values[1, 0] - values[0, 0])
-    return Linear(coefficients, float(intercept[0] - (coefficients * start).sum()))
+            coefficients[columns] = (told[1] - told[0]) / (block[1, 0] - block[0, 0])
+    found = Linear(coefficients, float(first[0] - (coefficients * start).sum()))
+    return _with_missing(found, score, task, every, start) if flags else found
+
+
+def _with_missing(known: Linear, score: Score, task: Task, every: Floats, start: Floats) -> Linear:
+    """Add what it does that a value is missing; what stands in its place is always the same."""
+    features = [feature for feature in task.features if feature.missing is not None]
+    rows = np.repeat(start[None], len(features), axis=0)
+    for row, feature in zip(rows, features, strict=True):
+        columns = list(feature.all_columns)
+        row[columns] = every[every[:, columns[-1]].argmax(), columns]
+    flags = [feature.all_columns[-1] for feature in features]
+    raised = rows[np.arange(len(flags)), flags] - start[flags]
+    coefficients = known.coefficients.copy()
+    coefficients[flags] = (score(rows) - known.logits(rows)) / raised
+    return Linear(coefficients, float(known.intercept - (coefficients * start)[flags].sum()))
 
 
 def _values(feature: Feature, task: Task) -> Floats:

@@ -30,6 +30,7 @@ from changeproof.evaluation.counting import counting_families
 from changeproof.files import safe_name
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.methods.method import Method
+from changeproof.model import Access
 from changeproof.models.find import (
     AbsentLearner,
     load_model,
@@ -278,7 +279,9 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
             f"{seed}, got {', '.join(map(str, seeds))}"
         )
     traits = learner.traits
-    offers = reduce(and_, (learner.offers_on(task) for task in run.tasks.values()))
+    offers = traits.offers
+    if any(method.needs is not Access.PREDICTIONS for method in run.methods.values()):
+        offers = reduce(and_, (learner.offers_on(task) for task in run.tasks.values()))
     reasons = {}
     for name, method in run.methods.items():
         if method.trains and traits.no_training:
