@@ -82,7 +82,7 @@ def test_a_function_of_a_frame_cannot_be_fitted_again(task: Task) -> None:
 def test_a_learner_for_refits_says_nothing_of_the_model_itself(task: Task, today: Pipeline) -> None:
     learner = shipped_learner(today, task, refit="mlp:8")
     base, other = learner.train([BASE, TrainingRecipe(initialisation_seed=1)], task)  # type: ignore[misc]
-    assert learner.traits.offers == base.offers == Access.PREDICTIONS != other.offers
+    assert learner.traits.offers == base.offers == Access.LINEAR != other.offers
     assert not (learner.traits.storable or learner.traits.has_parameters)
     assert learner.traits.has_weights  # of a logistic regression
     assert "hidden" in learner.traits.follows
