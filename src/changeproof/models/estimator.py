@@ -237,7 +237,7 @@ class EstimatorLearner(RefittedLearner):
             lambda rows: np.asarray(estimator.decision_function(self._inputs(rows, task))),
             task,
             encoded=not self.traits.original,
-            probabilities=lambda rows: np.asarray(self._judge(task, estimator, rows)[:, 1]),
+            probabilities=partial(self._judge, task, estimator),
         )
 
     def offers_on(self, task: Task) -> Access:
