@@ -154,6 +154,16 @@ def test_trained_here_the_coefficients_are_those_of_the_estimator(cancer: Task) 
     np.testing.assert_array_equal(moved.coefficients, 2.0 * model.coefficients)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("steps", [(), (MinMaxScaler(),)])
+def test_coefficients_point_at_the_favourable_outcome(steps: tuple[Any, ...], cancer: Task) -> None:
+    estimator = make_pipeline(*steps, LogisticRegression(max_iter=2000))
+    given = estimator if steps else estimator[-1]
+    learner = EstimatorLearner(given, outcomes=("refused", "granted"))
+    model: Any = learner.train([BASE], cancer)[0]
+    assert list(model.estimator.classes_) == ["granted", "refused"]
+    _check_agrees(model, cancer)
+
+
 def test_a_pipeline_that_is_trained_here_is_linear_if_all_of_it_is(
     cancer: Task, task: Task
 ) -> None:

@@ -231,10 +231,11 @@ class EstimatorLearner(RefittedLearner):
         return labels if self.outcomes == (0, 1) else np.array(self.outcomes)[labels]
 
     def _linear(self, task: Task, estimator: Any) -> Linear | None:
+        sign = 1.0 if list(estimator.classes_)[1] == self.outcomes[1] else -1.0
         if not self.traits.original and not isinstance(estimator, Pipeline):
-            return Linear(estimator.coef_[0], float(estimator.intercept_[0]))
+            return Linear(sign * estimator.coef_[0], sign * float(estimator.intercept_[0]))
         return linear_score(
-            lambda rows: np.asarray(estimator.decision_function(self._inputs(rows, task))),
+            lambda rows: sign * estimator.decision_function(self._inputs(rows, task)),
             task,
             encoded=not self.traits.original,
             probabilities=partial(self._judge, task, estimator),
