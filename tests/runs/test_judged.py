@@ -109,6 +109,33 @@ def test_a_learner_for_refits_is_compared_in_its_place(frame: pd.DataFrame) -> N
     assert row["people_differ"] == differ.sum() > 0
 
 
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_boosters_are_refitted_on_raw_columns_with_gaps(frame: pd.DataFrame, library: str) -> None:
+    made = pytest.importorskip(library, reason=f"{library} is not installed (extra: {library})")
+    words = dict.fromkeys(("purpose", "owner"), "category")
+    rows = frame[shipped.FEATURES].astype(words)
+    rows.loc[::7, "income"] = np.nan
+    settings: dict[str, Any] = {"n_estimators": 10, "random_state": 2026}
+    if library == "xgboost":
+        model = made.XGBClassifier(enable_categorical=True, **settings)
+    else:
+        model = made.LGBMClassifier(verbose=-1, **settings)
+    wanted = (frame["approved"] == "yes").astype(int)
+    model.fit(rows, wanted)
+    table = pd.concat([rows, frame[["applicant", "approved"]]], axis=1)
+    results = evaluate(table, model, ["kdtree"], ["bootstrap(replicates=2)"], **FEW)
+    task, people = results.task("data"), rows.set_index(frame["applicant"])
+    train, test = (task.ids.loc[task.row_ids(part)] for part in ("train", "test"))
+    outcomes = wanted.set_axis(frame["applicant"])
+    refit = clone(model).fit(people.loc[train], outcomes.loc[train])
+    differ = model.predict(people.loc[test]) != refit.predict(people.loc[test])
+    told = task.table_rows(results.counterfactuals("data", 2026, "kdtree").rows)[list(rows)]
+    assert model.predict(told).all()
+    row = results.table(MODEL).iloc[0]
+    assert row["people_differ"] == differ.sum() > 0
+    assert [row["letters"], row["letters_refused"]] == [len(told), (refit.predict(told) == 0).sum()]
+
+
 @pytest.mark.usefixtures("always_workers")
 def test_other_processes_give_the_same_pieces(
     frame: pd.DataFrame, finished: Path, tmp_path: Path
