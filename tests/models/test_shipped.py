@@ -88,12 +88,21 @@ def test_a_learner_for_refits_says_nothing_of_the_model_itself(task: Task, today
     assert "hidden" in learner.traits.follows
 
 
-def test_refits_have_to_score_as_the_model_does(task: Task) -> None:
+def test_a_threshold_of_scores_is_that_of_the_model_alone(task: Task) -> None:
     def points(rows: pd.DataFrame) -> Any:
         return rows["income"] / 10 - 20 * rows["debts"]
 
-    with pytest.raises(InputError, match="threshold 240: LogisticRegression gives probabilities"):
-        shipped_learner(points, task, threshold="240", refit="sklearn:LogisticRegression")
+    learner = shipped_learner(points, task, threshold="240", refit="sklearn:LogisticRegression")
+    base, refit = learner.train([BASE, TrainingRecipe(initialisation_seed=1)], task)  # type: ignore[misc]
+    rows = task.rows("test")
+    expected = points(task.readable(rows)) >= 240.0
+    np.testing.assert_array_equal(base.favourable(rows), expected)
+    # A probability is never that much, and would refuse everybody.
+    np.testing.assert_array_equal(refit.favourable(rows), refit.probabilities(rows) >= 0.5)
+    assert 0.5 < (refit.favourable(rows) == expected).mean() < 1.0
+    assert not learner.traits.decides_at_half
+    with pytest.raises(InputError, match="calls no test row of 'data' favourable"):
+        shipped_learner(points, task, threshold="9999", refit="sklearn:LogisticRegression")
 
 
 def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) -> None:

@@ -327,6 +327,10 @@ def test_models_as_shipped_say_where_they_are_from(frame: pd.DataFrame, task: Ta
     assert found.columns == about.NAMED and today.digest.startswith(found.digest)
     plain = LogisticRegression().fit(frame[NUMBERS].to_numpy(), frame["approved"])
     assert judged_by(shipped_learner(plain, numbers), "").columns == about.ALL_FEATURES
+    line = "sklearn:LogisticRegression"
+    far = shipped_learner(lambda rows: 900 * points(rows), numbers, threshold="620", refit=line)
+    assert judged_by(far, "", line).refit_by == f"{line} (at 0.5)"
+    assert judged_by(far, "", line).threshold == "620"
     score = judged_by(shipped_learner(points, numbers, threshold="0.7"), "")
     assert (score.kind, score.threshold, score.refitted) == ("function", "0.7", False)
     assert score.no_refit == "points is used as it is and cannot be fitted again"

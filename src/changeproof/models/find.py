@@ -32,7 +32,7 @@ from changeproof.models.shipped import (
     ShippedModel,
     check_decides,
 )
-from changeproof.models.thresholds import at_threshold
+from changeproof.models.thresholds import Threshold, at_threshold
 from changeproof.networks.training import HIDDEN, TrainingRecipe
 from changeproof.plugins import from_path, parsed
 
@@ -411,18 +411,23 @@ def shipped_learner(
     """Return the learner whose base model is a fitted model, as it is; checked on the task.
 
     Changed models are trained by the learner that `refit` names, or else are refits of the model.
+    They decide at the threshold, if they give such scores.
     """
     source = find_shipped(model) if isinstance(model, str) else as_shipped(model)
     refits = source.refits(task) if refit is None else find_learner(refit)
     if not refits.traits.no_training:
         refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
-        at_threshold(refits, threshold)  # refuses refits that do not score as the model does
     elif grid is not None or replacements is not None:
         raise InputError(
             f"{refits.traits.no_training}, so there is nothing to vary; leave out the grid and the "
             "replacements, or name a learner for refits"
         )
-    learner = at_threshold(ShippedLearner(source, task, refits), threshold)
+    own = None if threshold is None else Threshold.of(threshold)
+    learner: Learner
+    if own is None or own.fits_probabilities or refits.traits.gives_scores or refit is None:
+        learner = at_threshold(ShippedLearner(source, task, refits), own)
+    else:  # the threshold is one of scores that the refits do not give
+        learner = ShippedLearner(source, task, refits, own)
     base = learner.train([TrainingRecipe(initialisation_seed=BASE_SEED)], task)[0]
     check_decides(source.name, base, task)
     return learner

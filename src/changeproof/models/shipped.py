@@ -99,11 +99,18 @@ class CannotRefit(Learner):
 class ShippedLearner(Learner):
     """A fitted model as a learner: the base model is the model itself.
 
-    Changed models are clones of it that `refits` fits again, where it can be cloned.
+    Changed models are clones of it that `refits` fits again, where it can be cloned. A `threshold`
+    is that of the model itself; refits decide as they do.
     """
 
-    def __init__(self, source: ShippedModel, task: Task, refits: Learner | None = None) -> None:
-        self.source, self.name = source, source.name
+    def __init__(
+        self,
+        source: ShippedModel,
+        task: Task,
+        refits: Learner | None = None,
+        threshold: Threshold | None = None,
+    ) -> None:
+        self.source, self.name, self.threshold = source, source.name, threshold
         clones = source.refits(task)
         self.refits = clones if refits is None else refits
         self._task_fingerprint = task.fingerprint
@@ -112,9 +119,11 @@ class ShippedLearner(Learner):
         self.traits = replace(
             self.refits.traits,
             offers=fitted.offers,
+            follows=self.refits.traits.follows - {"start"},
             has_parameters=clones.traits.has_parameters,
             has_weights=clones.traits.has_weights,
             storable=clones.traits.storable,
+            decides_at_half=self.refits.traits.decides_at_half and threshold is None,
             gives_scores=fitted.gives_scores,
             only_seed=BASE_SEED,
         )
@@ -124,7 +133,7 @@ class ShippedLearner(Learner):
 
     def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> ModelStack:
         return ModelStack(
-            self.source.fitted(task)
+            self.source.model(task, self.threshold)
             if self._is_base(recipe, task)
             else self.refits.train([recipe], task)[0]
             for recipe in recipes

@@ -28,6 +28,8 @@ def judged_by(learner: Learner, reference: str, refit_by: str = "") -> Judged:
             threshold or str(HALF),
         )
     source = inner.source
+    if inner.threshold is not None:
+        threshold, refit_by = str(inner.threshold), f"{refit_by} (at {HALF})"
     return Judged(
         source.name,
         source.reference,
