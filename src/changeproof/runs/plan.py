@@ -467,6 +467,7 @@ FROM_ELSEWHERE: dict[str, Callable[[str], bool]] = {
     "families": partial(_imports, changes.REGISTRY),
     "renew": partial(_imports, methods.REGISTRY),
     "model": is_elsewhere,
+    "refit": is_elsewhere,
     "replacements": is_elsewhere,
     "successors": lambda reference: is_elsewhere(reference) and HASH_SIGN not in reference,
 }
