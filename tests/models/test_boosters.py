@@ -251,19 +251,26 @@ def test_unseen_categories_are_what_the_library_makes_of_them(
     np.testing.assert_array_equal(judged, expected)
 
 
-def test_names_that_lightgbm_writes_otherwise_are_found(frame: pd.DataFrame) -> None:
-    pytest.importorskip("lightgbm", reason="lightgbm is not installed (extra: lightgbm)")
-    import lightgbm
-
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_names_that_lightgbm_writes_otherwise_are_found(frame: pd.DataFrame, wrapped: bool) -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed (extra: lightgbm)")
     table = frame.rename(columns={"income": "income per month"})
     rows = table[["income per month", "debts"]].astype(float)
-    data = lightgbm.Dataset(rows, approved(frame))
-    model = lightgbm.train({"objective": "binary", "verbose": -1}, data, 5)
-    assert model.feature_name()[0] == "income_per_month"
-    task = own_task(table, **shipped.DATA)
-    told = task.readable(task.rows("test"))[list(rows.columns)]
+    settings = {"verbose": -1, "num_threads": 1}
+    if wrapped:
+        model = lightgbm.LGBMClassifier(n_estimators=5, **settings).fit(rows, table["approved"])
+        assert model.feature_names_in_[0] == "income_per_month"
+    else:
+        data = lightgbm.Dataset(rows, approved(frame))
+        model = lightgbm.train({"objective": "binary", **settings}, data, 5)
+    families = ["decision-threshold"]
+    results = cp.evaluate(table, model, ["kdtree"], families, factuals=5, jobs=1, **shipped.DATA)
+    task = results.task("data")
+    assert [feature.name for feature in task.features] == list(rows.columns)
+    told = task.readable(task.rows("test"))
     judged = as_shipped(model).model(task, None).probabilities(task.rows("test"))
-    np.testing.assert_array_equal(judged, model.predict(told))
+    expected = model.predict_proba(told)[:, 1] if wrapped else model.predict(told)
+    np.testing.assert_array_equal(judged, expected)
 
 
 def test_boosters_without_names_take_the_features_in_their_order(

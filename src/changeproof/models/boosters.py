@@ -86,7 +86,7 @@ class Booster(ShippedModel):
         self.columns = self.inputs.feature_names_in_
 
     def fitted(self, task: Task) -> FittedModel:
-        taken = TableInputs.of(self.name, self._named(task), task)
+        taken = TableInputs.of(self.name, self.inputs, task)
         known: Categories = {}
         if taken.named:
             texts = {feature.name for feature in task.features if feature.categories}
@@ -132,10 +132,6 @@ class Booster(ShippedModel):
             )
         mapped = pd.Categorical(values.astype(object).map(found), categories=known)
         return pd.Series(mapped, index=values.index)
-
-    def _named(self, task: Task) -> Inputs:
-        """Return the columns that it takes, as the task calls them."""
-        return self.inputs
 
     def _loaded(self) -> Any:
         return loaded(type(self), self.content)
@@ -245,12 +241,6 @@ class LightgbmBooster(Booster):
         names = booster.feature_name()
         unnamed = all(UNNAMED.fullmatch(name) for name in names)
         return Inputs(None if unnamed else tuple(names), len(names))
-
-    def _named(self, task: Task) -> Inputs:
-        """Return the columns that it takes; LightGBM writes white space in names as underlines."""
-        names, count = self.inputs
-        own = {re.sub(r"\s", "_", feature.name): feature.name for feature in task.features}
-        return Inputs(names and tuple(own.get(name, name) for name in names), count)
 
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
         found = re.search(r"^objective=(\w+)", self.content.decode(), re.MULTILINE)
