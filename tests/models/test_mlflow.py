@@ -22,6 +22,7 @@ from changeproof.models.estimator import ShippedEstimator
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.mlflow import PyfuncModel
 from changeproof.models.thresholds import Threshold
+from changeproof.runs import execute
 from command_line import call
 
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
@@ -146,6 +147,30 @@ def test_what_only_mlflow_can_ask_gives_scores(
     assert "cannot be fitted again" in learner.traits.no_training
     with pytest.raises(InputError, match="takes the columns income, debts; 'data' has no debts"):
         model.fitted(own_task(frame.drop(columns="debts"), **shipped.DATA))
+
+
+def test_what_only_mlflow_can_ask_is_asked_in_worker_processes(
+    tmp_path: Path, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execute, "worth_workers", lambda pieces: True)
+    model = find_shipped(saved_python(Points(), tmp_path, frame), unpickle=True)
+    tables = [
+        cp.evaluate(
+            frame,
+            model,
+            ["kdtree"],
+            ["decision-threshold"],
+            factuals=6,
+            threshold=560,
+            jobs=jobs,
+            out=tmp_path / str(jobs),
+            **shipped.DATA,
+        ).table("people")
+        for jobs in (1, 2)
+    ]
+    pd.testing.assert_frame_equal(*tables)
+    told = tables[0][tables[0]["base_valid"]]
+    assert (300 + told["told:income"] / 10 - 20 * told["told:debts"] >= 560).all() and len(told)
 
 
 def test_what_only_mlflow_can_ask_gives_probabilities(

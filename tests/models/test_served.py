@@ -22,6 +22,7 @@ from changeproof.models import served as module
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.served import ServedModel, _json_value, read_answers
 from changeproof.models.thresholds import Threshold
+from changeproof.runs import execute
 from serving import Answer, Asked, probabilities, served
 
 
@@ -339,14 +340,19 @@ def test_a_model_that_changes_meanwhile_is_refused(
 
 
 def test_people_whom_it_rejects_are_advised_in_worker_processes(
-    tmp_path: Path, task: Task, frame: pd.DataFrame, asked: Asked, today: Pipeline
+    tmp_path: Path,
+    frame: pd.DataFrame,
+    asked: Asked,
+    today: Pipeline,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(execute, "worth_workers", lambda pieces: True)
     tables = []
     for jobs in (1, 2):
         results = cp.evaluate(
             frame,
             asked.address,
-            ["kdtree", "rbr"],
+            ["kdtree"],
             ["decision-threshold"],
             factuals=12,
             jobs=jobs,
@@ -358,7 +364,7 @@ def test_people_whom_it_rejects_are_advised_in_worker_processes(
     people = tables[0]
     told = people[[f"told:{name}" for name in shipped.FEATURES]].set_axis(shipped.FEATURES, axis=1)
     valid = people["base_valid"].to_numpy(bool)
-    assert valid.sum() >= 20
+    assert valid.sum() >= 10
     assert (today.predict(told[valid]) == "yes").all()
     own = frame.set_index("applicant").loc[people["id"], shipped.FEATURES]
     assert (today.predict(own) == "no").all()

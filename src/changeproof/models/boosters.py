@@ -169,7 +169,7 @@ class Booster(ShippedModel):
 class XgboostBooster(Booster):
     """A booster of XGBoost, in its JSON or UBJSON."""
 
-    library = "xgboost"
+    library, kind = "xgboost", "XGBoost booster"
     refuses_unseen = True
 
     @classmethod
@@ -225,7 +225,7 @@ class XgboostBooster(Booster):
 class LightgbmBooster(Booster):
     """A booster of LightGBM, in its text format."""
 
-    library = "lightgbm"
+    library, kind = "lightgbm", "LightGBM booster"
 
     @classmethod
     def of(cls, booster: Any, name: str, reference: str) -> Self:
@@ -270,7 +270,7 @@ class LightgbmBooster(Booster):
 class CatboostModel(Booster):
     """A model of CatBoost, in its binary format."""
 
-    library = "catboost"
+    library, kind = "catboost", "CatBoost model"
 
     @classmethod
     def of(cls, booster: Any, name: str, reference: str) -> Self:

@@ -81,6 +81,8 @@ class ServedModel(ShippedModel):
 
     kind = "served model"
 
+    kind = "served model"
+
     def __init__(
         self,
         address: str,
