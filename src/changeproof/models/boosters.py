@@ -11,7 +11,8 @@ import hashlib
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -23,9 +24,8 @@ import pandas as pd
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
-from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.inputs import TableInputs
+from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, booster_types
 from changeproof.models.learner import FittedModel
 from changeproof.models.shipped import ShippedModel, favourable_classes
 
@@ -34,8 +34,6 @@ Frame = pd.DataFrame | Floats
 XGBOOST_SHARES = ("binary:logistic", "reg:logistic")
 LIGHTGBM_SHARES = ("binary", "cross_entropy")
 UNNAMED = re.compile(r"Column_\d+")
-# Categorical columns with the categories that a booster knows; None where it takes any text.
-Categories = Mapping[str, Sequence[Any] | None]
 
 
 class Inputs(NamedTuple):
@@ -55,15 +53,11 @@ class Booster(ShippedModel):
     ----------
     library
         The name of the library, which is also that of the extra.
-    refuses_unseen
-        Whether the library refuses categories that were not in the training data. Otherwise they
-        are missing values to it.
     classes
         The classes that it gives probabilities of; None where it gives one score.
     """
 
     library: ClassVar[str]
-    refuses_unseen: ClassVar[bool] = False
     classes: tuple[Any, ...] | None
 
     def __init__(self, content: bytes, name: str, reference: str) -> None:
@@ -87,51 +81,31 @@ class Booster(ShippedModel):
 
     def fitted(self, task: Task) -> FittedModel:
         taken = TableInputs.of(self.name, self.inputs, task)
-        known: Categories = {}
         if taken.named:
-            texts = {feature.name for feature in task.features if feature.categories}
-            known = self._categories(self._loaded(), taken.columns, texts)
+            by_name = {feature.name: feature for feature in task.features}
+            features = [by_name[column] for column in taken.columns]
+            types = booster_types(self.name, self._loaded(), features, task)
+            self._check_types(types, task)
+            taken = replace(taken, types=tuple(types.items()))
         places = None
         if self.classes is not None:
             places = favourable_classes(self.name, self.classes, task)
-        judge = partial(self._judge, task, taken, known, places)
+        judge = partial(self._judge, task, taken, places)
         return FittedModel(judge, self.name, gives_scores=places is None)
 
     def _judge(
-        self,
-        task: Task,
-        taken: TableInputs,
-        known: Categories,
-        places: list[int] | None,
-        rows: Floats,
+        self, task: Task, taken: TableInputs, places: list[int] | None, rows: Floats
     ) -> Floats:
-        frame = taken.taken(rows, task)
-        if isinstance(frame, pd.DataFrame):
-            values = {name: self._of_categories(frame[name], known[name]) for name in known}
-            frame = frame.assign(**values)
-        numbers = np.asarray(self._numbers(self._loaded(), frame), dtype=np.float64)
+        numbers = self._numbers(self._loaded(), taken.taken(rows, task))
+        numbers = np.asarray(numbers, dtype=np.float64)
         if places is None:
             return numbers
         if numbers.ndim == 1:
             numbers = np.column_stack([1.0 - numbers, numbers])
         return np.asarray(numbers[:, places].sum(axis=1))
 
-    def _of_categories(self, values: pd.Series[Any], known: Sequence[Any] | None) -> pd.Series[Any]:
-        """Return values as the categories that their texts stand for."""
-        if known is None:
-            return values.astype(object).map(_text, na_action="ignore")
-        own = {text_of(value): value for value in known} | {value: value for value in known}
-        found = {
-            value: own.get(value, own.get(text_of(value))) for value in values.dropna().unique()
-        }
-        unseen = [text_of(value) for value, category in found.items() if category is None]
-        if unseen and self.refuses_unseen:
-            raise InputError(
-                f"model {self.name} does not know {values.name} = {min(unseen)}; it was trained "
-                f"with {', '.join(map(text_of, known))}"
-            )
-        mapped = pd.Categorical(values.astype(object).map(found), categories=known)
-        return pd.Series(mapped, index=values.index)
+    def _check_types(self, types: Mapping[str, ColumnType], task: Task) -> None:
+        """Refuse types that would have to be guessed."""
 
     def _loaded(self) -> Any:
         return loaded(type(self), self.content)
@@ -155,13 +129,6 @@ class Booster(ShippedModel):
         """Return the classes that a booster gives probabilities of; None for scores."""
 
     @abstractmethod
-    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
-        """Return the categorical ones of its columns with their categories.
-
-        `texts` are the features that have categories in the data.
-        """
-
-    @abstractmethod
     def _numbers(self, booster: Any, frame: Frame) -> Any:
         """Return scores, probabilities of class 1, or probabilities [rows, classes]."""
 
@@ -169,8 +136,7 @@ class Booster(ShippedModel):
 class XgboostBooster(Booster):
     """A booster of XGBoost, in its JSON or UBJSON."""
 
-    library, kind = "xgboost", "XGBoost booster"
-    refuses_unseen = True
+    library = "xgboost"
 
     @classmethod
     def of(cls, booster: Any, name: str, reference: str) -> Self:
@@ -195,17 +161,14 @@ class XgboostBooster(Booster):
             return tuple(range(int(learner["learner_model_param"]["num_class"])))
         return (0, 1) if objective in XGBOOST_SHARES else None
 
-    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
-        types = zip(columns, booster.feature_types or (), strict=False)
-        if not (marked := [name for name, kind in types if kind == "c"]):
-            return {}
-        known = dict(booster.get_categories(export_to_arrow=True).to_arrow())
-        if unknown := [name for name in marked if known.get(name) is None]:
-            raise InputError(
-                f"model {self.name} does not say which categories of {unknown[0]!r} its codes "
-                "stand for; train it with xgboost 3.1 or later on a DataFrame with categories"
-            )
-        return {name: known[name].to_pylist() for name in marked}
+    def _check_types(self, types: Mapping[str, ColumnType], task: Task) -> None:
+        for column, wanted in types.items():
+            written = task.raw.get(column)
+            if not wanted.levels and (written is None or written.dtype != CATEGORY):
+                raise InputError(
+                    f"model {self.name} does not say which categories of {column!r} its codes "
+                    "stand for; train it with xgboost 3.1 or later on a DataFrame with categories"
+                )
 
     def _numbers(self, booster: Any, frame: Frame) -> Any:
         import xgboost
@@ -225,7 +188,7 @@ class XgboostBooster(Booster):
 class LightgbmBooster(Booster):
     """A booster of LightGBM, in its text format."""
 
-    library, kind = "lightgbm", "LightGBM booster"
+    library = "lightgbm"
 
     @classmethod
     def of(cls, booster: Any, name: str, reference: str) -> Self:
@@ -249,20 +212,6 @@ class LightgbmBooster(Booster):
             return tuple(range(count))
         return (0, 1) if found is not None and found[1] in LIGHTGBM_SHARES else None
 
-    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
-        known = booster.pandas_categorical or []
-        places = re.search(r"^\[categorical_feature: ([\d,]+)\]$", self.content.decode(), re.M)
-        marked = [columns[int(place)] for place in places[1].split(",")] if places else []
-        # Ordered categories are not marked, and numbers that are marked have no categories.
-        words = [name for name in columns if name in texts]
-        for some in (marked, words):
-            if len(some) == len(known):
-                return dict(zip(some, known, strict=True))
-        raise InputError(
-            f"model {self.name} was trained on {len(known)} columns with categories; the data have "
-            f"{len(words)}{': ' if words else ''}{', '.join(words)}"
-        )
-
     def _numbers(self, booster: Any, frame: Frame) -> Any:
         return booster.predict(frame, num_threads=1)
 
@@ -270,7 +219,7 @@ class LightgbmBooster(Booster):
 class CatboostModel(Booster):
     """A model of CatBoost, in its binary format."""
 
-    library, kind = "catboost", "CatBoost model"
+    library = "catboost"
 
     @classmethod
     def of(cls, booster: Any, name: str, reference: str) -> Self:
@@ -293,9 +242,6 @@ class CatboostModel(Booster):
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
         return tuple(booster.classes_) or None
 
-    def _categories(self, booster: Any, columns: Sequence[str], texts: set[str]) -> Categories:
-        return {columns[place]: None for place in booster.get_cat_feature_indices()}
-
     def _numbers(self, booster: Any, frame: Frame) -> Any:
         kind = "RawFormulaVal" if self.classes is None else "Probability"
         return booster.predict(frame, prediction_type=kind, thread_count=1)
@@ -317,8 +263,3 @@ KINDS: dict[str, type[Booster]] = {
 def as_booster(booster: Any, name: str, reference: str) -> Booster:
     """Return a booster that is no estimator as a fitted model."""
     return KINDS[type(booster).__module__.partition(".")[0]].of(booster, name, reference)
-
-
-def _text(value: Any) -> str:
-    """Return a category as text: whole numbers without a point, and blanks stay."""
-    return value if isinstance(value, str) else text_of(value)

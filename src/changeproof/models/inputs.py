@@ -213,21 +213,34 @@ def _types(
     name: str, estimator: Any, features: Sequence[Feature], task: Task
 ) -> dict[str, ColumnType]:
     """Return the types that a fitted model asks for, by column."""
-    names = [feature.name for feature in features]
     match library_of(estimator):
         case "xgboost":
-            return _xgboost_types(name, estimator.get_booster(), features, task)
+            return booster_types(name, estimator.get_booster(), features, task)
         case "lightgbm":
-            return _lightgbm_types(name, estimator.booster_, features, task)
+            return booster_types(name, estimator.booster_, features, task)
         case "catboost":
-            texts = [*estimator.get_cat_feature_indices(), *estimator.get_text_feature_indices()]
-            return {names[place]: ColumnType(TEXT) for place in texts}
+            return booster_types(name, estimator, features, task)
         case "sklearn":
             chosen = getattr(estimator, "is_categorical_", None)
             if chosen is not None and estimator.categorical_features == "from_dtype":
+                names = [feature.name for feature in features]
                 marked = [n for n, is_one in zip(names, chosen, strict=True) if is_one]
                 return dict.fromkeys(marked, ColumnType(CATEGORY))
     return {}
+
+
+def booster_types(
+    name: str, booster: Any, features: Sequence[Feature], task: Task
+) -> dict[str, ColumnType]:
+    """Return the types that a fitted booster asks for, by column; `features` are in its order."""
+    match library_of(booster):
+        case "xgboost":
+            return _xgboost_types(name, booster, features, task)
+        case "lightgbm":
+            return _lightgbm_types(name, booster, features, task)
+        case _:
+            texts = [*booster.get_cat_feature_indices(), *booster.get_text_feature_indices()]
+            return {features[place].name: ColumnType(TEXT) for place in texts}
 
 
 def _xgboost_types(

@@ -51,8 +51,6 @@ class PyfuncModel(ShippedModel):
 
     kind = "MLflow model"
 
-    kind = "MLflow model"
-
     def __init__(self, files: Files, name: str, reference: str) -> None:
         self.files, self.name, self.reference = files, name, reference
         self.digest = _digest(files)

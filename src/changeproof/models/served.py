@@ -81,8 +81,6 @@ class ServedModel(ShippedModel):
 
     kind = "served model"
 
-    kind = "served model"
-
     def __init__(
         self,
         address: str,
