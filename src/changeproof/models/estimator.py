@@ -174,7 +174,7 @@ class EstimatorLearner(RefittedLearner):
                 )
         estimator = boosting.ready(estimator)
         if inputs is None and original is not False and is_boosted(estimator):
-            inputs = NativeInputs(library_of(estimator))
+            inputs = NativeInputs.of(estimator)
         self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
         if outcomes != (0, 1):
             self.outcomes = outcomes

@@ -110,25 +110,41 @@ class NativeInputs:
     """The columns of any table, for a booster that is trained here.
 
     Text and other categories are categories of the library's own kind, dates are days, and what is
-    missing stays missing.
+    missing stays missing. CatBoost may be told of more columns that are categories, by their names
+    or their places.
     """
 
     library: str
+    told: tuple[str | int, ...] = ()
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Return how an estimator of one of the libraries takes columns."""
+        library = library_of(estimator)
+        listed = estimator.get_params().get("cat_features") if library == "catboost" else None
+        return cls(library, tuple(() if listed is None else listed))
 
     def taken(self, rows: Floats, task: Task) -> pd.DataFrame:
-        frame = task.readable(rows)
+        frame, categories = task.readable(rows), self._categories(task)
         for feature in task.features:
             values = frame[feature.name]
-            if (levels := _levels(feature, task)) is None:
+            if feature.name not in categories:
                 frame[feature.name] = _numbers(values, feature, task)
             elif self.library == "catboost":
                 frame[feature.name] = _texts(values)
             else:
-                frame[feature.name] = _as_levels(values, levels)
+                frame[feature.name] = _as_levels(values, _levels(feature, task) or ())
         return frame
 
+    def _categories(self, task: Task) -> list[str]:
+        return [
+            feature.name
+            for place, feature in enumerate(task.features)
+            if _levels(feature, task) is not None or {feature.name, place} & {*self.told}
+        ]
+
     def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
-        names = [f.name for f in task.features if _levels(f, task) is not None]
+        names = self._categories(task)
         if names and self.library == "xgboost":
             estimator.set_params(enable_categorical=True)
         elif names and self.library == "catboost":

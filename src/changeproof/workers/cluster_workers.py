@@ -30,7 +30,7 @@ from changeproof.fingerprints.things import LIBRARIES, package_version
 HOME = Path(__file__).resolve().parents[1]
 # What results, or their way here, depend on.
 ALWAYS = ("cloudpickle", "distributed", "pyarrow", "safetensors", *LIBRARIES)
-EXTRAS = ("dice", "ellice", "onnx", "torch")
+EXTRAS = ("catboost", "dice", "ellice", "lightgbm", "mlflow", "onnx", "torch", "xgboost")
 
 
 class Environment(NamedTuple):
