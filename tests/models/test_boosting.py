@@ -462,7 +462,9 @@ def test_wrong_names_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None
         "xgboost:XGBClassifier(max_dept=4)": "XGBClassifier has no parameter 'max_dept'",
         "lightgbm:LGBMClassifier(max_dept=4)": "LGBMClassifier has no parameter 'max_dept'",
         "catboost:CatBoostClassifier(max_dept=4)": "unexpected keyword argument 'max_dept'",
-        "xgboost:XGBClassifier(max_depth='deep')": "Invalid",
+        "xgboost:XGBClassifier(max_depth='deep')": "XGBoostError: Invalid Parameter format",
+        "lightgbm:LGBMClassifier(num_leaves='x')": "num_leaves should be of type int",
+        "catboost:CatBoostClassifier(depth=50)": "CatBoostError: Maximum tree depth is 16",
         "xgboost:XGBClassifier(": "expected ClassName(parameter=value), or a model as FILE.json",
         "xgboost:": "unknown model 'xgboost:'",
     }

@@ -121,8 +121,14 @@ STOPPING: dict[str, tuple[str, ...]] = {
 
 # So many rows are enough for LightGBM to choose thresholds from, unless it says otherwise.
 ENOUGH_ROWS = 200_000
-# Settings about columns, for which a trial on one column is none.
-OF_COLUMNS = ("monotone_constraints", "interaction_constraints", "feature_weights")
+PLAIN = str | bool | int | float
+# Settings about columns, which a trial does not have.
+OF_COLUMNS = (
+    "monotone_constraints",
+    "interaction_constraints",
+    "feature_weights",
+    "feature_contri",
+)
 
 
 def library_of(thing: Any) -> str:
@@ -173,34 +179,37 @@ def _is_classifier(thing: Any) -> bool:
     return here and not thing.__name__.startswith("Dask")
 
 
-def _check_settings(estimator: Any, settings: Mapping[str, Any]) -> None:
-    """Refuse settings that a library would ignore: CatBoost refuses them itself."""
-    match library_of(estimator):
-        case "xgboost":
-            import xgboost
+def _check_settings(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Refuse settings that a library refuses, or would ignore, by a trial on a few rows."""
+    library, settings = library_of(estimator), settings_of(ready(estimator))
+    rounds = "iterations" if library == "catboost" else "n_estimators"
+    # Lists are about columns or classes.
+    plain = {key: value for key, value in settings.items() if isinstance(value, PLAIN)}
+    plain = {key: value for key, value in plain.items() if key not in OF_COLUMNS} | {rounds: 1}
+    if library == "xgboost":
+        plain["verbosity"] = 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        type(estimator)(**plain).fit(np.arange(32.0).reshape(16, 2), np.arange(16) % 2)
+    ignored = ""
+    if library == "xgboost":
+        found = [re.search(r"Parameters: \{ (.*?) \}", str(each.message)) for each in caught]
+        ignored = next((match[1].replace('"', "'") for match in found if match), "")
+    elif library == "lightgbm":
+        from lightgbm import basic
 
-            own = {k: v for k, v in estimator.get_xgb_params().items() if k not in OF_COLUMNS}
-            rows = xgboost.DMatrix(np.arange(4.0).reshape(4, 1), label=[0, 1, 0, 1])
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                xgboost.train(own | {"verbosity": 1, "nthread": 1}, rows, 1)
-            found = [re.search(r"Parameters: \{ (.*?) \}", str(each.message)) for each in caught]
-            ignored = next((match[1].replace('"', "'") for match in found if match), "")
-        case "lightgbm":
-            from lightgbm import basic
-
-            listed = basic._ConfigAliases._get_all_param_aliases().values()
-            known = {*type(estimator)().get_params(), *chain.from_iterable(listed)}
-            ignored = next((repr(key) for key in settings if key not in known), "")
-        case _:
-            ignored = ""
+        listed = basic._ConfigAliases._get_all_param_aliases().values()
+        known = {*type(estimator)().get_params(), *chain.from_iterable(listed)}
+        ignored = next((repr(key) for key in given if key not in known), "")
     if ignored:
         raise InputError(f"{type(estimator).__name__} has no parameter {ignored}")
 
 
 def cause(error: Exception) -> str:
     """Return what a library says is wrong, without the time and the place in its code."""
-    return re.sub(r"\[[\d:]+\] \S+?:\d+: (?:Check failed: .*?: )?", "", one_line(error))
+    return re.sub(
+        r"(?:\[[\d:]+\] )?\S+\.(?:cc|cpp|cu|h):\d+: (?:Check failed: .*?: )?", "", one_line(error)
+    )
 
 
 def parts_of(estimator: Any) -> dict[str, Any]:
