@@ -20,6 +20,7 @@ from changeproof.errors import InputError
 from changeproof.model import Access, Floats, Model
 from changeproof.models import boosting
 from changeproof.models.boosting import fresh, is_boosted, library_of, probabilities, uses_seed
+from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
 from changeproof.models.learner import (
     Alternative,
@@ -84,9 +85,20 @@ class EstimatorModel(FittedModel):
         estimator: Any,
         gives_scores: bool = False,
         find_linear: Callable[[Any], Linear | None] | None = None,
+        find_forest: Callable[[Any], ForestView | None] | None = None,
     ) -> None:
         super().__init__(partial(judge, estimator), name, gives_scores)
         self.judge, self.estimator, self.find_linear = judge, estimator, find_linear
+        self.find_forest = find_forest
+
+    @cached_property
+    def as_forest(self) -> ForestView | None:
+        return None if self.find_forest is None else self.find_forest(self.estimator)
+
+    def scores(self, rows: Floats) -> Floats:
+        if self.as_forest is None:
+            return super().scores(rows)
+        return self.as_forest.probabilities(rows)
 
     @cached_property
     def linear(self) -> Linear | None:
@@ -221,11 +233,18 @@ class EstimatorLearner(RefittedLearner):
         if set(classes) != set(self.outcomes):
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
         linear = partial(self._linear, task) if is_linear(final_step(estimator)[1]) else None
-        return EstimatorModel(partial(self._judge, task), self.name, estimator, find_linear=linear)
+        judge, forest = partial(self._judge, task), None if self.traits.original else self._forest
+        return EstimatorModel(judge, self.name, estimator, find_linear=linear, find_forest=forest)
 
     def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
         found = probabilities(estimator, self._inputs(rows, task))
-        return found[:, list(estimator.classes_).index(self.outcomes[1])]
+        return found[:, self._favourable_place(estimator)]
+
+    def _favourable_place(self, estimator: Any) -> int:
+        return list(estimator.classes_).index(self.outcomes[1])
+
+    def _forest(self, estimator: Any) -> ForestView | None:
+        return ForestView.of(estimator, self._favourable_place(estimator))
 
     def _labels(self, labels: Any) -> Any:
         return labels if self.outcomes == (0, 1) else np.array(self.outcomes)[labels]

@@ -71,33 +71,41 @@ class Cut(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """How the sum over the trees becomes a probability; a leaf's value in `column` counts."""
+    """How the sum over the trees becomes a probability; a leaf's value in `column` counts.
+
+    Where `first`, it is that of the first class, of which the sum speaks as of the second.
+    """
 
     column: int
     start: float
     divisor: float
     bias: float
     logistic: bool
+    first: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """A forest of two classes, and draws [draws, features] that are added to points."""
+    """A forest of two classes, and draws [draws, features] that are added to points.
+
+    Probabilities are those of the class at a `place`.
+    """
 
     forest: Forest
     draws: Floats
+    place: int = 1
 
     def probabilities(self, points: Floats) -> Floats:
-        """Return the probabilities of the second class [points, draws]."""
+        """Return the probabilities [points, draws]."""
         result = np.empty((len(points), len(self.draws)))
-        if self._quick:
+        if self.quick:
             self._fill(points, np.nan, result)
             return self._linked(result)
         group = max(1, ROWS_AT_ONCE // len(self.draws))
         for first in range(0, len(points), group):
             part = points[first : first + group]
             moved = (part[:, None, :] + self.draws).reshape(-1, points.shape[1])
-            found = self.forest.probabilities(moved)[:, 1]
+            found = self.forest.probabilities(moved)[:, self.place]
             result[first : first + group] = found.reshape(len(part), -1)
         return result
 
@@ -110,7 +118,7 @@ class Surroundings:
 
     def stable_after(self, points: Floats, threshold: float) -> tuple[Booleans, Integers]:
         """Return the same, and how many draws were looked at."""
-        if not self._quick:
+        if not self.quick:
             seen = np.full(len(points), len(self.draws))
             return _above(self.probabilities(points), threshold), seen
         sums = np.empty((len(points), len(self.draws)))
@@ -120,7 +128,7 @@ class Surroundings:
         return stable, seen
 
     @cached_property
-    def _quick(self) -> bool:
+    def quick(self) -> bool:
         """Whether the probability is a function of one sum, and categories stay as they are."""
         one = self.forest.n_classes == 2 and self.forest.link in (
             Link.NONE,
@@ -133,10 +141,12 @@ class Surroundings:
 
     @cached_property
     def _formula(self) -> Formula:
-        column = self.forest.n_outputs - 1
+        one = self.forest.n_outputs == 1
+        column = 0 if one else self.place
         bias = float(np.broadcast_to(self.forest.bias, self.forest.n_outputs)[column])
         start, logistic = float(self.forest.start[column]), self.forest.link is not Link.NONE
-        return Formula(column, start, self.forest.divisor, bias, logistic)
+        first = one and self.place == 0
+        return Formula(column, start, self.forest.divisor, bias, logistic, first)
 
     @cached_property
     def _stack(self) -> ForestStack:
@@ -167,9 +177,8 @@ class Surroundings:
         margins = sums / formula.divisor + formula.bias
         if not formula.logistic:
             return margins
-        return np.asarray(
-            linked(self.forest.link, margins.reshape(-1, 1))[:, 1].reshape(sums.shape)
-        )
+        shares = linked(self.forest.link, margins.reshape(-1, 1))[:, self.place]
+        return np.asarray(shares.reshape(sums.shape))
 
     def _fill(self, points: Floats, threshold: float, sums: Floats) -> tuple[Integers, Integers]:
         decided, seen = np.zeros(len(points), np.int64), np.zeros(len(points), np.int64)
@@ -222,6 +231,7 @@ def _fill_around(
             ends[0, f], ends[1, f] = points[p, f] + reach[0, f], points[p, f] + reach[1, f]
         low, high = _cut_down(trees, sets, formula, points[p], ends, cut)
         low, high = probability(formula, low), probability(formula, high)
+        low, high = min(low, high), max(low, high)
         total = squares = 0.0
         for k in range(len(tiles)):
             if judged:
@@ -246,7 +256,8 @@ def _fill_around(
 @compiled
 def probability(formula: Any, total: float) -> float:
     margin = total / formula.divisor + formula.bias
-    return sigmoid(margin) if formula.logistic else margin
+    found = sigmoid(margin) if formula.logistic else margin
+    return 1.0 - found if formula.first else found
 
 
 @compiled
