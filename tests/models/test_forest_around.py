@@ -33,15 +33,15 @@ MODELS = {
 }
 
 
-def surroundings(model: Any, draws: Floats = DRAWS) -> Surroundings:
+def surroundings(model: Any, draws: Floats = DRAWS, place: int = 1) -> Surroundings:
     forest, reason = read_forest(model)
     assert forest is not None, reason
-    return Surroundings(forest, draws)
+    return Surroundings(forest, draws, place)
 
 
-def around(model: Any, points: Floats, draws: Floats = DRAWS) -> Floats:
+def around(model: Any, points: Floats, draws: Floats = DRAWS, place: int = 1) -> Floats:
     moved = (points[:, None, :] + draws).reshape(-1, points.shape[1])
-    return np.asarray(model.predict_proba(moved)[:, 1], np.float64).reshape(len(points), -1)
+    return np.asarray(model.predict_proba(moved)[:, place], np.float64).reshape(len(points), -1)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -67,12 +67,15 @@ def test_missing_values_stay_missing_and_categories_stay_as_they_are() -> None:
     np.testing.assert_array_equal(found, around(model, points, still))
 
 
+@pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("kind", MODELS)
-def test_fewer_draws_decide_what_all_decide(kind: str) -> None:
+def test_fewer_draws_decide_what_all_decide(kind: str, place: int) -> None:
+    """Whichever of the two classes is the favourable one."""
     rows, labels = table(0, missing=False)
     model = MODELS[kind]().fit(rows, labels)
-    near = surroundings(model)
-    likely = around(model, rows)
+    near = surroundings(model, place=place)
+    likely = around(model, rows, place=place)
+    np.testing.assert_array_equal(near.probabilities(rows[:20]), likely[:20])
     stability = likely.mean(axis=1) - likely.std(axis=1)
     # Among the thresholds, the very number of a point: it is not above itself.
     for threshold in (0.0, 0.3, *np.quantile(stability, [0.2, 0.5, 0.9]), stability[7], 1.0):

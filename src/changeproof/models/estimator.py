@@ -20,6 +20,7 @@ from changeproof.errors import InputError
 from changeproof.model import Access, Floats, Model
 from changeproof.models import boosting
 from changeproof.models.boosting import fresh, is_boosted, library_of, probabilities, uses_seed
+from changeproof.models.forests.reading import is_read
 from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
 from changeproof.models.learner import (
@@ -202,6 +203,7 @@ class EstimatorLearner(RefittedLearner):
             has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
             original=original or inputs is not None,
+            forests=not original and inputs is None and is_read(estimator),
         )
 
     outcomes: tuple[Any, Any] = (0, 1)

@@ -69,6 +69,8 @@ class Traits:
         Why it cannot train changed models; "" where it can.
     only_seed
         The one base seed that there is, where the base model is fitted already.
+    forests
+        Whether its models are forests of trees that are evaluated by kernels of our own.
     """
 
     offers: Access = Access.PREDICTIONS
@@ -84,6 +86,7 @@ class Traits:
     storable: bool = False
     no_training: str = ""
     only_seed: int | None = None
+    forests: bool = False
 
 
 TRAITS = frozenset(field.name for field in fields(Traits))

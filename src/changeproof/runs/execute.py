@@ -267,6 +267,7 @@ def _needs(run: ResolvedRun, pieces: list[Piece]) -> Needs:
         {piece.method for piece in pieces},
         feasible=any(piece.feasible for piece in pieces),
         limit=any(piece.kind is Kind.LIMIT for piece in pieces),
+        forests=run.learner.traits.forests,
     )
     objects = [run.learner, run.renewer, *run.methods.values(), *run.families.values()]
     return Needs(kernels, tuple(each for each in objects if each is not None))

@@ -16,22 +16,24 @@ from changeproof.datasets.task import Task
 from changeproof.evaluation.limit import find_limit
 from changeproof.methods import builtin_method_names, get_method
 from changeproof.methods.method import Context, Factuals
+from changeproof.model import Floats
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
 from changeproof.plugins import parsed
 
-NETWORKS, LIMIT = "networks", "limit"
-# How long the kernels of the networks take to compile, roughly.
-NETWORKS_SECONDS = 9.0
+NETWORKS, FORESTS, LIMIT = "networks", "forests", "limit"
+# How long the kernels of the networks and of the forests take to compile, roughly.
+NETWORKS_SECONDS, FORESTS_SECONDS = 9.0, 8.0
 
 
 def kernels_for(
-    methods: Collection[str], *, feasible: bool = False, limit: bool = False
+    methods: Collection[str], *, feasible: bool = False, limit: bool = False, forests: bool = False
 ) -> list[tuple[str, bool]]:
     """Return what `compile_kernels` takes for some methods, those that take longest first.
 
-    If people are only told what they can do, methods have more kernels. The limit has its own.
+    If people are only told what they can do, methods have more kernels. The limit has its own, and
+    so have models that are forests.
     """
     names = {parsed(method)[0] for method in methods}
     seconds = {0: (NETWORKS_SECONDS, NETWORKS)}
@@ -39,12 +41,14 @@ def kernels_for(
         own = get_method(name).warm_up
         if name in names and own is not None:
             seconds.setdefault(id(own), (own.seconds, name))  # inherited kernels only once
+    if forests:
+        seconds[1] = (FORESTS_SECONDS, FORESTS)
     work = sorted(seconds.values(), key=lambda each: each[0], reverse=True)
     return [(name, feasible) for name in [*(name for _, name in work), *[LIMIT] * limit]]
 
 
 def compile_kernels(part: tuple[str, bool]) -> None:
-    """Do on a handful of rows what uses the kernels of a method, or those of the networks."""
+    """Do on a handful of rows what uses the kernels of a method, of the networks or forests."""
     collecting = gc.isenabled()
     gc.disable()  # compiling makes much to look through, and hardly any garbage
     try:
@@ -69,6 +73,9 @@ def _use_kernels(name: str, feasible: bool) -> None:
         network.logits_and_gradients(rows)
         network.probabilities(rows)
         return
+    if name == FORESTS:
+        _use_forests(rows)
+        return
     adverse = np.flatnonzero(~network.favourable(rows))[:2]
     context = Context(task, network, 0, actions=task.actions if feasible else None)
     if name == LIMIT:
@@ -78,3 +85,32 @@ def _use_kernels(name: str, feasible: bool) -> None:
     method = get_method(name)
     settings = method.warm_up.settings if method.warm_up is not None else {}
     method(**settings).fit(context).generate(Factuals(ids[adverse], rows[adverse]))
+
+
+def _use_forests(rows: Floats) -> None:
+    """Ask about few rows, about many, and about draws around points."""
+    # Both import scikit-learn.
+    from changeproof.models.forests.around import Surroundings
+    from changeproof.models.forests.forest import MANY_ROWS, Forest, Link, Tree
+
+    # A stump on the first feature.
+    stump = Tree(
+        feature=np.array([0, 0, 0]),
+        threshold=np.zeros(3),
+        left=np.array([1, -1, -1]),
+        right=np.array([2, -1, -1]),
+        missing_left=np.ones(3, np.bool_),
+        values=np.array([[0.0], [-1.0], [1.0]]),
+    )
+    forest = Forest(
+        trees=(stump, stump),
+        n_features=rows.shape[1],
+        n_outputs=1,
+        slots=np.zeros(2, np.int64),
+        start=np.zeros(1),
+        link=Link.LOGISTIC,
+        n_classes=2,
+    )
+    forest.probabilities(rows[:1])
+    forest.probabilities(rows[:MANY_ROWS])
+    Surroundings(forest, 0.1 * rows).stable(rows[:2], 0.7)

@@ -47,11 +47,19 @@ def read_forest(model: Any) -> Reading:
     A subclass of such a model may predict otherwise, and is not read.
     """
     kind = type(model)
-    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-    if name not in READERS:
+    if not is_read(model):
         return Reading(None, f"{kind.__name__} is not a forest that can be read")
-    reader = import_module(f"{PACKAGE}.{READERS[name]}")
+    reader = import_module(f"{PACKAGE}.{READERS[_name(kind)]}")
     try:
         return Reading(reader.read(model))
     except OpaqueError as error:
         return Reading(None, f"{kind.__name__} cannot be read: {error}")
+
+
+def is_read(model: Any) -> bool:
+    """Return whether models of this kind, fitted or not, can be read as a rule."""
+    return _name(type(model)) in READERS
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
