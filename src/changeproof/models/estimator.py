@@ -203,7 +203,7 @@ class EstimatorLearner(RefittedLearner):
             has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
             original=original or inputs is not None,
-            forests=not original and inputs is None and is_read(estimator),
+            forests=is_read(estimator),
         )
 
     outcomes: tuple[Any, Any] = (0, 1)
