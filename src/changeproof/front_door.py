@@ -20,6 +20,7 @@ from changeproof.datasets.find import find_task, taken_by
 from changeproof.datasets.grouping import SMALLEST_GROUP, columns_of
 from changeproof.datasets.table_file import UTF8, read_table
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
 from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
@@ -27,7 +28,6 @@ from changeproof.methods.given import GivenCounterfactuals
 from changeproof.models.find import load_model, object_reference, taken_columns
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedModel
-from changeproof.models.thresholds import Threshold
 from changeproof.runs.directory import check_free
 from changeproof.runs.execute import Observer
 from changeproof.runs.manifest import table_file, task_file

@@ -9,7 +9,7 @@ import pytest
 import shipped
 from changeproof import InputError, Task, read_counterfactuals
 from changeproof.adapters.scores import ScoreTable
-from changeproof.models.thresholds import Threshold
+from changeproof.datasets.threshold import Threshold
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,10 @@ from changeproof.changes.outputs import (
     shifted,
     with_moved_threshold,
 )
+from changeproof.datasets.threshold import Threshold
 from changeproof.model import Floats
 from changeproof.models.learner import FittedModel
-from changeproof.models.thresholds import Threshold, ThresholdModel
+from changeproof.models.thresholds import ThresholdModel
 
 
 def says(probabilities: Floats) -> FittedModel:

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 
 from answered import Answered
+from changeproof.datasets.threshold import Threshold
 from changeproof.evaluation.letters import LetterScores, letter_scores
 from changeproof.models.learner import FittedModel, ModelStack
-from changeproof.models.thresholds import Threshold, ThresholdModel
+from changeproof.models.thresholds import ThresholdModel
 
 
 def first(factor: float) -> FittedModel:

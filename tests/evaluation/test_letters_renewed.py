@@ -7,11 +7,11 @@ import shipped
 from answered import Answered
 from changeproof import Context, Factuals, own_task
 from changeproof.changes.successors import Successor
+from changeproof.datasets.threshold import Threshold
 from changeproof.evaluation.letters import renewals
 from changeproof.methods.extension import KIND
 from changeproof.methods.method import Method
 from changeproof.models.find import as_shipped
-from changeproof.models.thresholds import Threshold
 
 
 def line(at: float) -> Successor:

@@ -15,8 +15,8 @@ import changeproof as cp
 import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.changes.successors import read_successors
+from changeproof.datasets.threshold import Threshold
 from changeproof.models.find import as_shipped, find_shipped, shipped_learner
-from changeproof.models.thresholds import Threshold
 
 BOOSTERS = ("xgboost", "lightgbm", "catboost")
 ENDINGS = {"xgboost": ".ubj", "lightgbm": ".txt", "catboost": ".cbm"}
@@ -132,7 +132,12 @@ def test_of_several_classes_the_favourable_ones_count(library: str, frame: pd.Da
     model, asked = trained(library, frame, grades, OBJECTIVES["classes"][library])
     rows = task.rows("test")
     judged = as_shipped(model).model(task, None).probabilities(rows)
-    np.testing.assert_allclose(judged, asked(task.readable(rows))[:, 2], rtol=1e-6)
+    shares = asked(task.readable(rows))
+    np.testing.assert_array_equal(judged >= 0.5, shares.argmax(axis=1) == 2)
+    best = shares[:, :2].max(axis=1)
+    np.testing.assert_allclose(judged, shares[:, 2] / (shares[:, 2] + best), rtol=1e-6)
+    strict = as_shipped(model).model(task, Threshold(0.8))
+    np.testing.assert_array_equal(strict.favourable(rows), shares[:, 2] >= 0.8)
 
 
 def test_a_booster_may_take_some_columns_in_another_order(

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 import shipped
 from changeproof import InputError, Task
 from changeproof.changes.successors import read_successors
+from changeproof.datasets.threshold import Threshold
 from changeproof.models.find import (
     MOST_LAYERS,
     MOST_UNITS,
@@ -27,7 +28,6 @@ from changeproof.models.find import (
 )
 from changeproof.models.references import is_elsewhere, name_of, names_file, runs_code
 from changeproof.models.shipped import ShippedFunction
-from changeproof.models.thresholds import Threshold
 
 
 @pytest.mark.parametrize(

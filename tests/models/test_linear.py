@@ -32,9 +32,10 @@ from sklearn.svm import LinearSVC
 
 import shipped
 from changeproof import Access, Task, own_task
+from changeproof.datasets.threshold import Threshold
 from changeproof.models.estimator import EstimatorLearner, EstimatorModel
 from changeproof.models.find import as_shipped, shipped_learner
-from changeproof.models.thresholds import Threshold, at_threshold
+from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import TrainingRecipe
 
 BASE = TrainingRecipe(initialisation_seed=2026)
@@ -154,14 +155,17 @@ def test_trained_here_the_coefficients_are_those_of_the_estimator(cancer: Task) 
     np.testing.assert_array_equal(moved.coefficients, 2.0 * model.coefficients)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("steps", [(), (MinMaxScaler(),)])
-def test_coefficients_point_at_the_favourable_outcome(steps: tuple[Any, ...], cancer: Task) -> None:
-    estimator = make_pipeline(*steps, LogisticRegression(max_iter=2000))
-    given = estimator if steps else estimator[-1]
-    learner = EstimatorLearner(given, outcomes=("refused", "granted"))
-    model: Any = learner.train([BASE], cancer)[0]
-    assert list(model.estimator.classes_) == ["granted", "refused"]
-    _check_agrees(model, cancer)
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()])
+def test_coefficients_point_at_the_favourable_outcome(scaler: Any, cancer: Task) -> None:
+    given = make_pipeline(scaler, LogisticRegression(max_iter=2000))
+    outcomes = np.where(cancer.labels_of("train") == 1, "granted", "refused")
+    given.fit(cancer.table_rows(cancer.rows("train")), outcomes)
+    task = cancer.replaced()
+    task.favourable_values = ("granted",)
+    learner = shipped_learner(given, task)
+    for model in learner.train([BASE, TrainingRecipe(initialisation_seed=1)], task):  # type: ignore[attr-defined]
+        assert list(model.estimator.classes_) == ["granted", "refused"]
+        _check_agrees(model, task)
 
 
 def test_a_pipeline_that_is_trained_here_is_linear_if_all_of_it_is(

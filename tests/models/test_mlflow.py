@@ -18,10 +18,10 @@ import changeproof as cp
 import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.changes.successors import split_threshold
+from changeproof.datasets.threshold import Threshold
 from changeproof.models.estimator import ShippedEstimator
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.mlflow import PyfuncModel
-from changeproof.models.thresholds import Threshold
 from changeproof.runs import execute
 from command_line import call
 

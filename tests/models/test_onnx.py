@@ -11,10 +11,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import shipped
 from changeproof import InputError, Task, own_task
+from changeproof.datasets.threshold import Threshold
 from changeproof.models import onnx
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.onnx import OnnxModel, classes_of, read_outputs
-from changeproof.models.thresholds import Threshold
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra: onnx)")
 skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed (extra: dev)")

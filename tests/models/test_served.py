@@ -18,10 +18,10 @@ import changeproof as cp
 import shipped
 from changeproof import InputError, PieceFailedError, Task
 from changeproof.changes.successors import read_successors
+from changeproof.datasets.threshold import Threshold
 from changeproof.models import served as module
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.served import ServedModel, _json_value, read_answers
-from changeproof.models.thresholds import Threshold
 from changeproof.runs import execute
 from serving import Answer, Asked, probabilities, served
 

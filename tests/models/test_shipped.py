@@ -12,11 +12,11 @@ from sklearn.svm import LinearSVC
 
 import shipped
 from changeproof import InputError, Task, own_task
+from changeproof.datasets.threshold import Threshold
 from changeproof.model import Access
 from changeproof.models.find import as_shipped, find_shipped, shipped_learner
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import BASE_SEED, ShippedLearner
-from changeproof.models.thresholds import Threshold
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 BASE = TrainingRecipe(initialisation_seed=BASE_SEED)
@@ -105,7 +105,9 @@ def test_a_threshold_of_scores_is_that_of_the_model_alone(task: Task) -> None:
         shipped_learner(points, task, threshold="9999", refit="sklearn:LogisticRegression")
 
 
-def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) -> None:
+def test_a_score_without_probabilities_decides_by_itself(
+    frame: pd.DataFrame,
+) -> None:
     task = numbers_only(frame)
     numbers = frame[["income", "debts"]] / [1000, 1]
     refused = frame["approved"].map({"yes": "no", "no": "yes"})
@@ -117,8 +119,9 @@ def test_a_score_without_probabilities_needs_a_threshold(frame: pd.DataFrame) ->
     frame = task.readable(rows)[["income", "debts"]]
     np.testing.assert_array_equal(model.favourable(rows), machine.predict(frame) == "yes")
     assert (other.favourable(rows) == (mirrored.predict(frame) == "yes")).all()
-    with pytest.raises(InputError, match="other scores need a threshold"):
-        as_shipped(machine).model(task, None).probabilities(rows)
+    own = as_shipped(machine).model(task, None)
+    np.testing.assert_array_equal(own.favourable(rows), machine.predict(frame) == "yes")
+    np.testing.assert_array_equal(own.probabilities(rows) >= 0.5, own.favourable(rows))
 
 
 def test_the_favourable_outcome_is_found_as_in_the_data(frame: pd.DataFrame, task: Task) -> None:

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Task
 from changeproof.changes.outputs import Recalibration
+from changeproof.datasets.threshold import Threshold
 from changeproof.models.altered import remeasured
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import with_alternatives
@@ -16,7 +17,6 @@ from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.thresholds import (
-    Threshold,
     ThresholdLearner,
     at_threshold,
     own_scores,

@@ -12,11 +12,12 @@ import pandas as pd
 
 from changeproof.adapters.tables import ID_COLUMNS, read_with_ids, row_ids_of
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import HALF, Threshold
 from changeproof.errors import InputError
 from changeproof.methods.given import PREFIX, ROW_ID
 from changeproof.model import Floats
 from changeproof.models.learner import FittedModel
-from changeproof.models.thresholds import HALF, Threshold, ThresholdModel
+from changeproof.models.thresholds import ThresholdModel
 
 SCORE = "score"
 MOST_NAMED = 3
@@ -101,6 +102,7 @@ class ScoreTable:
 
     def model(self, task: Task, threshold: Threshold | None) -> ThresholdModel:
         scores = np.array(list(self.known.values()), dtype=np.float64)
+        threshold = task.favourable_range if threshold is None else threshold
         given = Threshold(HALF) if threshold is None else threshold
         if threshold is None and not (scores.min() >= 0.0 and scores.max() <= 1.0):
             raise InputError(

@@ -22,10 +22,11 @@ from changeproof.changes.family import (
     either,
 )
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import Threshold
 from changeproof.model import Floats, Model
 from changeproof.models.altered import AlteredModel, rescaled
-from changeproof.models.learner import Learner
-from changeproof.models.thresholds import Threshold, ThresholdModel
+from changeproof.models.learner import FittedModel, Learner
+from changeproof.models.thresholds import ThresholdModel
 from changeproof.networks.network import Network
 from changeproof.randomness import stream
 
@@ -72,7 +73,9 @@ def with_moved_threshold(model: Model, threshold: float) -> Model:
     """Return the model whose probabilities are 0.5 where its own are at the threshold."""
     if isinstance(model, Network):
         return rescaled(model, 1.0, float(log(1.0 - threshold)) - float(log(threshold)))
-    return ThresholdModel(model, Threshold(threshold), scale=None)
+    # By its probabilities, which agree with its decisions, and not by scores of its own.
+    plain = AlteredModel(model) if isinstance(model, FittedModel) else model
+    return ThresholdModel(plain, Threshold(threshold), scale=None)
 
 
 class Recalibration(ReplicatedFamily):

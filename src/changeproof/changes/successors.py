@@ -16,6 +16,7 @@ from changeproof.adapters.scores import ScoreTable
 from changeproof.changes import HASH_SIGN, SUCCESSOR
 from changeproof.changes.family import BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
 from changeproof.fingerprints.things import class_fingerprint
 from changeproof.methods.method import Method
@@ -23,7 +24,7 @@ from changeproof.model import Model
 from changeproof.models.find import as_shipped, find_shipped
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedLearner, ShippedModel, check_decides
-from changeproof.models.thresholds import Threshold, at_threshold
+from changeproof.models.thresholds import at_threshold
 
 SCORES = "scores:"
 
@@ -55,7 +56,8 @@ class Successor:
         """Return it as a learner, for methods that train models of their own."""
         if isinstance(self.source, ScoreTable):
             raise InputError(self.only_letters)
-        return at_threshold(ShippedLearner(self.source, task), self.threshold)
+        decides_at = self.source.decides_at(task, self.threshold)
+        return at_threshold(ShippedLearner(self.source, task), decides_at)
 
     def reason_against(self, method: Method, task: Task) -> str:
         """Return why a method cannot renew advice under it; "" if it can."""

@@ -75,7 +75,11 @@ TABLE = {
     **_in_panel(
         DATA,
         target=(str, "The column to predict.", "COLUMN"),
-        favourable=(list[str], "The value that people want. Repeat for several.", "VALUE"),
+        favourable=(
+            list[str],
+            "The value that people want, or a range: '>=620', '200:300'. Repeat for several.",
+            "VALUE",
+        ),
         name=(str, "A name for the data.", "NAME", "name of the file"),
         id_column=(str, "The column that identifies people.", "COLUMN", "row numbers from 0"),
         categorical=(list[str], "Columns to treat as categories.", "COLUMN,…"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +28,11 @@ class AlteredTask(Task):
         labels: npt.ArrayLike,
         split: Split,
         features: Sequence[Feature],
+        outcomes: npt.NDArray[Any] | None = None,
     ) -> None:
-        super().__init__(origin.name, frame, labels, split, features, raw=origin.raw)
+        own = origin.outcomes if outcomes is None else outcomes
+        super().__init__(origin.name, frame, labels, split, features, raw=origin.raw, outcomes=own)
+        self.favourable_values = origin.favourable_values
         width = origin.n_features
         # These replace what the cached properties found.
         self.mean = np.concatenate([origin.mean, self.mean[width:]])
@@ -59,4 +63,8 @@ def with_rows(task: Task, rows: Floats, label: int) -> Task:
     pool = np.concatenate([task.split.update, np.arange(known, known + len(rows))])
     frame = pd.concat([task.frame.astype(np.float64), added])
     labels = np.concatenate([task.labels, np.full(len(rows), label, np.int8)])
-    return AlteredTask(task, frame, labels, replace(task.split, update=pool), task.features)
+    split, outcomes = replace(task.split, update=pool), task.outcomes
+    if outcomes is not None:
+        usual = np.full(len(rows), task.usual_outcome(label), dtype=outcomes.dtype)
+        outcomes = np.concatenate([outcomes, usual])
+    return AlteredTask(task, frame, labels, split, task.features, outcomes)

@@ -25,11 +25,14 @@ from changeproof.datasets.columns import (
 from changeproof.datasets.oddities import table_notes
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
+from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError, as_keys, unknown
 from changeproof.feasible.action import Action
-from changeproof.feasible.feature import Feature, refuse_first
+from changeproof.feasible.decimals import written
+from changeproof.feasible.feature import Feature, as_numbers, refuse_first
 from changeproof.feasible.wide_tables import wide_notes
 from changeproof.files import plain_name, read_toml, safe_name, validated
+from changeproof.model import Floats
 
 # The columns that a fitted model takes; all where it does not say.
 Taken = Sequence[str] | Literal["all"]
@@ -69,7 +72,8 @@ def own_task(
     target
         The column with the outcome.
     favourable
-        The value of the target that people want, or several; ``1`` and ``"1"`` are the same.
+        The value of the target that people want, or several; ``1`` and ``"1"`` are the same. Of a
+        numeric target also a range, ends included: ``">=620"``, ``"<=0.2"`` or ``"200:300"``.
     name
         The name of the task in plans and tables; by default that of the file, or ``data``.
     id_column
@@ -139,7 +143,7 @@ def own_task(
         table = table[[*taken, *(c for c in table.columns if c not in taken)]]
     known = _beside(table, beside, time)
     table.index = _checked_ids(table, id_column)
-    labels = _labels(table[target], favourable, missing_texts.get(target))
+    outcomes, labels = _outcomes(table[target], favourable, missing_texts.get(target))
     parts = _split(table, labels, split)
     left_out = {*reserved, *drop}
     understood = [
@@ -170,11 +174,12 @@ def own_task(
         filled=filled,
         keep_filled=way == "impute-and-keep",
         raw={column.name: column.raw for column in columns} if as_is or taken else {},
+        outcomes=outcomes,
     )
     task.favourable_values = tuple(_several(favourable))
     notes = table_notes(
         understood,
-        table[target],
+        table[target] if task.favourable_range is None else pd.Series(labels, name=target),
         labels,
         task.favourable_values,
         task.declared,
@@ -342,9 +347,13 @@ def _row_ids(ids: pd.Index[Any]) -> tuple[pd.Index[int], tuple[Any, ...] | None]
     return pd.RangeIndex(len(ids)), tuple(ids)
 
 
-def _labels(
+def _outcomes(
     values: pd.Series[Any], favourable: Any, missing_texts: Mapping[str, int] | None
-) -> npt.NDArray[np.int8]:
+) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.int8]]:
+    """Return the outcomes, where labels do not say it all, and the labels.
+
+    That is where there are more than two classes, or where a range of numbers is favourable.
+    """
     name = str(values.name)
     absent = values.isna()
     if absent.any():
@@ -364,6 +373,8 @@ def _labels(
     shown = ", ".join(repr(value) for value in found[:10])
     if -1 in codes or not codes:
         missed = next((value for value in wanted if outcome.code_of(value) < 0), favourable)
+        if len(wanted) == 1 and _is_range(missed):
+            return _in_range(values, missed)
         raise InputError(
             f"favourable {missed!r} is not in the target {name!r}; its values are {shown}"
         )
@@ -373,8 +384,41 @@ def _labels(
         )
     # Of Python objects, 1 and True are equal and need not be the same outcome.
     cells, different = (range(len(values)), values) if objects else pd.factorize(values)
-    labels = np.array([outcome.code_of(value) in codes for value in different], dtype=np.int8)
-    return labels.take(cells)
+    each = np.array([outcome.code_of(value) for value in different], dtype=np.int64).take(cells)
+    labels = np.isin(each, list(codes)).astype(np.int8)
+    if len(found) <= 2:
+        return None, labels
+    plain = [
+        value if isinstance(value, str | bool | int | float) else str(value) for value in found
+    ]
+    return np.array(plain, dtype=object).take(each), labels
+
+
+def _is_range(favourable: Any) -> bool:
+    return isinstance(favourable, str) and (
+        favourable.strip().startswith((">=", "<=")) or ":" in favourable
+    )
+
+
+def _in_range(values: pd.Series[Any], given: str) -> tuple[Floats, npt.NDArray[np.int8]]:
+    """Return the numbers of a target, and which of them are in the range that is favourable."""
+    name = str(values.name)
+    numbers, text = as_numbers(values)
+    if (bad := text | ~np.isfinite(numbers)).any():
+        raise InputError(
+            f"favourable {given!r} is a range of numbers, and the target {name!r} holds "
+            f"{values.iloc[int(bad.argmax())]!r}; expected one of its values"
+        )
+    try:
+        inside = Threshold.of(given).accepts(numbers)
+    except InputError as error:
+        raise InputError(f"favourable {given!r}: {error}") from None
+    if inside.all() or not inside.any():
+        raise InputError(
+            f"favourable {given!r}: {'every' if inside.all() else 'no'} row is in that range; the "
+            f"target {name!r} goes from {written(numbers.min())} to {written(numbers.max())}"
+        )
+    return numbers, inside.astype(np.int8)
 
 
 def _several(favourable: Any) -> list[Any]:

@@ -1,8 +1,9 @@
 """A task as one Parquet file, and back, exactly; nothing is ever unpickled.
 
-The file has one row per row of the task: row id, label, the id that people gave it, which features
-were filled in, and the encoded columns, called by position and name. The four parts of the split
-are lists in the first row. Names, types, features and rules are JSON in the schema's metadata.
+The file has one row per row of the task: row id, label, the id that people gave it, its outcome
+where labels do not say it all, which features were filled in, and the encoded columns, called by
+position and name. The four parts of the split are lists in the first row. Names, types, features
+and rules are JSON in the schema's metadata.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def task_to_bytes(task: Task) -> bytes:
     }
     if task.given_ids is not None:
         columns["id"] = pa.array([json.dumps(_to_json(value)) for value in task.given_ids])
+    if task.outcomes is not None:
+        columns["outcome"] = pa.array([json.dumps(_to_json(v)) for v in task.outcomes.tolist()])
     if task.filled is not None:
         columns |= {
             f"{FILLED}{place}": pa.array(task.filled[:, place])
@@ -73,6 +76,7 @@ def task_to_bytes(task: Task) -> bytes:
     }
     optional: dict[str, Any] = {
         "favourable_values": [text_of(value) for value in task.favourable_values],
+        "numbers": task.favourable_range is not None,
         "keep_filled": task.keep_filled,
         "notes": list(task.notes),
     }
@@ -156,6 +160,7 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
             name: RawColumn(**{key: _from_json(value) for key, value in column.items()})
             for name, column in described.get("raw", {}).items()
         },
+        _outcomes(table, bool(described.get("numbers", False))),
     )
     task.favourable_values = tuple(map(str, described.get("favourable_values", ())))
     task.notes = tuple(map(str, described.get("notes", ())))
@@ -168,6 +173,13 @@ def _filled(table: Any, features: int) -> npt.NDArray[np.bool_]:
         if f"{FILLED}{place}" in table.column_names:
             filled[:, place] = table[f"{FILLED}{place}"].to_numpy()
     return filled
+
+
+def _outcomes(table: Any, numbers: bool) -> npt.NDArray[Any] | None:
+    if "outcome" not in table.column_names:
+        return None
+    values = [_from_json(json.loads(text)) for text in table["outcome"].to_pylist()]
+    return np.array(values, dtype=np.float64 if numbers else object)
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.raw import RawColumn
+from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError, unknown
 from changeproof.feasible.action import Action, checked_actions, checked_most
 from changeproof.feasible.actions import Actions
@@ -24,6 +26,7 @@ from changeproof.feasible.feature import (
     numeric_features,
     refuse_first,
     refuse_some,
+    text_of,
 )
 from changeproof.feasible.rules import Scales
 from changeproof.model import Booleans, Floats, Integers
@@ -130,6 +133,9 @@ class Task:
     raw
         How the columns of the original features are written in the table, by feature, for models
         that take the table's own columns.
+    outcomes
+        The outcomes as the table has them, one per row, where labels do not say it all: several
+        classes, or numbers of which a range is favourable.
     """
 
     def __init__(
@@ -147,6 +153,7 @@ class Task:
         filled: npt.ArrayLike | None = None,
         keep_filled: bool = False,
         raw: Mapping[str, RawColumn] | None = None,
+        outcomes: npt.NDArray[Any] | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
@@ -162,6 +169,7 @@ class Task:
         self.filled = _checked_filled(name, filled, (len(frame), len(self.features)))
         self.keep_filled = keep_filled and self.filled is not None
         self.raw = dict(raw or {})
+        self.outcomes = _checked_outcomes(name, outcomes, len(frame))
         # The favourable outcomes as the data write them, where that is known.
         self.favourable_values: tuple[Any, ...] = ()
         # What looks odd about the table, and what to do about it.
@@ -223,6 +231,7 @@ class Task:
             "filled": self.filled,
             "keep_filled": self.keep_filled,
             "raw": self.raw,
+            "outcomes": self.outcomes,
         }
         found = Task(**(own | given))
         found.favourable_values, found.notes = self.favourable_values, self.notes
@@ -389,6 +398,30 @@ class Task:
         labels: npt.NDArray[np.int8] = self.labels[getattr(self.split, part)]
         return labels
 
+    @property
+    def favourable_range(self) -> Threshold | None:
+        """Which numbers are favourable, where the outcome is a number; None where it is a class."""
+        if self.outcomes is None or self.outcomes.dtype.kind != "f":
+            return None
+        return Threshold.of(self.favourable_values[0])
+
+    def outcomes_of(self, part: Part) -> npt.NDArray[Any] | None:
+        """Return the outcomes of one part as the table has them, if they are known."""
+        return None if self.outcomes is None else self.outcomes[getattr(self.split, part)]
+
+    def usual_outcome(self, label: int) -> Any:
+        """Return the outcome that stands for a label: the most frequent of the training rows.
+
+        Of numbers it is the median, or the one below. It is always an outcome of that label.
+        """
+        if self.outcomes is None:
+            raise InputError(f"task {self.name!r} does not know its outcomes")
+        train = self.split.train
+        found = self.outcomes[train][self.labels[train] == label]
+        if found.dtype.kind == "f":
+            return np.sort(found)[(len(found) - 1) // 2]
+        return Counter(found.tolist()).most_common(1)[0][0]
+
     def row_ids(self, part: Part) -> Integers:
         """Return the row ids of one part."""
         return np.asarray(self.frame.index.to_numpy()[getattr(self.split, part)], dtype=np.int64)
@@ -481,6 +514,9 @@ class Task:
         if self.raw:
             missing = [feature.missing for feature in self.features]
             digest.update(repr((sorted(self.raw.items()), missing)).encode())
+        if self.outcomes is not None:
+            wanted = [text_of(value) for value in self.favourable_values]
+            digest.update(repr((wanted, self.outcomes.tolist())).encode())
         return digest.hexdigest()
 
     def with_features(self, names: Sequence[str]) -> Task:
@@ -540,6 +576,14 @@ def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[
             f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
         )
     return array.astype(np.int8)
+
+
+def _checked_outcomes(
+    name: str, outcomes: npt.NDArray[Any] | None, rows: int
+) -> npt.NDArray[Any] | None:
+    if outcomes is not None and outcomes.shape != (rows,):
+        raise InputError(f"task {name!r}: {rows} rows but outcomes of shape {outcomes.shape}")
+    return outcomes
 
 
 def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:

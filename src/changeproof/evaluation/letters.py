@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import Threshold
 from changeproof.evaluation.factuals import tuning_factuals
 from changeproof.feasible.actions import Actions
 from changeproof.methods.answers import Counterfactuals
@@ -20,7 +21,7 @@ from changeproof.methods.tuning import candidates, chosen, tune
 from changeproof.model import Floats, Integers, Stack
 from changeproof.model import Model as AnyModel
 from changeproof.models.private import PrivateLearner
-from changeproof.models.thresholds import Threshold, own_scores
+from changeproof.models.thresholds import own_scores
 
 if TYPE_CHECKING:
     from changeproof.changes.successors import Successor
@@ -46,17 +47,23 @@ class LetterScores:
         return np.stack(each, axis=1)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
+        arrays = {
             "row_id": self.row_ids,
             "scores": self.scores,
             "thresholds": np.array([at.value for at in self.thresholds]),
             "lower": np.array([at.lower for at in self.thresholds], dtype=np.bool_),
         }
+        ends = np.array([np.nan if at.end is None else at.end for at in self.thresholds])
+        return arrays if np.isnan(ends).all() else {**arrays, "ends": ends}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        pairs = zip(arrays["thresholds"].tolist(), arrays["lower"].tolist(), strict=True)
-        thresholds = tuple(Threshold(value, lower) for value, lower in pairs)
+        values, lower = arrays["thresholds"].tolist(), arrays["lower"].tolist()
+        ends = arrays["ends"].tolist() if "ends" in arrays else [np.nan] * len(values)
+        thresholds = tuple(
+            Threshold(value, side, None if np.isnan(end) else end)
+            for value, side, end in zip(values, lower, ends, strict=True)
+        )
         return cls(arrays["row_id"], arrays["scores"], thresholds)
 
 

@@ -27,7 +27,11 @@ from changeproof.errors import InputError, one_line
 from changeproof.model import Floats
 from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, booster_types
 from changeproof.models.learner import FittedModel
-from changeproof.models.shipped import ShippedModel, favourable_classes
+from changeproof.models.shipped import (
+    ClassesModel,
+    ShippedModel,
+    favourable_classes,
+)
 
 Frame = pd.DataFrame | Floats
 # The objectives whose one number per row is the probability of class 1.
@@ -90,6 +94,8 @@ class Booster(ShippedModel):
         places = None
         if self.classes is not None:
             places = favourable_classes(self.name, self.classes, task)
+        if places is not None and len(self.classes or ()) > 2:
+            return ClassesModel(partial(self._judge, task, taken, None), places, self.name)
         judge = partial(self._judge, task, taken, places)
         return FittedModel(judge, self.name, gives_scores=places is None)
 

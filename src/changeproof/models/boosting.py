@@ -394,6 +394,16 @@ def probabilities(estimator: Any, rows: Any) -> Any:
     return estimator.predict_proba(rows)
 
 
+def predictions(estimator: Any, rows: Any) -> Any:
+    """Return what an estimator predicts for rows, on one thread where it can be told so."""
+    match library_of(estimator):
+        case "lightgbm":
+            return estimator.predict(rows, num_threads=1)
+        case "catboost":
+            return estimator.predict(rows, thread_count=1)
+    return estimator.predict(rows)
+
+
 def model_digest(estimator: Any) -> str:
     """Return the hash of a fitted estimator.
 

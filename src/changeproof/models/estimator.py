@@ -16,10 +16,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.datasets.threshold import Threshold
+from changeproof.errors import InputError, setting
 from changeproof.model import Access, Floats, Model
 from changeproof.models import boosting
-from changeproof.models.boosting import fresh, is_boosted, library_of, probabilities, uses_seed
+from changeproof.models.boosting import (
+    fresh,
+    is_boosted,
+    library_of,
+    predictions,
+    probabilities,
+    uses_seed,
+)
 from changeproof.models.forests.reading import is_read
 from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
@@ -32,7 +40,14 @@ from changeproof.models.learner import (
     Traits,
 )
 from changeproof.models.linear import Linear, is_linear, linear_score
-from changeproof.models.shipped import ShippedModel, favourable_classes
+from changeproof.models.outcomes import (
+    Outcomes,
+    OwnDecision,
+    final_step,
+    predicts_numbers,
+    takes_the_likeliest,
+)
+from changeproof.models.shipped import ShippedModel
 from changeproof.networks.training import TrainingRecipe
 
 FOREST: dict[str, list[Any]] = {
@@ -136,6 +151,41 @@ class EstimatorModel(FittedModel):
         return EstimatorModel(self.judge, self._name, changed, self.gives_scores, self.find_linear)
 
 
+class DecidingModel(EstimatorModel):
+    """A fitted classifier that decides as its own `predict` does; its probabilities agree."""
+
+    def __init__(self, decision: OwnDecision, name: str, estimator: Any) -> None:
+        two_classes = len(estimator.classes_) == 2
+        linear = two_classes and is_linear(final_step(estimator)[1])
+        scores = not hasattr(estimator, "predict_proba")
+        find_linear = decision.linear if linear else None
+        super().__init__(decision.scores, name, estimator, scores, find_linear)
+        self.decision = decision
+
+    def probabilities(self, rows: Floats) -> Floats:
+        judge = partial(self.decision.decided, self.estimator)
+        return self._checked(self._numbers(judge, rows))
+
+    def with_layer_weights(self, weights: Sequence[Floats]) -> DecidingModel:
+        changed = super().with_layer_weights(weights).estimator
+        return DecidingModel(self.decision, self._name, changed)
+
+
+def judging(
+    name: str, estimator: Any, inputs: Inputs, outcomes: Outcomes, task: Task
+) -> EstimatorModel:
+    """Return a fitted estimator as a model of a task's rows: it decides, or predicts numbers."""
+    if outcomes.classes:
+        places = outcomes.places(name, estimator.classes_)
+        likeliest = takes_the_likeliest(estimator)
+        return DecidingModel(OwnDecision(inputs, task, places, likeliest), name, estimator)
+    return EstimatorModel(partial(_predicted, inputs, task), name, estimator, gives_scores=True)
+
+
+def _predicted(inputs: Inputs, task: Task, estimator: Any, rows: Floats) -> Any:
+    return predictions(estimator, inputs.taken(rows, task))
+
+
 def _weights_of(estimator: Any) -> tuple[Any, str, bool]:
     final = final_step(estimator)[1]
     name = type(final).__name__
@@ -162,7 +212,7 @@ class EstimatorLearner(RefittedLearner):
     inputs
         How it takes the columns of a table, where it was fitted to one before.
     outcomes
-        Its own classes, the adverse one first, where it was fitted to others than 0 and 1.
+        What it predicts, where it was fitted before; by default 0 and 1.
     few_rows
         Whether it is trained on few rows, of which some kinds leave nothing to chance (see
         `seed_matters`).
@@ -176,10 +226,10 @@ class EstimatorLearner(RefittedLearner):
         original: bool | None = None,
         name: str | None = None,
         inputs: Inputs | None = None,
-        outcomes: tuple[Any, Any] = (0, 1),
+        outcomes: Outcomes | None = None,
         few_rows: bool = False,
     ) -> None:
-        for need in ("fit", "get_params", "predict_proba"):
+        for need in ("fit", "get_params", *([] if outcomes else ["predict_proba"])):
             if not hasattr(estimator, need):
                 raise InputError(
                     f"model {type(estimator).__name__} has no {need}; expected a scikit-learn "
@@ -189,7 +239,7 @@ class EstimatorLearner(RefittedLearner):
         if inputs is None and original is not False and is_boosted(estimator):
             inputs = NativeInputs.of(estimator)
         self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
-        if outcomes != (0, 1):
+        if outcomes is not None:
             self.outcomes = outcomes
         self.grid = None if grid is None else grid_of(grid)
         kind = type(final_step(estimator)[1]).__name__
@@ -204,15 +254,22 @@ class EstimatorLearner(RefittedLearner):
             weighs_rows=weight_key(estimator) is not None,
             original=original or inputs is not None,
             forests=is_read(estimator),
+            gives_scores=not hasattr(estimator, "predict_proba"),
         )
 
-    outcomes: tuple[Any, Any] = (0, 1)
+    outcomes: Outcomes | None = None
+
+    @property
+    def predicts_numbers(self) -> bool:
+        return self.outcomes is not None and not self.outcomes.classes
 
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
 
     def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
-        estimator, (rows, weights, labels) = seeded(fresh(self.estimator), seed), data
+        estimator, (rows, weights, labels, _) = seeded(fresh(self.estimator), seed), data
+        if self.outcomes is not None:
+            labels = self.outcomes.targets(data)
         arguments = {} if self.inputs is None else self.inputs.prepared(estimator, task)
         counts = np.rint(weights).astype(np.int64)
         if (counts == weights).all():
@@ -225,38 +282,32 @@ class EstimatorLearner(RefittedLearner):
                 f"model {self.name} takes no row weights; expected weights that are whole numbers"
             )
         try:
-            estimator.fit(self._inputs(rows, task), self._labels(labels), **arguments)
+            estimator.fit(self._inputs(rows, task), labels, **arguments)
         except Exception as error:
             raise InputError(
                 f"model {self.name} could not be refitted on {len(rows)} rows: "
                 f"{boosting.cause(error)}"
             ) from error
+        if self.inputs is not None and self.outcomes is not None:
+            return judging(self.name, estimator, self.inputs, self.outcomes, task)
         classes = list(estimator.classes_)
-        if set(classes) != set(self.outcomes):
+        if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
         linear = partial(self._linear, task) if is_linear(final_step(estimator)[1]) else None
         judge, forest = partial(self._judge, task), None if self.traits.original else self._forest
         return EstimatorModel(judge, self.name, estimator, find_linear=linear, find_forest=forest)
 
     def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
-        found = probabilities(estimator, self._inputs(rows, task))
-        return found[:, self._favourable_place(estimator)]
-
-    def _favourable_place(self, estimator: Any) -> int:
-        return list(estimator.classes_).index(self.outcomes[1])
+        return probabilities(estimator, self._inputs(rows, task))[:, 1]
 
     def _forest(self, estimator: Any) -> ForestView | None:
-        return ForestView.of(estimator, self._favourable_place(estimator))
-
-    def _labels(self, labels: Any) -> Any:
-        return labels if self.outcomes == (0, 1) else np.array(self.outcomes)[labels]
+        return ForestView.of(estimator, 1)
 
     def _linear(self, task: Task, estimator: Any) -> Linear | None:
-        sign = 1.0 if list(estimator.classes_)[1] == self.outcomes[1] else -1.0
         if not self.traits.original and not isinstance(estimator, Pipeline):
-            return Linear(sign * estimator.coef_[0], sign * float(estimator.intercept_[0]))
+            return Linear(estimator.coef_[0], float(estimator.intercept_[0]))
         return linear_score(
-            lambda rows: sign * estimator.decision_function(self._inputs(rows, task)),
+            lambda rows: estimator.decision_function(self._inputs(rows, task)),
             task,
             encoded=not self.traits.original,
             probabilities=partial(self._judge, task, estimator),
@@ -278,7 +329,8 @@ class EstimatorLearner(RefittedLearner):
         grid = self.grid
         if grid is None:
             prefix, final = final_step(self.estimator)
-            default = GRIDS.get(type(final).__name__, {})
+            # Regressors have the settings of the classifiers of their kind.
+            default = GRIDS.get(type(final).__name__.replace("Regressor", "Classifier"), {})
             if is_boosted(final):
                 default = boosting.GRIDS[library_of(final)]
             grid = {f"{prefix}{key}": values for key, values in default.items()}
@@ -313,56 +365,37 @@ class EstimatorLearner(RefittedLearner):
 
 
 class ShippedEstimator(ShippedModel):
-    """A fitted scikit-learn classifier or pipeline."""
+    """A fitted scikit-learn classifier, regressor or pipeline."""
 
     def __init__(self, estimator: Any, name: str, reference: str) -> None:
         self.estimator, self.name, self.reference = estimator, name, reference
-        if not hasattr(estimator, "classes_"):
+        self.predicts_numbers = predicts_numbers(estimator)
+        if not self.predicts_numbers and not hasattr(estimator, "classes_"):
             raise InputError(f"model {name} is not fitted: it has no classes_; fit it first")
         self.columns = columns_of(estimator)
-        self.gives_probabilities = hasattr(estimator, "predict_proba")
         self.digest = boosting.model_digest(estimator)
 
     def fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.estimator, task)
-        places = favourable_classes(self.name, list(self.estimator.classes_), task)
-        if self.gives_probabilities:
+        outcomes = Outcomes.of(self.name, self.estimator, task)
+        return judging(self.name, self.estimator, inputs, outcomes, task)
 
-            def judge(estimator: Any, rows: Floats) -> Any:
-                return probabilities(estimator, inputs.taken(rows, task))[:, places].sum(axis=1)
-
-        elif hasattr(self.estimator, "decision_function") and len(self.estimator.classes_) == 2:
-
-            def judge(estimator: Any, rows: Floats) -> Any:
-                scores = estimator.decision_function(inputs.taken(rows, task))
-                return scores if places == [1] else -scores
-
-        else:
-            raise InputError(f"model {self.name} gives neither probabilities nor a score")
-
-        def find_linear(estimator: Any) -> Linear | None:
-            sign = 1.0 if places == [1] else -1.0
-            return linear_score(
-                lambda rows: sign * estimator.decision_function(inputs.taken(rows, task)),
-                task,
-                encoded=False,
-                probabilities=partial(judge, estimator) if self.gives_probabilities else None,
+    def decides_at(self, task: Task, given: Threshold | None) -> Threshold | None:
+        if not self.predicts_numbers or given is not None:
+            return given
+        if task.favourable_range is None:
+            raise InputError(
+                f"model {self.name} predicts numbers; say which are favourable: "
+                f"{setting(favourable='>=620')} or {setting(favourable='200:300')}"
             )
-
-        linear = len(self.estimator.classes_) == 2 and is_linear(final_step(self.estimator)[1])
-        scores, asked = not self.gives_probabilities, find_linear if linear else None
-        return EstimatorModel(judge, self.name, self.estimator, scores, asked)
+        return task.favourable_range
 
     def refits(self, task: Task) -> Learner:
-        if not self.gives_probabilities or not hasattr(self.estimator, "fit"):
+        lacks_numbers = self.predicts_numbers and task.favourable_range is None
+        if lacks_numbers or not hasattr(self.estimator, "fit"):
             return super().refits(task)
         inputs = TableInputs.of(self.name, self.estimator, task)
-        classes = list(self.estimator.classes_)
-        outcomes: tuple[Any, Any] = (0, 1)
-        if len(classes) == 2:
-            # Settings may be about its own classes: weights, and constraints on one of them.
-            (place,) = favourable_classes(self.name, classes, task)
-            outcomes = classes[1 - place], classes[place]
+        outcomes = Outcomes.of(self.name, self.estimator, task).refitted_on(task)
         return EstimatorLearner(self.estimator, name=self.name, inputs=inputs, outcomes=outcomes)
 
 
@@ -375,14 +408,6 @@ def weight_key(estimator: Any) -> str | None:
     """Return the name under which `fit` takes row weights, if it does."""
     prefix, final = final_step(estimator)
     return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
-
-
-def final_step(estimator: Any) -> tuple[str, Any]:
-    """Return the last step of a pipeline, or the estimator, and the prefix of its settings."""
-    if not isinstance(estimator, Pipeline):
-        return "", estimator
-    name, final = estimator.steps[-1]
-    return f"{name}__", final
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -438,6 +463,7 @@ _USES_SEED: dict[str, Callable[[Any, bool], bool]] = {
     "LogisticRegression": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
     "LogisticRegressionCV": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
     "HistGradientBoostingClassifier": _boosts_at_random,
+    "HistGradientBoostingRegressor": _boosts_at_random,
     "SVC": lambda part, _: part.probability is not False,
     "NuSVC": lambda part, _: part.probability is not False,
     "GaussianProcessClassifier": lambda part, _: bool(part.n_restarts_optimizer),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from changeproof.datasets.custom import Taken
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError, described, one_line, unknown
 from changeproof.model import Stack
 from changeproof.models.learner import FunctionLearner, Learner, can_train
@@ -32,7 +33,7 @@ from changeproof.models.shipped import (
     ShippedModel,
     check_decides,
 )
-from changeproof.models.thresholds import Threshold, at_threshold
+from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import HIDDEN, TrainingRecipe
 from changeproof.plugins import from_path, parsed
 
@@ -278,7 +279,13 @@ def with_alternatives(
             raise InputError(f"a parameter grid needs a scikit-learn model; got {learner!r}")
         learner.grid = grid_of(grid)
         learner.configurations()  # refuses a grid that does not fit
-    if replacements is not None:
+    if getattr(learner, "predicts_numbers", False):
+        if replacements is not None:
+            raise InputError(
+                f"{learner.name} predicts numbers, and what may replace it gives probabilities; "
+                "leave out the replacements"
+            )
+    elif replacements is not None:
         others = [as_learner(*_read(other, unpickle)) for other in replacements]
         learner.replacement_learners = tuple(others)
     elif "hidden" not in learner.traits.follows and not learner.replacement_learners:
@@ -354,7 +361,8 @@ def as_shipped(thing: Any, name: str | None = None, reference: str | None = None
     """Return a fitted model for an estimator, or for a function of a DataFrame."""
     if isinstance(thing, ShippedModel):
         return thing
-    from changeproof.models.estimator import ShippedEstimator, final_step
+    from changeproof.models.estimator import ShippedEstimator
+    from changeproof.models.outcomes import final_step, predicts_numbers
 
     name = name or str(getattr(thing, "__name__", type(final_step(thing)[1]).__name__))
     reference = f"object:{name}" if reference is None else reference
@@ -362,13 +370,14 @@ def as_shipped(thing: Any, name: str | None = None, reference: str | None = None
         from changeproof.models.boosters import as_booster
 
         return as_booster(thing, name, reference)
-    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
+    decides = hasattr(thing, "predict_proba") or hasattr(thing, "decision_function")
+    if decides or predicts_numbers(thing):
         return ShippedEstimator(thing, name, reference)
     if callable(thing):
         return ShippedFunction(thing, name, reference)
     raise InputError(
         f"cannot use {type(thing).__name__} as a fitted model; expected a fitted scikit-learn "
-        "classifier, or a function from a DataFrame of features to scores"
+        "classifier or regressor, or a function from a DataFrame of features to scores"
     )
 
 
@@ -422,7 +431,8 @@ def shipped_learner(
             f"{refits.traits.no_training}, so there is nothing to vary; leave out the grid and the "
             "replacements, or name a learner for refits"
         )
-    own = None if threshold is None else Threshold.of(threshold)
+    given = None if threshold is None else Threshold.of(threshold)
+    own = source.decides_at(task, given)
     learner: Learner
     if own is None or own.fits_probabilities or refits.traits.gives_scores or refit is None:
         learner = at_threshold(ShippedLearner(source, task, refits), own)

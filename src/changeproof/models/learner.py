@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
@@ -242,11 +243,15 @@ def train_all(requests: Sequence[TrainingRequest]) -> list[Model]:
 
 
 class CountedRows(NamedTuple):
-    """The rows that count in a recipe, how often each counts, and their labels."""
+    """The rows that count in a recipe, how often each counts, and their labels.
+
+    `outcomes` are what the labels stand for, where a task knows more than the labels.
+    """
 
     rows: Floats
     weights: Floats
     labels: Any
+    outcomes: Any = None
 
     @classmethod
     def of(cls, recipe: TrainingRecipe, task: Task) -> Self:
@@ -257,7 +262,26 @@ class CountedRows(NamedTuple):
             weights = usual_weights(len(task.split.train), len(task.split.update))
         counts = np.asarray(weights, dtype=np.float64)
         counted = counts > 0
-        return cls(rows[counted], counts[counted], labels[counted].astype(np.int64))
+        outcomes = _outcomes(task, labels)
+        return cls(
+            rows[counted],
+            counts[counted],
+            labels[counted].astype(np.int64),
+            None if outcomes is None else outcomes[counted],
+        )
+
+
+def _outcomes(task: Task, labels: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Return the outcomes that labels stand for; a changed label has the usual one of its side."""
+    train, update = task.outcomes_of("train"), task.outcomes_of("update")
+    if train is None or update is None:
+        return None
+    outcomes, own = np.concatenate([train, update]), own_labels(task)
+    for label in (0, 1):
+        changed = (labels != own) & (labels == label)
+        if changed.any():
+            outcomes[changed] = task.usual_outcome(label)
+    return outcomes
 
 
 class RefittedLearner(Learner):
@@ -302,12 +326,15 @@ class FittedModel:
 
     def scores(self, rows: Floats) -> Floats:
         """Return what the function gives, one finite number per row."""
+        return self._numbers(self._predict, rows)
+
+    def _numbers(self, judge: Callable[[Floats], Any], rows: Floats) -> Floats:
         n_rows = len(rows)
         if not n_rows:
             return np.empty(0)
         try:
             # A copy: a column of a DataFrame cannot be written to.
-            values = np.array(self._predict(rows), dtype=np.float64)
+            values = np.array(judge(rows), dtype=np.float64)
         except (InputError, MemoryError):
             raise
         except Exception as error:
@@ -326,7 +353,9 @@ class FittedModel:
         return values.reshape(n_rows)
 
     def probabilities(self, rows: Floats) -> Floats:
-        values = self.scores(rows)
+        return self._checked(self.scores(rows))
+
+    def _checked(self, values: Floats) -> Floats:
         if len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
             raise InputError(
                 f"model {self._name}: expected probabilities between 0 and 1; got values from "

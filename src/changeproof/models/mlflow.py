@@ -23,7 +23,7 @@ from changeproof.model import Floats
 from changeproof.models.inputs import TableInputs
 from changeproof.models.learner import FittedModel
 from changeproof.models.references import is_booster
-from changeproof.models.shipped import ShippedModel, favourable_classes
+from changeproof.models.shipped import ClassesModel, ShippedModel, favourable_classes
 
 MLMODEL = "MLmodel"
 # MLflow reports its use to its makers, and draws bars, unless somebody says otherwise.
@@ -60,17 +60,13 @@ class PyfuncModel(ShippedModel):
         known = None if self.columns is None else Signature(self.columns)
         inputs = TableInputs.of(self.name, known, task)
         numbers, classes = self._asked(task, inputs, task.rows("train"))
-        places = None
-        if numbers.ndim == 2:
-            places = favourable_classes(self.name, classes, task)
-        judge = partial(self._judge, task, inputs, places)
-        return FittedModel(judge, self.name, gives_scores=places is None)
+        judge = partial(self._judge, task, inputs)
+        if numbers.ndim == 1:
+            return FittedModel(judge, self.name, gives_scores=True)
+        return ClassesModel(judge, favourable_classes(self.name, classes, task), self.name)
 
-    def _judge(
-        self, task: Task, inputs: TableInputs, places: list[int] | None, rows: Floats
-    ) -> Floats:
-        numbers, _ = self._asked(task, inputs, rows)
-        return numbers if places is None else np.asarray(numbers[:, places].sum(axis=1))
+    def _judge(self, task: Task, inputs: TableInputs, rows: Floats) -> Floats:
+        return self._asked(task, inputs, rows)[0]
 
     def _asked(self, task: Task, inputs: TableInputs, rows: Floats) -> tuple[Floats, Sequence[Any]]:
         """Return scores [rows], or probabilities [rows, classes] and the classes."""

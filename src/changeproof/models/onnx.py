@@ -13,11 +13,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import agreeing
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
 from changeproof.models.learner import FittedModel
-from changeproof.models.shipped import ShippedModel, favourable_classes, original_frame
+from changeproof.models.shipped import (
+    ClassesModel,
+    ShippedModel,
+    are_among,
+    favourable_classes,
+    of_the_best,
+    original_frame,
+)
 
 FLOATS = ("tensor(float)", "tensor(double)")
 KINDS: dict[str, Any] = {
@@ -61,13 +69,22 @@ class OnnxModel(ShippedModel):
     def fitted(self, task: Task) -> FittedModel:
         outputs = self._outputs(task, task.rows("train"))
         if outputs.numbers.ndim == 1:
-            return FittedModel(partial(self._judge, task, None), self.name, gives_scores=True)
-        places = favourable_classes(self.name, classes_of(self.name, outputs), task)
-        return FittedModel(partial(self._judge, task, places), self.name)
+            return FittedModel(partial(self._numbers, task), self.name, gives_scores=True)
+        classes = classes_of(self.name, outputs)
+        places = favourable_classes(self.name, classes, task)
+        wanted = [classes[place] for place in places]
+        decided = partial(self._decided, task, places, wanted)
+        return ClassesModel(partial(self._numbers, task), places, self.name, decided)
 
-    def _judge(self, task: Task, places: list[int] | None, rows: Floats) -> Floats:
-        numbers = self._outputs(task, rows).numbers
-        return numbers if places is None else np.asarray(numbers[:, places].sum(axis=1))
+    def _numbers(self, task: Task, rows: Floats) -> Floats:
+        return self._outputs(task, rows).numbers
+
+    def _decided(self, task: Task, places: list[int], wanted: list[Any], rows: Floats) -> Floats:
+        """Return probabilities that agree with the labels that the model gives, if it does."""
+        outputs = self._outputs(task, rows)
+        probabilities, leads = of_the_best(outputs.numbers, places)
+        accepted = leads >= 0.0 if outputs.labels is None else are_among(outputs.labels, wanted)
+        return agreeing(probabilities, accepted)
 
     def _outputs(self, task: Task, rows: Floats) -> Outputs:
         feeds = self._feeds(task, rows)
@@ -111,16 +128,17 @@ def session_of(content: bytes) -> Any:
 
 
 def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
-    for value in given:
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            classes = list(value[0])
-            shares = [[row[each] for each in classes] for row in value]
-            return Outputs(np.array(shares, dtype=np.float64), classes=classes)
-    tables = [np.asarray(value) for value in given]
+    named = [value for value in given if isinstance(value, list) and value]
+    named = [value for value in named if isinstance(value[0], dict)]
+    tables = [np.asarray(value) for value in given if not any(value is each for each in named)]
+    labels = [t.reshape(-1) for t in tables if t.dtype.kind in "iOUb" and t.size == len(t)]
+    if named:
+        classes = list(named[0][0])
+        shares = [[row[each] for each in classes] for row in named[0]]
+        return Outputs(np.array(shares, dtype=np.float64), classes, labels[0] if labels else None)
     numbers = [table for table in tables if table.dtype.kind == "f"]
     wide = [table for table in numbers if table.ndim == 2 and table.shape[1] > 1]
     if len(wide) == 1:
-        labels = [t.reshape(-1) for t in tables if t.dtype.kind in "iOUb" and t.size == len(t)]
         return Outputs(wide[0].astype(np.float64), labels=labels[0] if labels else None)
     single = [table for table in numbers if table.size == len(table)]
     if len(single) == 1 and not wide:

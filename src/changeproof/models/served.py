@@ -35,7 +35,12 @@ from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
 from changeproof.models.learner import FittedModel
 from changeproof.models.references import SERVED, name_of
-from changeproof.models.shipped import ShippedModel, favourable_classes, original_frame
+from changeproof.models.shipped import (
+    ClassesModel,
+    ShippedModel,
+    favourable_classes,
+    original_frame,
+)
 
 TIMEOUT = 60.0
 BATCH = 1000
@@ -104,17 +109,15 @@ class ServedModel(ShippedModel):
         if self.of_training is None:
             self.of_training, self.digest = known, self._digest(known.answers)
         classes = known.answers.classes
-        places = None if classes is None else favourable_classes(self.name, classes, task)
-        judge = partial(self._judge, task, rows, known.answers, places)
-        return FittedModel(judge, self.name, gives_scores=places is None)
+        judge = partial(self._judge, task, rows, known.answers)
+        if classes is None:
+            return FittedModel(judge, self.name, gives_scores=True)
+        return ClassesModel(judge, favourable_classes(self.name, classes, task), self.name)
 
-    def _judge(
-        self, task: Task, trained_on: Floats, known: Answers, places: list[int] | None, rows: Floats
-    ) -> Floats:
-        numbers = known.numbers
-        if not np.array_equal(rows, trained_on):
-            numbers = self._like(known, self._ask(task, rows)).numbers
-        return numbers if places is None else np.asarray(numbers[:, places].sum(axis=1))
+    def _judge(self, task: Task, trained_on: Floats, known: Answers, rows: Floats) -> Floats:
+        if np.array_equal(rows, trained_on):
+            return known.numbers
+        return self._like(known, self._ask(task, rows)).numbers
 
     def _check_the_same(self, task: Task, rows: Floats, known: Answers) -> None:
         before = known.numbers[: len(rows)]

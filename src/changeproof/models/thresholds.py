@@ -1,18 +1,16 @@
-"""Thresholds other than a half, also of scores; models and learners that decide by them."""
+"""Models and learners that decide at a threshold other than a half, also of scores."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 
-from changeproof.arithmetic.functions import log, sigmoids
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import HALF, Threshold
 from changeproof.errors import InputError
-from changeproof.feasible.decimals import written
 from changeproof.model import (
     Access,
     Booleans,
@@ -27,83 +25,6 @@ from changeproof.model import (
 from changeproof.models.learner import Alternative, FittedModel, Learner, stacked
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
-
-HALF = 0.5
-BELOW_HALF = float(np.nextafter(HALF, 0.0))
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """The score from which on the outcome is favourable, itself included.
-
-    `lower` says whether lower scores are better.
-    """
-
-    value: float
-    lower: bool = False
-
-    @classmethod
-    def of(cls, given: Any) -> Self:
-        """Return the threshold that is written as 0.6, "620", ">=620" or "<=0.2"."""
-        if isinstance(given, cls):
-            return given
-        text = str(given).strip()
-        lower = text.startswith("<=")
-        try:
-            value = float(text.removeprefix("<=").removeprefix(">="))
-            if not math.isfinite(value) or isinstance(given, bool):
-                raise ValueError
-        except ValueError:
-            raise InputError(
-                f"threshold {given!r} is not a number; expected for instance 0.6, 620 (higher "
-                'scores are better) or "<=0.2" (lower scores are better)'
-            ) from None
-        return cls(value, lower)
-
-    def __str__(self) -> str:
-        return f"<={written(self.value)}" if self.lower else written(self.value)
-
-    @property
-    def is_share(self) -> bool:
-        return 0.0 < self.value < 1.0
-
-    @property
-    def fits_probabilities(self) -> bool:
-        """Whether it can be the threshold of the probability of the favourable outcome."""
-        return self.is_share and not self.lower
-
-    def accepts(self, scores: Floats) -> Booleans:
-        return scores <= self.value if self.lower else scores >= self.value
-
-    def margins(self, scores: Floats) -> Floats:
-        """Return how far scores are on the favourable side; below 0 on the other."""
-        return self.value - scores if self.lower else scores - self.value
-
-    def scale_of(self, scores: Floats) -> float | None:
-        """Return by how much scores differ; None where they and the threshold are probabilities."""
-        if self.is_share and scores.min() >= 0.0 and scores.max() <= 1.0:
-            return None
-        return float(scores.std()) or 1.0
-
-    def probabilities(self, scores: Floats, scale: float | None) -> Floats:
-        """Map scores to 0 to 1, in their order, with the threshold at a half."""
-        if scale is not None:
-            mapped = sigmoids(self.margins(scores) / scale)
-        else:
-            # logit(score) - logit(threshold), as a probability
-            share, at = (1.0 - scores, 1.0 - self.value) if self.lower else (scores, self.value)
-            mapped = share * (1.0 - at) / (share * (1.0 - at) + (1.0 - share) * at)
-        accepted = self.accepts(scores)
-        return np.where(accepted, np.maximum(mapped, HALF), np.minimum(mapped, BELOW_HALF))
-
-    def original(self, probabilities: Floats) -> Floats:
-        """Undo the mapping: return the model's own probabilities."""
-        at, share = self.value, probabilities
-        return np.asarray(share * at / (share * at + (1.0 - share) * (1.0 - at)))
-
-    @property
-    def logit(self) -> float:
-        return float(log(self.value / (1.0 - self.value)))
 
 
 @dataclass(repr=False, eq=False, frozen=True)
@@ -122,7 +43,8 @@ class ThresholdModel:
 
     @property
     def offers(self) -> Access:
-        return self.model.offers
+        # How far a score is inside a range bends in the middle.
+        return self.model.offers if self.threshold.end is None else Access.PREDICTIONS
 
     def scores(self, rows: Floats) -> Floats:
         if isinstance(self.model, FittedModel):
@@ -215,7 +137,8 @@ class ThresholdLearner(Learner):
         )
 
     def offers_on(self, task: Task) -> Access:
-        return self.learner.offers_on(task)
+        own = self.learner.offers_on(task)
+        return own if self.threshold.end is None else Access.PREDICTIONS
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
         return self.learner.normalised(recipe, task)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from changeproof.datasets.threshold import HALF
 from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.network import NetworkLearner
 from changeproof.models.shipped import ShippedLearner, ShippedModel
-from changeproof.models.thresholds import HALF, ThresholdLearner
+from changeproof.models.thresholds import ThresholdLearner
 from changeproof.runs.manifest import Judged
 
 # So much of a digest is shown.

@@ -297,7 +297,7 @@ class Plan(BaseModel):
     def _a_threshold(cls, given: str | None) -> str | None:
         if given is None:
             return None
-        from changeproof.models.thresholds import Threshold  # numba, when it is needed
+        from changeproof.datasets.threshold import Threshold  # NumPy, when it is needed
 
         return str(Threshold.of(given))
 

@@ -62,12 +62,24 @@ def _letters(results: StoredResults, case: Case) -> pd.DataFrame:
             "successor": name,
             "id": case.ids,
             "verdict": np.select(verdicts, [NO_LETTER, NOT_TODAY, HOLDS], BREAKS),
-            "reason": np.where(answers.found, "", answers.outcomes),
+            "reason": _reasons(answers, scores),
             **_scored("today", scores, 0),
             **_scored("successor", scores, place + 1),
         }
         parts.append(pd.concat([pd.DataFrame(judged | known), rows], axis="columns"))
     return pd.concat(parts, ignore_index=True)
+
+
+def _reasons(letters: Counterfactuals, scores: LetterScores) -> list[str]:
+    """Return why letters were not tested, or are not accepted today; "" where they are."""
+    limit = scores.thresholds[0]
+    reasons = []
+    for place, score in enumerate(scores.scores[:, 0].tolist()):
+        reason = f"its score is {score:.4g}; favourable is {limit.words}"
+        if not letters.found[place]:
+            reason = str(letters.outcomes[place])
+        reasons.append("" if letters.base_valid[place] else reason)
+    return reasons
 
 
 def short_advice(wording: Wording, letters: Counterfactuals) -> list[str]:

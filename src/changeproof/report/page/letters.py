@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from changeproof.datasets.threshold import Threshold
 from changeproof.report.page.parts import Part, Source, choice, folded, heading, muted, table, text
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import Tables, listed, percent
@@ -198,11 +199,10 @@ def _view(sent: Sent, words: list[list[str]], name: str) -> list[Part]:
     letters = letters.assign(order=order, reason=letters["reason"].replace("", None))
     people = letters.sort_values(["order", "successor_margin"], kind="stable")
     features = [name for name in people.columns if name.startswith(FACTUAL)]
-    limits = [str(people[f"{who}_threshold"].iloc[0]) for who in ("today", "successor")]
-    digits = 1 if any(abs(float(each.removeprefix("<="))) > 1 for each in limits) else 3
-    today, successor = (
-        f"up to {each[2:]}" if each.startswith("<=") else f"from {each}" for each in limits
-    )
+    sides = [people[f"{who}_threshold"].iloc[0] for who in ("today", "successor")]
+    limits = [Threshold.of(each) for each in sides]
+    digits = 1 if any(abs(each.end or each.value) > 1 for each in limits) else 3
+    today, successor = (each.words for each in limits)
     columns = ["id", "verdict", f"today ({today})", "margin", f"successor ({successor})", "margin"]
     columns += ["holds in simulated", "letter", *(name.removeprefix(FACTUAL) for name in features)]
     rows = [
