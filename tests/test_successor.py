@@ -124,7 +124,10 @@ def test_the_command_line_says_it_in_sentences(audited: tuple[Path, str], result
     assert [name.split()[-1] for name in shown["choice"][0][1]] == ["next", "open", "house", "firm"]
     tables = [[part for part in view if "table" in part] for view in shown["views"]]
     verdicts = [person[1] for person in tables[0][0]["rows"]]
-    assert verdicts == sorted(verdicts, key=["breaks", "holds", "not accepted today"].index)
+    kinds = [verdict.partition(":")[0] for verdict in verdicts]
+    assert kinds == sorted(kinds, key=["breaks", "holds", "not accepted today"].index)
+    assert verdicts[-1].startswith("not accepted today: it scores 0.")
+    assert verdicts[-1].endswith("(favourable: from 0.5)")
     assert len(tables[2]) == 1 and len(tables[0]) == 2
 
 

@@ -51,6 +51,25 @@ def test_a_pipeline_with_an_input_per_column_judges_as_before(
     np.testing.assert_allclose(other, model.predict_proba(frame_of_others)[:, 0], atol=1e-5)
 
 
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_of_several_classes_the_label_decides(frame: pd.DataFrame, zipmap: bool) -> None:
+    noise = np.random.default_rng(3).normal(0, 500, len(frame))
+    grades = np.array(["c", "b", "a"])[np.digitize(frame["income"] + noise, [2200, 2800])]
+    told = frame[["applicant", "income", "debts"]].assign(approved=grades)
+    task = own_task(told, **shipped.DATA | {"favourable": "b"})
+    options = {} if zipmap else {"zipmap": False}
+    kept = on_numbers(LogisticRegression(max_iter=2000), frame, grades, **options)
+    rows = task.rows("test")
+    numbers = task.readable(rows)[["income", "debts"]].to_numpy(np.float32)
+    direct = LogisticRegression(max_iter=2000)
+    direct.fit(frame[["income", "debts"]].to_numpy(np.float32), grades)
+    accepted = direct.predict(numbers) == "b"
+    judged = kept.model(task, None)
+    assert (direct.predict_proba(numbers)[accepted, 1] < 0.5).any()
+    np.testing.assert_array_equal(judged.favourable(rows), accepted)
+    np.testing.assert_array_equal(judged.probabilities(rows) >= 0.5, accepted)
+
+
 def test_one_input_takes_the_features_in_their_order(frame: pd.DataFrame, numbers: Task) -> None:
     kept = on_numbers(LogisticRegression(), frame, frame["approved"])
     rows = numbers.rows("test")

@@ -219,9 +219,8 @@ def test_of_several_classes_the_log_odds_compare_the_best(shares: Any) -> None:
     best, other = shares[:, [1, 3]].max(axis=1), shares[:, [0, 2]].max(axis=1)
     np.testing.assert_array_equal(leads, best - other)
     usual = (best > 1e-6) & (other > 1e-6)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = 1 / (1 + np.exp(np.log(other) - np.log(best)))
-    np.testing.assert_allclose(probabilities[usual], expected[usual], rtol=1e-9)
+    expected = 1 / (1 + np.exp(np.log(other[usual]) - np.log(best[usual])))
+    np.testing.assert_allclose(probabilities[usual], expected, rtol=1e-9)
     assert ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
     assert (probabilities[(best == 0) & (other > 0)] == 0.0).all()
 

@@ -75,7 +75,7 @@ def _reasons(letters: Counterfactuals, scores: LetterScores) -> list[str]:
     limit = scores.thresholds[0]
     reasons = []
     for place, score in enumerate(scores.scores[:, 0].tolist()):
-        reason = f"its score is {score:.4g}; favourable is {limit.words}"
+        reason = f"it scores {score:.4g} (favourable: {limit.words})"
         if not letters.found[place]:
             reason = str(letters.outcomes[place])
         reasons.append("" if letters.base_valid[place] else reason)
