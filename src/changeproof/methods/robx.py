@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,12 @@ from changeproof.methods.method import Candidates, Columns, Cost, Factuals, Meth
 from changeproof.methods.shared.estimates import Estimates, tiled_moves
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
 from changeproof.methods.shared.nearest_rows import nearest_rows
-from changeproof.model import Booleans, Floats, Integers, Model
+from changeproof.model import Booleans, Floats, Integers
 from changeproof.models.learner import FittedModel
 from changeproof.networks.flat import layer_sums
 from changeproof.networks.network import Network
 from changeproof.plugins import PAPER
 from changeproof.randomness import stream
-
-if TYPE_CHECKING:
-    from changeproof.models.forests.around import Surroundings
 
 THRESHOLD_OFFSET = 81_000
 LEAST_THRESHOLD = 0.5
@@ -85,7 +82,8 @@ class RobXBalanced(Method):
         )
         self._noise = self._draw(stream(task.name, self.context.base_seed, "robx stability"), 1)
         self._estimates, self._shaken = None, None
-        self._surroundings = _surroundings(model, self._noise[0])
+        view = model.as_forest if isinstance(model, FittedModel) else None
+        self._draws = None if view is None else view.around(self._noise[0])
         if isinstance(model, Network) and task.n_features > WIDE:
             self._shaken = Shaken(model, self._noise[0])
         elif isinstance(model, Network):
@@ -102,8 +100,6 @@ class RobXBalanced(Method):
         """Return mean minus standard deviation of the probability around every point."""
         if self._shaken is not None:
             return self._stability(points, self._shaken.probabilities)
-        if self._surroundings is not None:
-            return self._stability(points, self._surroundings.probabilities)
         return self._stability(points, lambda rows: self._around(rows, self._noise))
 
     def _stability(self, points: Floats, probabilities: Callable[[Floats], Floats]) -> Floats:
@@ -126,8 +122,11 @@ class RobXBalanced(Method):
     def _stable(self, points: Floats) -> Booleans:
         """A point that the model calls adverse is never stable."""
         stable = self.context.model.favourable(points)
-        if self._surroundings is not None:
-            stable[stable] = self._surroundings.stable(points[stable], self.threshold)
+        if self._draws is not None:
+            some = np.flatnonzero(stable)
+            stable[some], unknown = self._draws.stable(points[some], self.threshold)
+            some = some[unknown]
+            stable[some] = self.stability(points[some]) > self.threshold
             return stable
         if self._estimates is not None:  # rules most points out quickly
             possible = self._estimates.may_be_stable(points[stable], self._moves, self.threshold)
@@ -192,17 +191,6 @@ class RobXRobust(RobXBalanced):
     summary = "moved towards stable training rows until as stable as the top tenth of them"
 
     quantile: float = 0.9
-
-
-def _surroundings(model: Model, noise: Floats) -> Surroundings | None:
-    """Return what judges draws around points of a forest, if that is quick."""
-    view = model.as_forest if isinstance(model, FittedModel) else None
-    if view is None:
-        return None
-    from changeproof.models.forests.around import Surroundings  # when it is needed
-
-    found = Surroundings(view.forest, noise, view.place)
-    return found if found.quick else None
 
 
 @dataclass(frozen=True, eq=False)

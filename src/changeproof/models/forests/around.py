@@ -88,12 +88,14 @@ class Formula(NamedTuple):
 class Surroundings:
     """A forest of two classes, and draws [draws, features] that are added to points.
 
-    Probabilities are those of the class at a `place`.
+    Probabilities are those of the class at a `place`. A decision holds also where they are off by
+    as much as is to `spare`.
     """
 
     forest: Forest
     draws: Floats
     place: int = 1
+    spare: float = 0.0
 
     def probabilities(self, points: Floats) -> Floats:
         """Return the probabilities [points, draws]."""
@@ -126,6 +128,10 @@ class Surroundings:
         stable, undecided = decided > 0, decided == 0
         stable[undecided] = _above(self._linked(sums[undecided]), threshold)
         return stable, seen
+
+    def decided(self, points: Floats, threshold: float) -> Integers:
+        """Return 1 where that is so for certain, -1 where it is not, 0 where all draws count."""
+        return self._fill(points, threshold, np.empty((len(points), len(self.draws))))[0]
 
     @cached_property
     def quick(self) -> bool:
@@ -170,7 +176,7 @@ class Surroundings:
         largest = sum(float(np.abs(tree.values).max()) for tree in self.forest.trees)
         largest += float(np.abs(self.forest.start).sum() + np.abs(self.forest.bias).sum())
         unit = 2.0**-24 if self.forest.single else 2.0**-53
-        return ROUNDING + 2.0 * unit * (len(self.forest.trees) + 4) * largest
+        return self.spare + ROUNDING + 2.0 * unit * (len(self.forest.trees) + 4) * largest
 
     def _linked(self, sums: Floats) -> Floats:
         formula = self._formula

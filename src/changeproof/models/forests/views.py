@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from changeproof.model import Floats
+from changeproof.model import Booleans, Floats
+from changeproof.models.forests.around import Surroundings
 from changeproof.models.forests.forest import Forest, ForestStack
 from changeproof.models.forests.kernels import MOST_LEAVES
 from changeproof.models.forests.reading import read_forest
 
 
+class Rows(Protocol):
+    """How rows become the numbers that a forest takes."""
+
+    def of_rows(self, rows: Floats) -> Floats: ...
+
+    def of_moves(self, moves: Floats) -> Floats:
+        """Return what moves of rows are to numbers; categories stay as they are."""
+        ...
+
+    def stays(self, rows: Floats, moves: Floats) -> Booleans:
+        """Return which rows have the same categories, and the same missing, after every move."""
+        ...
+
+
 class ForestView(NamedTuple):
-    """A forest that judges rows as they are, and the place of the favourable of its classes."""
+    """A forest that judges rows, and the place of the favourable of its classes.
+
+    It takes rows as they are, or what `taken` makes of them. The model's probabilities are those of
+    the forest, or no farther from them than `spare`.
+    """
 
     forest: Forest
     place: int
+    taken: Rows | None = None
+    spare: float = 0.0
 
     @classmethod
     def of(cls, estimator: Any, place: int) -> Self | None:
@@ -26,7 +47,35 @@ class ForestView(NamedTuple):
         return cls(forest, place) if forest is not None and forest.n_classes == 2 else None
 
     def probabilities(self, rows: Floats) -> Floats:
-        return self.forest.probabilities(rows)[:, self.place]
+        matrix = rows if self.taken is None else self.taken.of_rows(rows)
+        return self.forest.probabilities(matrix)[:, self.place]
+
+    def around(self, draws: Floats) -> Draws | None:
+        """Return what judges points to which draws are added; None where that is not quick."""
+        moves = draws if self.taken is None else self.taken.of_moves(draws)
+        near = Surroundings(self.forest, moves, self.place, self.spare)
+        return Draws(near, draws, self.taken) if near.quick else None
+
+
+class Draws(NamedTuple):
+    """Draws [draws, features] that are added to rows, before a forest judges them."""
+
+    surroundings: Surroundings
+    draws: Floats
+    taken: Rows | None
+
+    def stable(self, rows: Floats, threshold: float) -> tuple[Booleans, Booleans]:
+        """Return where the mean of the probability minus its deviation is above a threshold.
+
+        The second says where that is not known.
+        """
+        if self.taken is None:
+            return self.surroundings.stable(rows, threshold), np.zeros(len(rows), np.bool_)
+        stable, stays = np.zeros(len(rows), np.bool_), self.taken.stays(rows, self.draws)
+        decided = self.surroundings.decided(self.taken.of_rows(rows[stays]), threshold)
+        stable[stays] = decided > 0
+        stays[stays] = decided != 0
+        return stable, ~stays
 
 
 class ViewStack(NamedTuple):
@@ -39,6 +88,8 @@ class ViewStack(NamedTuple):
     def of(cls, views: Sequence[ForestView]) -> Self | None:
         """Return some of them together; None where each by itself is faster, or none fits."""
         forests = [view.forest for view in views]
+        if any(view.taken is not None or view.spare for view in views):
+            return None
         if len(forests) < 2 or len({(f.n_features, f.n_outputs) for f in forests}) > 1:
             return None
         # Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
