@@ -40,7 +40,9 @@ from changeproof.models.learner import (
     Traits,
 )
 from changeproof.models.linear import Linear, is_linear, linear_score
+from changeproof.models.matrices import ReadModel, read_estimator
 from changeproof.models.outcomes import (
+    TIE,
     Outcomes,
     OwnDecision,
     final_step,
@@ -162,9 +164,29 @@ class DecidingModel(EstimatorModel):
         super().__init__(decision.scores, name, estimator, scores, find_linear)
         self.decision = decision
 
+    @cached_property
+    def _reading(self) -> ReadModel | None:
+        return read_estimator(self.estimator, self.decision.inputs, self.decision.task)
+
+    @cached_property
+    def as_forest(self) -> ForestView | None:
+        # Near a tie, probabilities give way to what it predicts.
+        return None if self._reading is None else self._reading.view(self.decision.places, TIE)
+
+    @cached_property
+    def _asked(self) -> tuple[Any, OwnDecision]:
+        """The estimator, or the forest that it was read as, and how that decides."""
+        if self._reading is None:
+            return self.estimator, self.decision
+        return self._reading.estimator, replace(self.decision, inputs=self._reading.inputs)
+
+    def scores(self, rows: Floats) -> Floats:
+        estimator, decision = self._asked
+        return self._numbers(partial(decision.scores, estimator), rows)
+
     def probabilities(self, rows: Floats) -> Floats:
-        judge = partial(self.decision.decided, self.estimator)
-        return self._checked(self._numbers(judge, rows))
+        estimator, decision = self._asked
+        return self._checked(self._numbers(partial(decision.decided, estimator), rows))
 
     def with_layer_weights(self, weights: Sequence[Floats]) -> DecidingModel:
         changed = super().with_layer_weights(weights).estimator
@@ -294,14 +316,17 @@ class EstimatorLearner(RefittedLearner):
         if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
         linear = partial(self._linear, task) if is_linear(final_step(estimator)[1]) else None
-        judge, forest = partial(self._judge, task), None if self.traits.original else self._forest
+        judge, forest = partial(self._judge, task), partial(self._forest, task)
         return EstimatorModel(judge, self.name, estimator, find_linear=linear, find_forest=forest)
 
     def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
         return probabilities(estimator, self._inputs(rows, task))[:, 1]
 
-    def _forest(self, estimator: Any) -> ForestView | None:
-        return ForestView.of(estimator, 1)
+    def _forest(self, task: Task, estimator: Any) -> ForestView | None:
+        if not self.traits.original:
+            return ForestView.of(estimator, 1)
+        found = None if self.inputs is None else read_estimator(estimator, self.inputs, task)
+        return None if found is None else found.view([1])
 
     def _linear(self, task: Task, estimator: Any) -> Linear | None:
         if not self.traits.original and not isinstance(estimator, Pipeline):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from changeproof.model import Booleans, Floats, Integers
 from changeproof.models.boosting import probabilities
 from changeproof.models.forests.forest import Forest
 from changeproof.models.forests.reading import read_forest
+from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import Inputs
 
 NUMBER, TWO, SEVERAL = 0, 1, 2
@@ -195,9 +198,20 @@ class MatrixInputs:
         return {}
 
 
-def read_estimator(
-    estimator: Any, inputs: Inputs, task: Task
-) -> tuple[ReadEstimator, MatrixInputs] | None:
+class ReadModel(NamedTuple):
+    """A fitted classifier that was read as a forest, and how it takes rows."""
+
+    estimator: ReadEstimator
+    inputs: MatrixInputs
+
+    def view(self, places: Sequence[int], spare: float = 0.0) -> ForestView | None:
+        """Return it as a forest of two classes, if it has two, of which one is favourable."""
+        if self.estimator.forest.n_classes != 2:
+            return None
+        return ForestView(self.estimator.forest, places[0], self.inputs.matrix, spare)
+
+
+def read_estimator(estimator: Any, inputs: Inputs, task: Task) -> ReadModel | None:
     """Read a fitted classifier on columns of a table; None where it has to be asked itself.
 
     What was read is compared with the classifier on some rows, also between those of the table.
@@ -205,13 +219,37 @@ def read_estimator(
     forest = read_forest(estimator).forest
     if forest is None or not forest.n_classes:
         return None
-    matrix = Matrix.of(forest, inputs, task)
-    if matrix is None:
+    known = _SAMPLES.setdefault(task, {})
+    key = repr((inputs, forest.n_features, sorted(forest.categories.items())))
+    if key not in known:
+        known[key] = Sample.of(forest, inputs, task)
+    sample = known[key]
+    if sample is None:
         return None
-    rows = task.rows("train")[:COMPARED]
-    generator = np.random.default_rng(0)
-    rows = np.concatenate([rows, rows + MOVED * generator.standard_normal(rows.shape)])
-    expected = np.asarray(probabilities(estimator, inputs.taken(rows, task)), np.float64)
-    if not np.array_equal(forest.probabilities(matrix.of_rows(rows)), expected):
+    expected = np.asarray(probabilities(estimator, sample.taken), np.float64)
+    if not np.array_equal(forest.probabilities(sample.numbers), expected):
         return None
-    return ReadEstimator(forest, np.asarray(estimator.classes_)), MatrixInputs(matrix)
+    classes = np.asarray(estimator.classes_)
+    return ReadModel(ReadEstimator(forest, classes), MatrixInputs(sample.matrix))
+
+
+class Sample(NamedTuple):
+    """How forests take rows, and some rows: as an estimator takes them, and as numbers."""
+
+    matrix: Matrix
+    taken: pd.DataFrame | Floats
+    numbers: Floats
+
+    @classmethod
+    def of(cls, forest: Forest, inputs: Inputs, task: Task) -> Self | None:
+        matrix = Matrix.of(forest, inputs, task)
+        if matrix is None:
+            return None
+        rows = task.rows("train")[:COMPARED]
+        moves = MOVED * np.random.default_rng(0).standard_normal(rows.shape)
+        rows = np.concatenate([rows, rows + moves])
+        return cls(matrix, inputs.taken(rows, task), matrix.of_rows(rows))
+
+
+# The same for all models that take the rows of a task in the same way.
+_SAMPLES: WeakKeyDictionary[Task, dict[str, Sample | None]] = WeakKeyDictionary()

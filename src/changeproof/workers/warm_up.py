@@ -74,7 +74,7 @@ def _use_kernels(name: str, feasible: bool) -> None:
         network.probabilities(rows)
         return
     if name == FORESTS:
-        _use_forests(rows)
+        _use_forests(task, rows)
         return
     adverse = np.flatnonzero(~network.favourable(rows))[:2]
     context = Context(task, network, 0, actions=task.actions if feasible else None)
@@ -87,11 +87,12 @@ def _use_kernels(name: str, feasible: bool) -> None:
     method(**settings).fit(context).generate(Factuals(ids[adverse], rows[adverse]))
 
 
-def _use_forests(rows: Floats) -> None:
-    """Ask about few rows, about many, and about draws around points."""
-    # Both import scikit-learn.
+def _use_forests(task: Task, rows: Floats) -> None:
+    """Ask about few rows, about many, and about draws around points; have rows as a matrix."""
+    # All of them import scikit-learn.
     from changeproof.models.forests.around import Surroundings
     from changeproof.models.forests.forest import MANY_ROWS, Forest, Link, Tree
+    from changeproof.models.matrices import Matrix
 
     # A stump on the first feature.
     stump = Tree(
@@ -114,3 +115,5 @@ def _use_forests(rows: Floats) -> None:
     forest.probabilities(rows[:1])
     forest.probabilities(rows[:MANY_ROWS])
     Surroundings(forest, 0.1 * rows).stable(rows[:2], 0.7)
+    numbers = np.array([[0, place, 1, -1, 0] for place in range(rows.shape[1])])
+    Matrix(numbers, np.zeros(0), task.mean, task.scale).of_rows(rows)

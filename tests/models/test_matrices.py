@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+
+from changeproof.datasets.custom import own_task
+from changeproof.datasets.task import Task
+from changeproof.feasible.decimals import unscaled
+from changeproof.methods.method import Context, Factuals
+from changeproof.methods.robx import RobXBalanced
+from changeproof.models import estimator as estimators
+from changeproof.models.estimator import DecidingModel, ShippedEstimator
+from changeproof.models.matrices import POWERS, _unscaled
+from forests import COLUMNS, frame, table
+
+
+def xgboost() -> Any:
+    library = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    return library.XGBClassifier(n_estimators=30, enable_categorical=True, n_jobs=1)
+
+
+def lightgbm() -> Any:
+    library = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    return library.LGBMClassifier(n_estimators=30, verbose=-1, n_jobs=1)
+
+
+def catboost() -> Any:
+    library = pytest.importorskip("catboost", reason="catboost is not installed")
+    return library.CatBoostClassifier(iterations=30, verbose=0, allow_writing_files=False)
+
+
+# With categories and missing values, or numbers only.
+MIXED: dict[str, Callable[[], Any]] = {
+    "histograms": lambda: HistGradientBoostingClassifier(
+        max_iter=30, categorical_features="from_dtype"
+    ),
+    "xgboost": xgboost,
+    "lightgbm": lightgbm,
+}
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "boosting": lambda: GradientBoostingClassifier(n_estimators=30, random_state=0),
+    "forest": lambda: RandomForestClassifier(20, random_state=0),
+    "catboost": catboost,
+}
+
+
+def applications(numbers: bool) -> pd.DataFrame:
+    rows, labels = table(0, missing=not numbers)
+    rows[:, 0] = np.round(10 * rows[:, 0])
+    found = frame(np.round(rows, 2))
+    found = found[COLUMNS[:4]] if numbers else found
+    return found.assign(granted=labels)
+
+
+def shipped(kind: str, favourable: str = "1") -> tuple[DecidingModel, Task]:
+    """Return a fitted model on the columns of a table, and the task."""
+    data = applications(kind in NUMBERS)
+    fitted = (MIXED | NUMBERS)[kind]().fit(data.drop(columns="granted"), data["granted"])
+    task = own_task(data, target="granted", favourable=favourable, missing="as-is")
+    model = ShippedEstimator(fitted, kind, "object").fitted(task)
+    assert isinstance(model, DecidingModel)
+    return model, task
+
+
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimators, "read_estimator", lambda *_: None)
+
+
+def moved(task: Task) -> Any:
+    rows = task.rows("test")
+    noise = np.random.default_rng(3).standard_normal(rows.shape)
+    return np.concatenate([rows, rows + 0.1 * noise, rows + 2.0 * noise])
+
+
+@pytest.mark.parametrize("favourable", ["0", "1"])
+@pytest.mark.parametrize("kind", [*MIXED, *NUMBERS])
+def test_a_fitted_forest_judges_rows_as_its_library_does(
+    kind: str, favourable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, task = shipped(kind, favourable)
+    rows = moved(task)
+    found = model.probabilities(rows), model.scores(rows), model.favourable(rows)
+    assert model.as_forest is not None
+    unread(monkeypatch)
+    plain, _ = shipped(kind, favourable)
+    assert plain.as_forest is None
+    expected = plain.probabilities(rows), plain.scores(rows), plain.favourable(rows)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert 0 < found[2].sum() < len(rows)
+
+
+@pytest.mark.parametrize("favourable", ["0", "1"])
+@pytest.mark.parametrize("kind", ["histograms", "forest"])
+def test_robx_answers_as_it_does_without_knowing_of_trees(
+    kind: str, favourable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers() -> Any:
+        model, task = shipped(kind, favourable)
+        rows, row_ids = task.rows("test"), task.row_ids("test")
+        people = np.flatnonzero(~model.favourable(rows))[:5]
+        context = Context(task, model, 0, actions=task.actions)
+        method = RobXBalanced(samples=100, max_steps=40).fit(context)
+        assert (method._draws is None) == (model.as_forest is None)
+        return method.generate(Factuals(row_ids[people], rows[people])).rows
+
+    found = answers()
+    assert np.isfinite(found).all(axis=1).any()
+    unread(monkeypatch)
+    np.testing.assert_array_equal(answers(), found)
+
+
+def test_categories_that_a_move_may_change_are_found() -> None:
+    model, task = shipped("histograms")
+    assert model.as_forest is not None
+    matrix, rows = model.as_forest.taken, task.rows("test")
+    assert matrix is not None
+    moves = 0.1 * np.random.default_rng(0).standard_normal((50, rows.shape[1]))
+    assert matrix.stays(rows, moves).all()
+    # Half way between two people, who mostly differ in their category or in what is missing.
+    middle = 0.5 * (rows[:-1] + rows[1:])
+    stays = matrix.stays(middle, moves)
+    assert stays.any() and not stays.all()
+    for row in middle[stays]:
+        taken = matrix.of_rows(row + moves)
+        coded = [place for place, move in enumerate(matrix.of_moves(moves).T) if not move.any()]
+        np.testing.assert_array_equal(taken[:, coded], np.repeat(taken[:1, coded], 50, axis=0))
+        np.testing.assert_array_equal(np.isnan(taken), np.repeat(np.isnan(taken[:1]), 50, axis=0))
+
+
+@pytest.mark.parametrize(("mean", "scale"), [(0.0, 1.0), (37.4, 12.03), (-1e5, 1e3), (0.1, 1e-3)])
+def test_numbers_are_those_that_people_read(mean: float, scale: float) -> None:
+    generator = np.random.default_rng(1)
+    told = [np.round(generator.normal(mean, scale, 200), decimals) for decimals in (0, 2, 5)]
+    column = np.concatenate([(each - mean) / scale for each in told] + [generator.normal(size=200)])
+    found = [_unscaled(value, mean, scale, POWERS) for value in column]
+    np.testing.assert_array_equal(found, unscaled(column, mean, scale))
