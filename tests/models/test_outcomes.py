@@ -29,12 +29,13 @@ from changeproof import InputError, Task, own_task
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.threshold import Threshold
+from changeproof.models.classes import of_the_best
 from changeproof.models.estimator import ShippedEstimator
 from changeproof.models.find import as_shipped, shipped_learner
 from changeproof.models.learner import CountedRows
 from changeproof.models.outcomes import takes_the_likeliest
 from changeproof.models.recipes import own_labels
-from changeproof.models.shipped import BASE_SEED, of_the_best
+from changeproof.models.shipped import BASE_SEED
 from changeproof.networks.training import TrainingRecipe
 from models_people_have import check_on_the_model, table
 

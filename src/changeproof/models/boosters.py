@@ -12,12 +12,11 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -25,33 +24,22 @@ import pandas as pd
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.model import Floats
-from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, booster_types
+from changeproof.models.classes import Answers, answering
+from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, columns_of
 from changeproof.models.learner import FittedModel
-from changeproof.models.shipped import (
-    ClassesModel,
-    ShippedModel,
-    favourable_classes,
-)
+from changeproof.models.shipped import ShippedModel
 
 Frame = pd.DataFrame | Floats
 # The objectives whose one number per row is the probability of class 1.
 XGBOOST_SHARES = ("binary:logistic", "reg:logistic")
 LIGHTGBM_SHARES = ("binary", "cross_entropy")
-UNNAMED = re.compile(r"Column_\d+")
-
-
-class Inputs(NamedTuple):
-    """The columns that a booster takes, under the names that scikit-learn has for them."""
-
-    feature_names_in_: tuple[str, ...] | None
-    n_features_in_: int
 
 
 class Booster(ShippedModel):
     """A fitted booster in its library's own format.
 
-    A library is a subclass: how bytes become a booster, which columns it takes, of which classes
-    it gives probabilities, and how it judges rows.
+    A library is a subclass: how bytes become a booster, of which classes it gives probabilities,
+    and how it judges rows.
 
     Attributes
     ----------
@@ -75,40 +63,24 @@ class Booster(ShippedModel):
             why = lacking if error.name == self.library else f"cannot be imported: {error}"
             raise InputError(f"{reference} needs {self.library}, which {why}") from None
         try:
-            booster = loaded(type(self), content)
-            self.inputs, self.classes = self._inputs(booster), self._classes(booster)
+            booster = self._loaded()
+            self.columns, self.classes = columns_of(booster), self._classes(booster)
         except Exception as error:
             raise InputError(
                 f"{reference} is no model of {self.library}: {one_line(error)}"
             ) from error
-        self.columns = self.inputs.feature_names_in_
 
     def fitted(self, task: Task) -> FittedModel:
-        taken = TableInputs.of(self.name, self.inputs, task)
-        if taken.named:
-            by_name = {feature.name: feature for feature in task.features}
-            features = [by_name[column] for column in taken.columns]
-            types = booster_types(self.name, self._loaded(), features, task)
-            self._check_types(types, task)
-            taken = replace(taken, types=tuple(types.items()))
-        places = None
-        if self.classes is not None:
-            places = favourable_classes(self.name, self.classes, task)
-        if places is not None and len(self.classes or ()) > 2:
-            return ClassesModel(partial(self._judge, task, taken, None), places, self.name)
-        judge = partial(self._judge, task, taken, places)
-        return FittedModel(judge, self.name, gives_scores=places is None)
+        inputs = TableInputs.of(self.name, self._loaded(), task)
+        self._check_types(dict(inputs.types), task)
+        return answering(self.name, partial(self._ask, task, inputs), self.classes, task)
 
-    def _judge(
-        self, task: Task, taken: TableInputs, places: list[int] | None, rows: Floats
-    ) -> Floats:
-        numbers = self._numbers(self._loaded(), taken.taken(rows, task))
+    def _ask(self, task: Task, inputs: TableInputs, rows: Floats) -> Answers:
+        numbers = self._numbers(self._loaded(), inputs.taken(rows, task))
         numbers = np.asarray(numbers, dtype=np.float64)
-        if places is None:
-            return numbers
-        if numbers.ndim == 1:
+        if self.classes is not None and numbers.ndim == 1:
             numbers = np.column_stack([1.0 - numbers, numbers])
-        return np.asarray(numbers[:, places].sum(axis=1))
+        return Answers(numbers)
 
     def _check_types(self, types: Mapping[str, ColumnType], task: Task) -> None:
         """Refuse types that would have to be guessed."""
@@ -125,10 +97,6 @@ class Booster(ShippedModel):
     @abstractmethod
     def load(cls, content: bytes) -> Any:
         """Return the booster that bytes hold."""
-
-    @abstractmethod
-    def _inputs(self, booster: Any) -> Inputs:
-        """Return the columns that a booster takes."""
 
     @abstractmethod
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
@@ -155,10 +123,6 @@ class XgboostBooster(Booster):
         booster = xgboost.Booster({"nthread": 1})
         booster.load_model(bytearray(content))
         return booster
-
-    def _inputs(self, booster: Any) -> Inputs:
-        names = booster.feature_names
-        return Inputs(None if names is None else tuple(names), booster.num_features())
 
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
         learner = json.loads(booster.save_config())["learner"]
@@ -206,11 +170,6 @@ class LightgbmBooster(Booster):
 
         return lightgbm.Booster(model_str=content.decode())
 
-    def _inputs(self, booster: Any) -> Inputs:
-        names = booster.feature_name()
-        unnamed = all(UNNAMED.fullmatch(name) for name in names)
-        return Inputs(None if unnamed else tuple(names), len(names))
-
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
         found = re.search(r"^objective=(\w+)", self.content.decode(), re.MULTILINE)
         count = booster.num_model_per_iteration()
@@ -239,11 +198,6 @@ class CatboostModel(Booster):
         import catboost
 
         return catboost.CatBoost().load_model(blob=content)
-
-    def _inputs(self, booster: Any) -> Inputs:
-        names = booster.feature_names_
-        unnamed = names == [str(place) for place in range(len(names))]
-        return Inputs(None if unnamed else tuple(names), len(names))
 
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
         return tuple(booster.classes_) or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -18,10 +18,11 @@ from changeproof.errors import InputError
 from changeproof.feasible.feature import Feature, text_of
 from changeproof.model import Floats
 from changeproof.models.boosting import library_of
-from changeproof.models.shipped import original_frame
 
 # How a column goes in: as the table has it, as a pandas category, or as text.
 CATEGORY, TEXT = "category", "text"
+# What LightGBM calls the columns of an array.
+UNNAMED = re.compile(r"Column_\d+")
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
@@ -43,14 +44,38 @@ class ColumnType(NamedTuple):
     ordered: bool = False
 
 
-def columns_of(estimator: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns that an estimator was fitted on; None if it has none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None and library_of(estimator) == "catboost":
-        names = estimator.feature_names_
-        if list(names) == [str(place) for place in range(len(names))]:
-            names = None  # it was fitted on an array
+def columns_of(model: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns that a model of any library was fitted on, if it has any."""
+    match library_of(model):
+        case "xgboost":
+            names = booster_of(model).feature_names
+        case "lightgbm":
+            names = booster_of(model).feature_name()
+            names = None if all(UNNAMED.fullmatch(name) for name in names) else names
+        case "catboost":
+            names = model.feature_names_
+            names = None if names == [str(place) for place in range(len(names))] else names
+        case _:
+            names = getattr(model, "feature_names_in_", None)
     return None if names is None else tuple(map(str, names))
+
+
+def _n_columns(model: Any) -> int | None:
+    match library_of(model):
+        case "xgboost":
+            return int(booster_of(model).num_features())
+        case "lightgbm":
+            return int(booster_of(model).num_feature())
+        case "catboost":
+            return len(model.feature_names_)
+    return getattr(model, "n_features_in_", None)
+
+
+def booster_of(model: Any) -> Any:
+    """Return the booster behind an estimator of XGBoost or LightGBM; others are their own."""
+    if hasattr(model, "get_booster"):
+        return model.get_booster()
+    return getattr(model, "booster_", model)
 
 
 @dataclass(frozen=True)
@@ -69,33 +94,37 @@ class TableInputs:
     arguments: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, name: str, estimator: Any, task: Task) -> Self:
-        """Return how a fitted estimator takes the features of a task."""
-        known = [feature.name for feature in task.features]
-        columns = columns_of(estimator)
-        if columns is not None:
-            columns = as_named(columns, known)
-            if missing := [column for column in columns if column not in known]:
-                raise InputError(
-                    f"model {name} takes the columns {', '.join(columns)}; {task.name!r} has no "
-                    f"{', '.join(missing)} among its features: {', '.join(known)}"
-                )
+    def of(cls, name: str, model: Any, task: Task) -> Self:
+        """Return how a fitted estimator or booster takes the features of a task."""
+        inputs, count = cls.named_by(name, columns_of(model), task), _n_columns(model)
+        if columns_of(model) is not None:
             features = {feature.name: feature for feature in task.features}
-            taken = [features[column] for column in columns]
-            types = _types(name, estimator, taken, task)
-            settings, arguments = _of_columns(estimator, columns, types)
-            return cls(columns, True, tuple(types.items()), settings, arguments)
-        count = getattr(estimator, "n_features_in_", None)
+            types = _types(name, model, [features[column] for column in inputs.columns], task)
+            settings, arguments = _of_columns(model, inputs.columns, types)
+            return cls(inputs.columns, True, tuple(types.items()), settings, arguments)
+        known = [feature.name for feature in task.features]
         text = any(feature.categories for feature in task.features)
         if count is not None and (count != len(known) or text):
             raise InputError(
                 f"model {name} was fitted on {count} columns without names; {task.name!r} has the "
                 f"{len(known)} features {', '.join(known)}. Fit it on a DataFrame"
             )
-        return cls(tuple(known), named=count is None)
+        return replace(inputs, named=count is None)
+
+    @classmethod
+    def named_by(cls, name: str, columns: Sequence[str] | None, task: Task) -> Self:
+        """Return how a model takes the features that it names, or all of them."""
+        known = [feature.name for feature in task.features]
+        columns = tuple(known) if columns is None else as_named(columns, known)
+        if missing := [column for column in columns if column not in known]:
+            raise InputError(
+                f"model {name} takes the columns {', '.join(columns)}; {task.name!r} has no "
+                f"{', '.join(missing)} among its features: {', '.join(known)}"
+            )
+        return cls(columns)
 
     def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
-        frame = original_frame(task, rows)[list(self.columns)]
+        frame = task.table_rows(rows)[list(self.columns)]
         for column, wanted in self.types:
             frame[column] = _as_type(frame[column], wanted, task)
         return frame if self.named else frame.to_numpy(dtype=np.float64)
@@ -225,38 +254,24 @@ def _values(feature: Feature, task: Task) -> tuple[Any, ...]:
     return spelled or feature.categories or tuple(np.sort(numbers.unique()).tolist())
 
 
-def _types(
-    name: str, estimator: Any, features: Sequence[Feature], task: Task
-) -> dict[str, ColumnType]:
-    """Return the types that a fitted model asks for, by column."""
-    match library_of(estimator):
+def _types(name: str, model: Any, features: Sequence[Feature], task: Task) -> dict[str, ColumnType]:
+    """Return the types that a fitted model asks for, by column; `features` are in its order."""
+    match library_of(model):
         case "xgboost":
-            return booster_types(name, estimator.get_booster(), features, task)
+            return _xgboost_types(name, booster_of(model), features, task)
         case "lightgbm":
-            return booster_types(name, estimator.booster_, features, task)
+            return _lightgbm_types(name, booster_of(model), features, task)
         case "catboost":
-            return booster_types(name, estimator, features, task)
+            texts = [*model.get_cat_feature_indices(), *model.get_text_feature_indices()]
+            return {features[place].name: ColumnType(TEXT) for place in texts}
         case "sklearn":
-            chosen = getattr(estimator, "is_categorical_", None)
-            if chosen is not None and estimator.categorical_features == "from_dtype":
-                names = [feature.name for feature in features]
-                marked = [n for n, is_one in zip(names, chosen, strict=True) if is_one]
+            chosen = getattr(model, "is_categorical_", None)
+            if chosen is not None and model.categorical_features == "from_dtype":
+                marked = [
+                    each.name for each, is_one in zip(features, chosen, strict=True) if is_one
+                ]
                 return dict.fromkeys(marked, ColumnType(CATEGORY))
     return {}
-
-
-def booster_types(
-    name: str, booster: Any, features: Sequence[Feature], task: Task
-) -> dict[str, ColumnType]:
-    """Return the types that a fitted booster asks for, by column; `features` are in its order."""
-    match library_of(booster):
-        case "xgboost":
-            return _xgboost_types(name, booster, features, task)
-        case "lightgbm":
-            return _lightgbm_types(name, booster, features, task)
-        case _:
-            texts = [*booster.get_cat_feature_indices(), *booster.get_text_feature_indices()]
-            return {features[place].name: ColumnType(TEXT) for place in texts}
 
 
 def _xgboost_types(
@@ -335,21 +350,21 @@ def _lightgbm_places(
 
 
 def _of_columns(
-    estimator: Any, columns: Sequence[str], types: Mapping[str, ColumnType]
+    model: Any, columns: Sequence[str], types: Mapping[str, ColumnType]
 ) -> tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, Any], ...]]:
     """Return settings, and arguments of `fit`, that say which columns are categories."""
-    match library_of(estimator):
+    match library_of(model):
         case "catboost":
             places = {
-                "cat_features": estimator.get_cat_feature_indices(),
-                "text_features": estimator.get_text_feature_indices(),
+                "cat_features": model.get_cat_feature_indices(),
+                "text_features": model.get_text_feature_indices(),
             }
             named = {
                 key: [columns[place] for place in some] for key, some in places.items() if some
             }
             return tuple(named.items()), ()
         case "lightgbm":
-            marked = [columns[place] for place in sorted(_lightgbm_marked(estimator.booster_))]
+            marked = [columns[place] for place in sorted(_lightgbm_marked(booster_of(model)))]
             if any(column not in types for column in marked):
                 return (), (("categorical_feature", marked),)
     return (), ()

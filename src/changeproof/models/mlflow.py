@@ -6,7 +6,6 @@ import atexit
 import hashlib
 import os
 import warnings
-from collections.abc import Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,10 +19,11 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
+from changeproof.models.classes import Answers, answering
 from changeproof.models.inputs import TableInputs
 from changeproof.models.learner import FittedModel
 from changeproof.models.references import is_booster
-from changeproof.models.shipped import ClassesModel, ShippedModel, favourable_classes
+from changeproof.models.shipped import ShippedModel
 
 MLMODEL = "MLmodel"
 # MLflow reports its use to its makers, and draws bars, unless somebody says otherwise.
@@ -31,12 +31,6 @@ QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_B
 # The numbers that a signature may ask for; whole ones only where all values are whole.
 NUMBERS = {"integer": np.int32, "long": np.int64, "float": np.float32, "double": np.float64}
 Files = tuple[tuple[str, bytes], ...]
-
-
-class Signature(NamedTuple):
-    """The columns of a signature, under the names that scikit-learn has for them."""
-
-    feature_names_in_: tuple[str, ...]
 
 
 class Loaded(NamedTuple):
@@ -57,19 +51,10 @@ class PyfuncModel(ShippedModel):
         self.columns = _columns(loaded(files).model)
 
     def fitted(self, task: Task) -> FittedModel:
-        known = None if self.columns is None else Signature(self.columns)
-        inputs = TableInputs.of(self.name, known, task)
-        numbers, classes = self._asked(task, inputs, task.rows("train"))
-        judge = partial(self._judge, task, inputs)
-        if numbers.ndim == 1:
-            return FittedModel(judge, self.name, gives_scores=True)
-        return ClassesModel(judge, favourable_classes(self.name, classes, task), self.name)
+        ask = partial(self._ask, task, TableInputs.named_by(self.name, self.columns, task))
+        return answering(self.name, ask, ask(task.rows("train")).classes, task)
 
-    def _judge(self, task: Task, inputs: TableInputs, rows: Floats) -> Floats:
-        return self._asked(task, inputs, rows)[0]
-
-    def _asked(self, task: Task, inputs: TableInputs, rows: Floats) -> tuple[Floats, Sequence[Any]]:
-        """Return scores [rows], or probabilities [rows, classes] and the classes."""
+    def _ask(self, task: Task, inputs: TableInputs, rows: Floats) -> Answers:
         model = loaded(self.files).model
         frame = pd.DataFrame(inputs.taken(rows, task))
         try:
@@ -85,7 +70,9 @@ class PyfuncModel(ShippedModel):
                 "probabilities of classes"
             )
         numbers = table.to_numpy(np.float64)
-        return (numbers[:, 0], ()) if numbers.shape[1] == 1 else (numbers, list(table.columns))
+        if numbers.shape[1] == 1:
+            return Answers(numbers[:, 0])
+        return Answers(numbers, tuple(table.columns))
 
 
 def read_mlflow(where: str, name: str, reference: str) -> Any:

@@ -6,26 +6,19 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.task import Task
-from changeproof.datasets.threshold import agreeing
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
+from changeproof.models.classes import Answers, answering
 from changeproof.models.learner import FittedModel
-from changeproof.models.shipped import (
-    ClassesModel,
-    ShippedModel,
-    are_among,
-    favourable_classes,
-    of_the_best,
-    original_frame,
-)
+from changeproof.models.shipped import ShippedModel
 
 FLOATS = ("tensor(float)", "tensor(double)")
 KINDS: dict[str, Any] = {
@@ -37,14 +30,6 @@ KINDS: dict[str, Any] = {
     "tensor(string)": object,
 }
 Feeds = dict[str, npt.NDArray[Any]]
-
-
-class Outputs(NamedTuple):
-    """Scores [rows], or probabilities [rows, classes]; with the classes, or a label per row."""
-
-    numbers: Floats
-    classes: list[Any] | None = None
-    labels: npt.NDArray[Any] | None = None
 
 
 class OnnxModel(ShippedModel):
@@ -67,26 +52,12 @@ class OnnxModel(ShippedModel):
             raise InputError(f"{reference} is not an ONNX model: {one_line(error)}") from error
 
     def fitted(self, task: Task) -> FittedModel:
-        outputs = self._outputs(task, task.rows("train"))
-        if outputs.numbers.ndim == 1:
-            return FittedModel(partial(self._numbers, task), self.name, gives_scores=True)
-        classes = classes_of(self.name, outputs)
-        places = favourable_classes(self.name, classes, task)
-        wanted = [classes[place] for place in places]
-        decided = partial(self._decided, task, places, wanted)
-        return ClassesModel(partial(self._numbers, task), places, self.name, decided)
+        ask = partial(self._ask, task)
+        answers = ask(task.rows("train"))
+        classes = None if answers.numbers.ndim == 1 else classes_of(self.name, answers)
+        return answering(self.name, ask, classes, task)
 
-    def _numbers(self, task: Task, rows: Floats) -> Floats:
-        return self._outputs(task, rows).numbers
-
-    def _decided(self, task: Task, places: list[int], wanted: list[Any], rows: Floats) -> Floats:
-        """Return probabilities that agree with the labels that the model gives, if it does."""
-        outputs = self._outputs(task, rows)
-        probabilities, leads = of_the_best(outputs.numbers, places)
-        accepted = leads >= 0.0 if outputs.labels is None else are_among(outputs.labels, wanted)
-        return agreeing(probabilities, accepted)
-
-    def _outputs(self, task: Task, rows: Floats) -> Outputs:
+    def _ask(self, task: Task, rows: Floats) -> Answers:
         feeds = self._feeds(task, rows)
         try:
             given = session_of(self.content).run(None, feeds)
@@ -99,7 +70,7 @@ class OnnxModel(ShippedModel):
     def _feeds(self, task: Task, rows: Floats) -> Feeds:
         inputs = session_of(self.content).get_inputs()
         names = [feature.name for feature in task.features]
-        frame = original_frame(task, rows)
+        frame = task.table_rows(rows)
         numeric = not any(feature.categories for feature in task.features)
         first, *others = inputs
         if not others and first.type in FLOATS and numeric and _width(first) in (len(names), None):
@@ -127,22 +98,22 @@ def session_of(content: bytes) -> Any:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
+def read_outputs(name: str, given: Sequence[Any]) -> Answers:
     named = [value for value in given if isinstance(value, list) and value]
     named = [value for value in named if isinstance(value[0], dict)]
     tables = [np.asarray(value) for value in given if not any(value is each for each in named)]
     labels = [t.reshape(-1) for t in tables if t.dtype.kind in "iOUb" and t.size == len(t)]
     if named:
-        classes = list(named[0][0])
+        classes = tuple(named[0][0])
         shares = [[row[each] for each in classes] for row in named[0]]
-        return Outputs(np.array(shares, dtype=np.float64), classes, labels[0] if labels else None)
+        return Answers(np.array(shares, dtype=np.float64), classes, labels[0] if labels else None)
     numbers = [table for table in tables if table.dtype.kind == "f"]
     wide = [table for table in numbers if table.ndim == 2 and table.shape[1] > 1]
     if len(wide) == 1:
-        return Outputs(wide[0].astype(np.float64), labels=labels[0] if labels else None)
+        return Answers(wide[0].astype(np.float64), labels=labels[0] if labels else None)
     single = [table for table in numbers if table.size == len(table)]
     if len(single) == 1 and not wide:
-        return Outputs(single[0].reshape(-1).astype(np.float64))
+        return Answers(single[0].reshape(-1).astype(np.float64))
     shapes = ", ".join(str(table.shape) for table in tables)
     raise InputError(
         f"ONNX model {name} gives outputs of the shapes {shapes}; expected probabilities of "
@@ -150,15 +121,15 @@ def read_outputs(name: str, given: Sequence[Any]) -> Outputs:
     )
 
 
-def classes_of(name: str, outputs: Outputs) -> list[Any]:
+def classes_of(name: str, answers: Answers) -> Sequence[Any]:
     """Return what the columns of probabilities stand for.
 
     Where the model does not name them, it labels the rows: the surest row of a column has its
     label. Of two columns without any labels, the second is that of 1.
     """
-    shares, labels = outputs.numbers, outputs.labels
-    if outputs.classes:
-        return outputs.classes
+    shares, classes, labels = answers
+    if classes:
+        return classes
     if labels is None and shares.shape[1] == 2:
         return [0, 1]
     surest = shares.argmax(axis=0)

@@ -19,10 +19,10 @@ from changeproof.errors import InputError
 from changeproof.feasible.feature import text_of
 from changeproof.model import Booleans, Floats
 from changeproof.models.boosting import library_of, predictions, probabilities
+from changeproof.models.classes import are_among, favourable_classes, of_the_best
 from changeproof.models.inputs import Inputs
 from changeproof.models.learner import CountedRows
 from changeproof.models.linear import Linear, linear_score
-from changeproof.models.shipped import are_among, favourable_classes, of_the_best
 
 # So near to a tie, the likeliest class need not be the one that a model predicts.
 TIE = 1e-6

@@ -33,14 +33,10 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, visible
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
+from changeproof.models.classes import Answers, answering
 from changeproof.models.learner import FittedModel
 from changeproof.models.references import SERVED, name_of
-from changeproof.models.shipped import (
-    ClassesModel,
-    ShippedModel,
-    favourable_classes,
-    original_frame,
-)
+from changeproof.models.shipped import ShippedModel
 
 TIMEOUT = 60.0
 BATCH = 1000
@@ -50,13 +46,6 @@ PIECE = 2**16
 ASKED_AGAIN = 100
 FORM = '{"scores": [...]} or {"probabilities": [[...], ...], "classes": [...]}'
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
-
-
-class Answers(NamedTuple):
-    """Scores [rows], or probabilities [rows, classes] with the classes."""
-
-    numbers: Floats
-    classes: tuple[Any, ...] | None = None
 
 
 class OfTraining(NamedTuple):
@@ -108,16 +97,15 @@ class ServedModel(ShippedModel):
         self._check_the_same(task, rows[:ASKED_AGAIN], known.answers)
         if self.of_training is None:
             self.of_training, self.digest = known, self._digest(known.answers)
-        classes = known.answers.classes
-        judge = partial(self._judge, task, rows, known.answers)
-        if classes is None:
-            return FittedModel(judge, self.name, gives_scores=True)
-        return ClassesModel(judge, favourable_classes(self.name, classes, task), self.name)
+        ask = partial(self._known_or_asked, task, rows, known.answers)
+        return answering(self.name, ask, known.answers.classes, task)
 
-    def _judge(self, task: Task, trained_on: Floats, known: Answers, rows: Floats) -> Floats:
+    def _known_or_asked(
+        self, task: Task, trained_on: Floats, known: Answers, rows: Floats
+    ) -> Answers:
         if np.array_equal(rows, trained_on):
-            return known.numbers
-        return self._like(known, self._ask(task, rows)).numbers
+            return known
+        return self._like(known, self._ask(task, rows))
 
     def _check_the_same(self, task: Task, rows: Floats, known: Answers) -> None:
         before = known.numbers[: len(rows)]
@@ -154,7 +142,7 @@ class ServedModel(ShippedModel):
         places: dict[bytes, int] = {}
         inverse = [places.setdefault(row.tobytes(), len(places)) for row in rows]
         _, first = np.unique(inverse, return_index=True)
-        frame = original_frame(task, rows[first])
+        frame = task.table_rows(rows[first])
         parts = [
             read_answers(self._where, self._post(batch, count), count)
             for batch, count in _batches(frame, self.batch)

@@ -5,19 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
 from changeproof.datasets.task import Task
-from changeproof.datasets.threshold import HALF, Threshold
+from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
-from changeproof.feasible.feature import text_of
 from changeproof.fingerprints.things import thing_fingerprint
-from changeproof.model import Booleans, Floats, Model
+from changeproof.model import Floats, Model
 from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack, Traits
 from changeproof.models.recipes import recipe_identity
 from changeproof.models.thresholds import check_threshold, own_scores, with_threshold
@@ -92,7 +86,7 @@ class ShippedFunction(ShippedModel):
 
     def fitted(self, task: Task) -> FittedModel:
         def judge(rows: Floats) -> Any:
-            return self.function(original_frame(task, rows))
+            return self.function(task.table_rows(rows))
 
         return FittedModel(judge, self.name, gives_scores=True)
 
@@ -168,81 +162,6 @@ class ShippedLearner(Learner):
 
     def replacements(self) -> list[Alternative]:
         return self.refits.replacements()
-
-
-def original_frame(task: Task, rows: Floats) -> pd.DataFrame:
-    """Return rows as the table has them; numbers that are not from a table are floats."""
-    return task.table_rows(rows)
-
-
-def favourable_classes(name: str, classes: Sequence[Any], task: Task) -> list[int]:
-    """Return which of a model's classes are favourable: those of the data, or 1 of 0 and 1."""
-    texts = [text_of(value) for value in classes]
-    wanted = {text_of(value) for value in task.favourable_values}
-    if (numbers := task.favourable_range) is not None:
-        values = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(np.float64)
-        found = np.flatnonzero(numbers.accepts(values)).tolist()
-    else:
-        found = [place for place, text in enumerate(texts) if text in wanted]
-    if 0 < len(found) < len(texts):
-        return found
-    if texts in (["0", "1"], ["False", "True"]):
-        return [1]
-    expected = f"{', '.join(sorted(wanted))} and others, or 0 and 1" if wanted else "0 and 1"
-    raise InputError(
-        f"model {name} knows the outcomes {', '.join(texts)}; expected {expected}, to tell which "
-        "is favourable"
-    )
-
-
-def of_the_best(shares: Floats, places: Sequence[int]) -> tuple[Floats, Floats]:
-    """Return the probability of the best favourable class against the best other one; its lead.
-
-    `shares` are probabilities of classes [rows, classes]. The log odds of what is returned are the
-    difference of the logarithms of the two. Of two classes, it is the probability as it is.
-    """
-    best, other = shares[:, places].max(axis=1), np.delete(shares, places, axis=1).max(axis=1)
-    if shares.shape[1] == 2:
-        return best, best - other
-    together = best + other
-    even = np.full_like(best, HALF)
-    return np.divide(best, together, out=even, where=together > 0.0), best - other
-
-
-class ClassesModel(FittedModel):
-    """A function of rows that gives probabilities of classes [rows, classes].
-
-    At a threshold, the favourable ones at `places` count together. Without, the best of them is
-    compared with the best other one; or `decided` says how the model itself decides.
-    """
-
-    def __init__(
-        self,
-        shares: Callable[[Floats], Floats],
-        places: Sequence[int],
-        name: str,
-        decided: Callable[[Floats], Floats] | None = None,
-    ) -> None:
-        super().__init__(partial(_together, shares, places), name)
-        self.decided = partial(_best, shares, places) if decided is None else decided
-
-    def probabilities(self, rows: Floats) -> Floats:
-        return self._checked(self._numbers(self.decided, rows))
-
-
-def _together(shares: Callable[[Floats], Floats], places: Sequence[int], rows: Floats) -> Floats:
-    return np.asarray(shares(rows)[:, places].sum(axis=1))
-
-
-def _best(shares: Callable[[Floats], Floats], places: Sequence[int], rows: Floats) -> Floats:
-    return of_the_best(shares(rows), places)[0]
-
-
-def are_among(outcomes: npt.NDArray[Any], wanted: Sequence[Any]) -> Booleans:
-    """Return which outcomes are wanted, compared by their texts."""
-    texts = set(map(text_of, wanted))
-    codes, different = pd.factorize(outcomes)
-    return np.array([text_of(each) in texts for each in different], dtype=np.bool_)[codes]
 
 
 def check_decides(name: str, model: Model, task: Task) -> None:
