@@ -169,6 +169,9 @@ class Stubborn(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shares = 1 / (1 + np.exp((2200 - rows["income"] + 300 * rows["debts"]) / 200))
         return np.column_stack([1 - shares, shares])
 
+    def predict(self, rows: pd.DataFrame) -> Any:
+        return np.asarray(self.classes_)[self.predict_proba(rows).argmax(axis=1)]
+
 
 def test_a_refit_that_fails_is_told_with_its_reason(frame: pd.DataFrame) -> None:
     model = Stubborn()

@@ -80,7 +80,7 @@ def show(
     from changeproof.report.terminal.tables import print_groups, print_tables
     from changeproof.tables.registry import read_finished
 
-    _, tables = read_finished(directory)
+    _, tables = read_finished(directory, current=True)
     if table is None:
         if words := judged_words(tables):
             say(f"{words}\n", lines=True)

@@ -81,28 +81,30 @@ def write_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+def read_tables(folder: Path, *, current: bool = True) -> dict[str, pd.DataFrame]:
     """Return the tables that a run has written; none if they are damaged, outdated or foreign.
 
-    Outdated are also those of another version that lack a table or a column of this one. Foreign
-    are tables that were not made from the plan and the pieces of the directory.
+    Foreign are tables that were not made from the plan and the pieces of the directory. Where
+    tables have to be `current`, those of another version that lack a table or a column of this one
+    are outdated, too.
     """
     origin = origin_of(folder)
     files = {} if origin is None else published(folder / TABLES, origin)
     try:
         tables = _from_files(files)
-        readable_tables(tables)
+        if current:
+            readable_tables(tables)
     except (ValueError, KeyError):
         return {}
-    return tables if tables.keys() >= ALWAYS else {}
+    return tables if tables.keys() >= ALWAYS or not current else {}
 
 
-def read_finished(folder: Path) -> tuple[Plan, dict[str, pd.DataFrame]]:
+def read_finished(folder: Path, *, current: bool = False) -> tuple[Plan, dict[str, pd.DataFrame]]:
     """Return plan and tables of a finished run; refuse one that is not.
 
     Tables that are damaged, outdated or foreign are made again from the pieces. Nothing is written.
     """
-    plan, tables = read_plan(folder), read_tables(folder)
+    plan, tables = read_plan(folder), read_tables(folder, current=current)
     if tables:
         return plan, tables
     results = StoredResults(folder)
