@@ -18,8 +18,9 @@ from sklearn.svm import SVC
 
 from changeproof import InputError, NetworkLearner, Task, TrainingRecipe, find_learner
 from changeproof.model import Model
-from changeproof.models.estimator import EstimatorLearner, seed_matters, seeded
+from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import FittedModel
+from changeproof.models.settings import seed_matters, seeded
 
 BOOSTED = HistGradientBoostingClassifier(max_iter=5)
 

@@ -26,11 +26,12 @@ from changeproof import (
     load_task,
 )
 from changeproof.fingerprints import things
-from changeproof.models.estimator import EstimatorLearner, seeded
+from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import AbsentLearner, as_learner, find_learner, object_reference
 from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.module import ModuleLearner
 from changeproof.models.network import NetworkLearner
+from changeproof.models.settings import seeded
 
 
 def fit_logistic(X: Any, y: Any, sample_weight: Any, seed: int) -> Any:

@@ -13,7 +13,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
@@ -27,6 +26,7 @@ from changeproof.model import Floats
 from changeproof.models.classes import Answers, answering
 from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, columns_of
 from changeproof.models.learner import FittedModel
+from changeproof.models.libraries import library_of, required
 from changeproof.models.shipped import ShippedModel
 
 Frame = pd.DataFrame | Floats
@@ -56,12 +56,7 @@ class Booster(ShippedModel):
         self.content, self.name, self.reference = content, name, reference
         self.kind = f"booster ({self.library})"
         self.digest = hashlib.sha256(content).hexdigest()
-        try:
-            import_module(self.library)
-        except ImportError as error:
-            lacking = f"is not installed (extra: {self.library})"
-            why = lacking if error.name == self.library else f"cannot be imported: {error}"
-            raise InputError(f"{reference} needs {self.library}, which {why}") from None
+        required(self.library, reference)
         try:
             booster = self._loaded()
             self.columns, self.classes = columns_of(booster), self._classes(booster)
@@ -222,4 +217,4 @@ KINDS: dict[str, type[Booster]] = {
 
 def as_booster(booster: Any, name: str, reference: str) -> Booster:
     """Return a booster that is no estimator as a fitted model."""
-    return KINDS[type(booster).__module__.partition(".")[0]].of(booster, name, reference)
+    return KINDS[library_of(booster)].of(booster, name, reference)

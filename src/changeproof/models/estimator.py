@@ -19,15 +19,6 @@ from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError, setting
 from changeproof.model import Access, Floats, Model
-from changeproof.models import boosting
-from changeproof.models.boosting import (
-    fresh,
-    is_boosted,
-    library_of,
-    predictions,
-    probabilities,
-    uses_seed,
-)
 from changeproof.models.forests.reading import is_read
 from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
@@ -45,44 +36,27 @@ from changeproof.models.outcomes import (
     TIE,
     Outcomes,
     OwnDecision,
-    final_step,
     predicts_numbers,
     takes_the_likeliest,
+)
+from changeproof.models.settings import (
+    cause,
+    default_grid,
+    few_rows,
+    final_step,
+    fresh,
+    is_boosted,
+    known_settings,
+    model_digest,
+    predictions,
+    probabilities,
+    ready,
+    seed_matters,
+    seeded,
 )
 from changeproof.models.shipped import ShippedModel
 from changeproof.networks.training import TrainingRecipe
 
-FOREST: dict[str, list[Any]] = {
-    "max_features": ["sqrt", 0.5, 1.0],
-    "min_samples_leaf": [1, 2, 5],
-    "max_depth": [None, 8, 16],
-}
-# What people turn first, per kind of model; the base setting itself is left out.
-GRIDS: dict[str, dict[str, list[Any]]] = {
-    "GradientBoostingClassifier": {
-        "learning_rate": [0.05, 0.1, 0.2],
-        "max_depth": [2, 3, 4],
-        "n_estimators": [50, 100, 200],
-    },
-    "HistGradientBoostingClassifier": {
-        "learning_rate": [0.05, 0.1, 0.2],
-        "max_leaf_nodes": [15, 31, 63],
-        "l2_regularization": [0.0, 0.1, 1.0],
-    },
-    "LogisticRegression": {"C": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]},
-    "RandomForestClassifier": FOREST,
-    "ExtraTreesClassifier": FOREST,
-    "MLPClassifier": {
-        "alpha": [1e-5, 1e-4, 1e-3],
-        "learning_rate_init": [5e-4, 1e-3, 2e-3],
-        "batch_size": [64, "auto", 400],
-    },
-}
-
-# Up to this many rows, no estimator sets rows aside or leaves some out at random.
-FEW_ROWS = 10_000
-SEEDS = ("random_state", "random_seed")
-DETERMINISTIC_SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
 # Where fitted models have their weights, and whether they are [inputs, outputs] there.
 WEIGHTS = {
     "LogisticRegression": ("coef_", False),
@@ -257,7 +231,7 @@ class EstimatorLearner(RefittedLearner):
                     f"model {type(estimator).__name__} has no {need}; expected a scikit-learn "
                     "classifier that gives probabilities"
                 )
-        estimator = boosting.ready(estimator)
+        estimator = ready(estimator)
         if inputs is None and original is not False and is_boosted(estimator):
             inputs = NativeInputs.of(estimator)
         self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
@@ -307,8 +281,7 @@ class EstimatorLearner(RefittedLearner):
             estimator.fit(self._inputs(rows, task), labels, **arguments)
         except Exception as error:
             raise InputError(
-                f"model {self.name} could not be refitted on {len(rows)} rows: "
-                f"{boosting.cause(error)}"
+                f"model {self.name} could not be refitted on {len(rows)} rows: {cause(error)}"
             ) from error
         if self.inputs is not None and self.outcomes is not None:
             return judging(self.name, estimator, self.inputs, self.outcomes, task)
@@ -351,15 +324,8 @@ class EstimatorLearner(RefittedLearner):
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
-        grid = self.grid
-        if grid is None:
-            prefix, final = final_step(self.estimator)
-            # Regressors have the settings of the classifiers of their kind.
-            default = GRIDS.get(type(final).__name__.replace("Regressor", "Classifier"), {})
-            if is_boosted(final):
-                default = boosting.GRIDS[library_of(final)]
-            grid = {f"{prefix}{key}": values for key, values in default.items()}
-        known = boosting.known_settings(self.estimator)
+        grid = default_grid(self.estimator) if self.grid is None else self.grid
+        known = known_settings(self.estimator)
         if unknown := [key for key in grid if key not in known]:
             raise InputError(
                 f"model {self.name} has no parameter {unknown[0]!r} to vary; "
@@ -383,7 +349,7 @@ class EstimatorLearner(RefittedLearner):
 
     def sized(self, rows: int) -> Self:
         found = copy(super().sized(rows))
-        found.few_rows = rows <= _few_rows(self.estimator)
+        found.few_rows = rows <= few_rows(self.estimator)
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
         found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
@@ -398,7 +364,7 @@ class ShippedEstimator(ShippedModel):
         if not self.predicts_numbers and not hasattr(estimator, "classes_"):
             raise InputError(f"model {name} is not fitted: it has no classes_; fit it first")
         self.columns = columns_of(estimator)
-        self.digest = boosting.model_digest(estimator)
+        self.digest = model_digest(estimator)
 
     def fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.estimator, task)
@@ -433,65 +399,3 @@ def weight_key(estimator: Any) -> str | None:
     """Return the name under which `fit` takes row weights, if it does."""
     prefix, final = final_step(estimator)
     return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
-
-
-def seeded(estimator: Any, seed: int) -> Any:
-    return estimator.set_params(**dict.fromkeys(random_states(estimator), seed))
-
-
-def random_states(estimator: Any) -> list[str]:
-    """Return the names of all random states of an estimator, nested ones too."""
-    states = [key for key in estimator.get_params(deep=True) if key.endswith("random_state")]
-    return [*states, *boosting.seeds_of(estimator)]
-
-
-def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
-    """Return whether another seed may give another model, on `FEW_ROWS` rows at most or on more.
-
-    Many estimators have a `random_state` that they use with some settings only. What is not known
-    here may use it. So do trees, where it breaks ties between features, and all that is made of
-    them.
-    """
-    parts = {"": estimator, **estimator.get_params(deep=True)}
-    for key in random_states(estimator):
-        owner, _, name = key.rpartition("__")
-        part = parts.get(owner)
-        rule = _USES_SEED.get(type(part).__name__) if library_of(part) == "sklearn" else None
-        if is_boosted(part):
-            rule = uses_seed
-        if name not in SEEDS or rule is None or rule(part, few_rows):
-            return True
-    return False
-
-
-def _few_rows(estimator: Any) -> int:
-    """Return up to how many rows an estimator looks at all of them."""
-    boosters = boosting.parts_of(estimator)
-    owners = {key.rpartition("__")[0] for key in random_states(estimator)}
-    limits = [
-        boosting.few_rows(boosters[each]) if each in boosters else FEW_ROWS for each in owners
-    ]
-    return min(limits, default=FEW_ROWS)
-
-
-def _boosts_at_random(part: Any, few_rows: bool) -> bool:
-    stops_early = not few_rows if part.early_stopping == "auto" else bool(part.early_stopping)
-    sets_aside = stops_early and part.validation_fraction is not None
-    return sets_aside or part.max_features != 1.0 or not few_rows
-
-
-def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
-    return part.subsample is not None and not (few_rows and part.subsample >= FEW_ROWS)
-
-
-_USES_SEED: dict[str, Callable[[Any, bool], bool]] = {
-    "LogisticRegression": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
-    "LogisticRegressionCV": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
-    "HistGradientBoostingClassifier": _boosts_at_random,
-    "HistGradientBoostingRegressor": _boosts_at_random,
-    "SVC": lambda part, _: part.probability is not False,
-    "NuSVC": lambda part, _: part.probability is not False,
-    "GaussianProcessClassifier": lambda part, _: bool(part.n_restarts_optimizer),
-    "QuantileTransformer": _leaves_rows_out,
-    "KBinsDiscretizer": _leaves_rows_out,
-}

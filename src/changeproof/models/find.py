@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +17,10 @@ from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError, described, one_line, unknown
 from changeproof.model import Stack
 from changeproof.models.learner import FunctionLearner, Learner, can_train
+from changeproof.models.libraries import is_booster
 from changeproof.models.network import NetworkLearner
 from changeproof.models.references import (
     BOOSTER_FILES,
-    is_booster,
     is_booster_file,
     name_of,
     runs_code,
@@ -35,7 +34,7 @@ from changeproof.models.shipped import (
 )
 from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import HIDDEN, TrainingRecipe
-from changeproof.plugins import from_path, parsed
+from changeproof.plugins import from_path
 
 # What may replace a model by default: kinds that lenders use.
 REPLACEMENTS = (
@@ -47,7 +46,6 @@ REPLACEMENTS = (
 )
 # Wider or deeper networks of our own would fill the memory.
 MOST_UNITS, MOST_LAYERS = 4096, 16
-CLASSIFIER_MODULES = ("linear_model", "tree", "ensemble")
 
 
 class AbsentLearner(Learner):
@@ -78,39 +76,10 @@ def _network(text: str) -> Learner:
     return NetworkLearner([int(width) for width in widths] or HIDDEN)
 
 
-def _estimator(text: str) -> Any:
-    try:
-        name, settings = parsed(text)
-        if not name.isidentifier():
-            raise InputError(text)
-    except InputError:
-        raise InputError(
-            f"model 'sklearn:{text}': expected ClassName or ClassName(parameter=value)"
-        ) from None
-    try:
-        return _classifier(name)(**settings)
-    except TypeError as error:
-        raise InputError(f"model 'sklearn:{text}': {error}") from None
+def _sklearn(text: str) -> Any:
+    from changeproof.models.named import sklearn_named
 
-
-def _classifier(name: str) -> Any:
-    """Return a class of scikit-learn; the usual modules are searched first.
-
-    Asking scikit-learn for all it has takes seconds: it imports everything, PyTorch included.
-    """
-    for module in CLASSIFIER_MODULES:
-        found = getattr(import_module(f"sklearn.{module}"), name, None)
-        if isinstance(found, type) and hasattr(found, "predict_proba"):
-            return found
-    from sklearn.utils import all_estimators
-
-    known = dict(all_estimators(type_filter="classifier"))
-    if name not in known:
-        near = [other for other in known if name.lower() in other.lower()] or sorted(known)
-        raise InputError(
-            f"scikit-learn has no classifier {name!r}; expected one of: {', '.join(near)}"
-        )
-    return known[name]
+    return sklearn_named(text)
 
 
 def _unpickled(path: str) -> Any:
@@ -160,7 +129,7 @@ def _booster(library: str, rest: str) -> Any:
         from changeproof.models import boosters
 
         return boosters.KINDS[library](_content(rest), name_of(reference), reference)
-    from changeproof.models.boosting import booster_named
+    from changeproof.models.named import booster_named
 
     return booster_named(library, rest)
 
@@ -193,7 +162,7 @@ class Kind(NamedTuple):
 OBJECT = "object"
 KINDS = {
     "mlp": Kind(_network, "mlp, mlp:64,32"),
-    "sklearn": Kind(_estimator, "sklearn:ClassName or sklearn:ClassName(parameter=value)"),
+    "sklearn": Kind(_sklearn, "sklearn:ClassName or sklearn:ClassName(parameter=value)"),
     "python": Kind(partial(from_path, "model"), "python:module:name", may_be_shipped=True),
     "function": Kind(_function, "function:module:name", may_be_shipped=True),
     "pickle": Kind(_unpickled, "pickle:FILE", may_be_shipped=True),
@@ -362,7 +331,8 @@ def as_shipped(thing: Any, name: str | None = None, reference: str | None = None
     if isinstance(thing, ShippedModel):
         return thing
     from changeproof.models.estimator import ShippedEstimator
-    from changeproof.models.outcomes import final_step, predicts_numbers
+    from changeproof.models.outcomes import predicts_numbers
+    from changeproof.models.settings import final_step
 
     name = name or str(getattr(thing, "__name__", type(final_step(thing)[1]).__name__))
     reference = f"object:{name}" if reference is None else reference

@@ -17,7 +17,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.feasible.feature import Feature, text_of
 from changeproof.model import Floats
-from changeproof.models.boosting import library_of
+from changeproof.models.libraries import library_of
 
 # How a column goes in: as the table has it, as a pandas category, or as text.
 CATEGORY, TEXT = "category", "text"

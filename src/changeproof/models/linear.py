@@ -17,6 +17,7 @@ from changeproof.arithmetic.functions import sigmoids
 from changeproof.datasets.task import PARTS, Task
 from changeproof.feasible.feature import Feature
 from changeproof.model import Floats
+from changeproof.models.libraries import library_of
 
 # The classifiers of scikit-learn that have one coefficient per column.
 KINDS = frozenset(
@@ -54,8 +55,7 @@ class Linear:
 
 def is_linear(final: Any) -> bool:
     """Return whether the last step of a model is linear, and its probabilities are of its score."""
-    kind = type(final)
-    known = kind.__module__.partition(".")[0] == "sklearn" and kind.__name__ in KINDS
+    known = library_of(final) == "sklearn" and type(final).__name__ in KINDS
     return known and getattr(final, "loss", "") != "modified_huber"
 
 

@@ -17,11 +17,11 @@ from changeproof.datasets.task import Task
 from changeproof.feasible.decimals import MOST_DECIMALS
 from changeproof.feasible.feature import Feature, text_of
 from changeproof.model import Booleans, Floats, Integers
-from changeproof.models.boosting import probabilities
 from changeproof.models.forests.forest import Forest
 from changeproof.models.forests.reading import read_forest
 from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import Inputs
+from changeproof.models.settings import probabilities
 
 NUMBER, TWO, SEVERAL = 0, 1, 2
 # How a column of numbers may be written in a table.

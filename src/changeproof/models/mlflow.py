@@ -7,7 +7,6 @@ import hashlib
 import os
 import warnings
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from changeproof.model import Floats
 from changeproof.models.classes import Answers, answering
 from changeproof.models.inputs import TableInputs
 from changeproof.models.learner import FittedModel
-from changeproof.models.references import is_booster
+from changeproof.models.libraries import is_booster, required
 from changeproof.models.shipped import ShippedModel
 
 MLMODEL = "MLmodel"
@@ -80,10 +79,9 @@ def read_mlflow(where: str, name: str, reference: str) -> Any:
 
     `where` is models:/NAME/VERSION, runs:/RUN/NAME or a folder.
     """
-    if find_spec("mlflow") is None:
-        raise InputError("an mlflow: model needs mlflow, which is not installed (extra: mlflow)")
     for key, value in QUIET.items():
         os.environ.setdefault(key, value)
+    required("mlflow", "an mlflow: model")
     try:
         files = _files(where)
         model = loaded(files).model

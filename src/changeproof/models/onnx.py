@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
 from changeproof.models.classes import Answers, answering
 from changeproof.models.learner import FittedModel
+from changeproof.models.libraries import required
 from changeproof.models.shipped import ShippedModel
 
 FLOATS = ("tensor(float)", "tensor(double)")
@@ -88,10 +88,7 @@ class OnnxModel(ShippedModel):
 @lru_cache(maxsize=8)
 def session_of(content: bytes) -> Any:
     """Return a session that runs a model in one thread."""
-    if find_spec("onnxruntime") is None:
-        raise InputError("an onnx: model needs onnxruntime, which is not installed (extra: onnx)")
-    import onnxruntime
-
+    onnxruntime: Any = required("onnxruntime", "an onnx: model", extra="onnx")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import is_regressor
-from sklearn.pipeline import Pipeline
 
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.datasets.task import Task
@@ -18,11 +17,12 @@ from changeproof.datasets.threshold import HALF, agreeing
 from changeproof.errors import InputError
 from changeproof.feasible.feature import text_of
 from changeproof.model import Booleans, Floats
-from changeproof.models.boosting import library_of, predictions, probabilities
 from changeproof.models.classes import are_among, favourable_classes, of_the_best
 from changeproof.models.inputs import Inputs
 from changeproof.models.learner import CountedRows
+from changeproof.models.libraries import library_of
 from changeproof.models.linear import Linear, linear_score
+from changeproof.models.settings import final_step, predictions, probabilities
 
 # So near to a tie, the likeliest class need not be the one that a model predicts.
 TIE = 1e-6
@@ -42,14 +42,6 @@ LIKELIEST = {
     "catboost": {"CatBoostClassifier"},
 }
 OBJECTIVES = (None, "binary:logistic", "multi:softprob", "multi:softmax", "binary", "multiclass")
-
-
-def final_step(estimator: Any) -> tuple[str, Any]:
-    """Return the last step of a pipeline, or the estimator, and the prefix of its settings."""
-    if not isinstance(estimator, Pipeline):
-        return "", estimator
-    name, final = estimator.steps[-1]
-    return f"{name}__", final
 
 
 def predicts_numbers(estimator: Any) -> bool:

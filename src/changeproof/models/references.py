@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 # Kinds whose rest is a file, whatever its name; a table of scores takes the place of a model.
 FILES = ("onnx", "pickle", "joblib", "scores")
 # The libraries' own formats, by their endings. Anything else behind the colon is no file.
 BOOSTER_FILES = {"xgboost": (".json", ".ubj"), "lightgbm": (".txt",), "catboost": (".cbm",)}
-# The classes of fitted boosters that are no estimators.
-BOOSTERS = {("xgboost", "Booster"), ("lightgbm", "Booster"), ("catboost", "CatBoost")}
 IMPORTED, SERVED, MLFLOW = ("python", "function"), ("http", "https"), "mlflow"
 # What MLflow looks up in its stores; anything else behind mlflow: is a folder.
 STORED = ("models:", "runs:", "mlflow-artifacts:")
 # Loading one of these runs whatever code it holds.
 RUN_CODE = ("pickle", "joblib", MLFLOW)
-
-
-def is_booster(thing: Any) -> bool:
-    """Return whether an object is a booster that is no estimator."""
-    return (type(thing).__module__.partition(".")[0], type(thing).__name__) in BOOSTERS
 
 
 def is_booster_file(reference: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from changeproof.datasets.threshold import HALF
 from changeproof.models.learner import FunctionLearner, Learner
+from changeproof.models.libraries import library_of
 from changeproof.models.network import NetworkLearner
 from changeproof.models.shipped import ShippedLearner, ShippedModel
 from changeproof.models.thresholds import ThresholdLearner
@@ -69,4 +70,4 @@ def _kind(thing: Learner | ShippedModel) -> str:
     if steps := getattr(parts[0], "steps", None):
         parts.append(steps[-1][1])
     words = " ending in ".join(type(part).__name__ for part in parts)
-    return f"{words} ({type(parts[-1]).__module__.partition('.')[0]})"
+    return f"{words} ({library_of(parts[-1])})"

@@ -26,9 +26,9 @@ from boosted import (
     typed,
 )
 from changeproof import InputError, Task, own_task
-from changeproof.models.boosting import model_digest
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import as_shipped, find_learner, load_model, shipped_learner
+from changeproof.models.settings import model_digest
 from changeproof.networks.training import TrainingRecipe
 from models_people_have import DATA, check_on_the_model
 

@@ -1,30 +1,26 @@
-"""XGBoost, LightGBM and CatBoost: classifiers by name, and what training them again asks for."""
+"""Settings of estimators: what people vary, what follows a seed, what training here asks for.
+
+XGBoost, LightGBM and CatBoost have settings of many names, and some that depend on each other.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from importlib import import_module
 from inspect import signature
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import joblib
-import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from changeproof.errors import InputError, one_line
-from changeproof.models.references import BOOSTER_FILES
-from changeproof.plugins import parsed
-
-LIBRARIES = ("xgboost", "lightgbm", "catboost")
+from changeproof.models.libraries import BOOSTING, library_of
 
 # Settings go by one name each; these are their other names, as far as something depends on them.
 ALIASES: dict[str, dict[str, str]] = {
@@ -73,8 +69,31 @@ ALIASES: dict[str, dict[str, str]] = {
         "random_state": "random_seed",
     },
 }
-# What people turn first; the base setting itself is left out.
+FOREST: dict[str, list[Any]] = {
+    "max_features": ["sqrt", 0.5, 1.0],
+    "min_samples_leaf": [1, 2, 5],
+    "max_depth": [None, 8, 16],
+}
+# What people turn first, by kind of model or library; the base setting itself is left out.
 GRIDS: dict[str, dict[str, list[Any]]] = {
+    "GradientBoostingClassifier": {
+        "learning_rate": [0.05, 0.1, 0.2],
+        "max_depth": [2, 3, 4],
+        "n_estimators": [50, 100, 200],
+    },
+    "HistGradientBoostingClassifier": {
+        "learning_rate": [0.05, 0.1, 0.2],
+        "max_leaf_nodes": [15, 31, 63],
+        "l2_regularization": [0.0, 0.1, 1.0],
+    },
+    "LogisticRegression": {"C": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]},
+    "RandomForestClassifier": FOREST,
+    "ExtraTreesClassifier": FOREST,
+    "MLPClassifier": {
+        "alpha": [1e-5, 1e-4, 1e-3],
+        "learning_rate_init": [5e-4, 1e-3, 2e-3],
+        "batch_size": [64, "auto", 400],
+    },
     "xgboost": {
         "learning_rate": [0.1, 0.2, 0.3],
         "max_depth": [4, 6, 8],
@@ -96,6 +115,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "xgboost": {"learning_rate": 0.3, "max_depth": 6, "min_child_weight": 1},
     "catboost": {"depth": 6, "l2_leaf_reg": 3.0, "random_strength": 1.0, "iterations": 1000},
 }
+ROUNDS = {"xgboost": "n_estimators", "lightgbm": "n_estimators", "catboost": "iterations"}
 SEED = {"xgboost": "random_state", "lightgbm": "random_state", "catboost": "random_seed"}
 THREADS = {"xgboost": "n_jobs", "lightgbm": "n_jobs", "catboost": "thread_count"}
 # Nothing is printed, no folder is written, and LightGBM does not choose by the clock how it counts.
@@ -119,90 +139,25 @@ STOPPING: dict[str, tuple[str, ...]] = {
     "catboost": ("early_stopping_rounds", "od_type", "od_wait", "od_pval", "use_best_model"),
 }
 
-# So many rows are enough for LightGBM to choose thresholds from, unless it says otherwise.
-ENOUGH_ROWS = 200_000
-PLAIN = str | bool | int | float
-# Settings about columns, which a trial does not have.
-OF_COLUMNS = (
-    "monotone_constraints",
-    "interaction_constraints",
-    "feature_weights",
-    "feature_contri",
-)
-
-
-def library_of(thing: Any) -> str:
-    """Return the top-level package that the class of a thing is from."""
-    return type(thing).__module__.partition(".")[0]
+# Up to this many rows, no estimator of scikit-learn sets rows aside or leaves some out at random;
+# and so many are enough for LightGBM to choose thresholds from, unless it says otherwise.
+FEW_ROWS, ENOUGH_ROWS = 10_000, 200_000
+DETERMINISTIC_SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
+# Predictions are made on one thread where a library can be told so.
+ONE_THREAD = {"lightgbm": {"num_threads": 1}, "catboost": {"thread_count": 1}}
 
 
 def is_boosted(thing: Any) -> bool:
     """Return whether a thing is an estimator of one of the three libraries, fitted or not."""
-    return library_of(thing) in LIBRARIES and hasattr(thing, "get_params")
+    return library_of(thing) in BOOSTING and hasattr(thing, "get_params")
 
 
-def booster_named(library: str, text: str) -> Any:
-    """Return the classifier that ``ClassName(parameter=value)`` means, not fitted."""
-    reference = f"{library}:{text}"
-    try:
-        name, settings = parsed(text)
-        if not name.isidentifier():
-            raise InputError(text)
-    except InputError:
-        files = " or ".join(f"FILE{ending}" for ending in BOOSTER_FILES[library])
-        raise InputError(
-            f"model {reference!r}: expected ClassName(parameter=value), or a model as {files}"
-        ) from None
-    try:
-        module = import_module(library)
-    except ImportError as error:
-        lacking = f"is not installed (extra: {library})"
-        why = lacking if error.name == library else f"cannot be imported: {error}"
-        raise InputError(f"model {reference!r} needs {library}, which {why}") from None
-    known = sorted(each for each in dir(module) if _is_classifier(getattr(module, each)))
-    if name not in known:
-        raise InputError(
-            f"{library} has no classifier {name!r}; expected one of: {', '.join(known)}"
-        )
-    try:
-        estimator = getattr(module, name)(**settings)
-        _check_settings(estimator, settings)
-        return ready(estimator)
-    except InputError as error:
-        raise InputError(f"model {reference!r}: {error}") from None
-    except Exception as error:
-        raise InputError(f"model {reference!r}: {cause(error)}") from None
-
-
-def _is_classifier(thing: Any) -> bool:
-    here = isinstance(thing, type) and hasattr(thing, "predict_proba") and hasattr(thing, "fit")
-    return here and not thing.__name__.startswith("Dask")
-
-
-def _check_settings(estimator: Any, given: Mapping[str, Any]) -> None:
-    """Refuse settings that a library refuses, or would ignore, by a trial on a few rows."""
-    library, settings = library_of(estimator), settings_of(ready(estimator))
-    rounds = "iterations" if library == "catboost" else "n_estimators"
-    # Lists are about columns or classes.
-    plain = {key: value for key, value in settings.items() if isinstance(value, PLAIN)}
-    plain = {key: value for key, value in plain.items() if key not in OF_COLUMNS} | {rounds: 1}
-    if library == "xgboost":
-        plain["verbosity"] = 1
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        type(estimator)(**plain).fit(np.arange(32.0).reshape(16, 2), np.arange(16) % 2)
-    ignored = ""
-    if library == "xgboost":
-        found = [re.search(r"Parameters: \{ (.*?) \}", str(each.message)) for each in caught]
-        ignored = next((match[1].replace('"', "'") for match in found if match), "")
-    elif library == "lightgbm":
-        from lightgbm import basic
-
-        listed = basic._ConfigAliases._get_all_param_aliases().values()
-        known = {*type(estimator)().get_params(), *chain.from_iterable(listed)}
-        ignored = next((repr(key) for key in given if key not in known), "")
-    if ignored:
-        raise InputError(f"{type(estimator).__name__} has no parameter {ignored}")
+def final_step(estimator: Any) -> tuple[str, Any]:
+    """Return the last step of a pipeline, or the estimator, and the prefix of its settings."""
+    if not isinstance(estimator, Pipeline):
+        return "", estimator
+    name, final = estimator.steps[-1]
+    return f"{name}__", final
 
 
 def cause(error: Exception) -> str:
@@ -306,15 +261,6 @@ def _rounds_kept(booster: Any, settings: Mapping[str, Any]) -> dict[str, Any] | 
             return {"iterations": booster.tree_count_, "learning_rate": booster.learning_rate_}
 
 
-def seeds_of(estimator: Any) -> list[str]:
-    """Return the names of the seeds of CatBoost models, which no random state stands for."""
-    return [
-        f"{key}__random_seed" if key else "random_seed"
-        for key, part in parts_of(estimator).items()
-        if library_of(part) == "catboost"
-    ]
-
-
 def known_settings(estimator: Any) -> dict[str, Any]:
     """Return all settings of an estimator, nested ones too, with what is left open filled in."""
     known = dict(estimator.get_params(deep=True))
@@ -328,21 +274,65 @@ def known_settings(estimator: Any) -> dict[str, Any]:
     return known
 
 
-def uses_seed(booster: Any, few_rows: bool) -> bool:
-    """Return whether another seed may give another model."""
-    return _USES_SEED[library_of(booster)](settings_of(booster), few_rows)
+def default_grid(estimator: Any) -> dict[str, list[Any]]:
+    """Return the settings that people turn first, under their names in a pipeline."""
+    prefix, final = final_step(estimator)
+    # Regressors have the settings of the classifiers of their kind.
+    kind = type(final).__name__.replace("Regressor", "Classifier")
+    grid = GRIDS[library_of(final)] if is_boosted(final) else GRIDS.get(kind, {})
+    return {f"{prefix}{key}": values for key, values in grid.items()}
 
 
-def few_rows(booster: Any) -> int:
-    """Return up to how many rows a booster looks at all of them to choose its thresholds."""
-    return int(settings_of(booster).get("subsample_for_bin", ENOUGH_ROWS))
+def seeded(estimator: Any, seed: int) -> Any:
+    return estimator.set_params(**dict.fromkeys(random_states(estimator), seed))
+
+
+def random_states(estimator: Any) -> list[str]:
+    """Return the names of all seeds of an estimator that is ready to train, nested ones too."""
+    return [
+        key
+        for key in estimator.get_params(deep=True)
+        if key.endswith("random_state") or key.rpartition("__")[2] == "random_seed"
+    ]
+
+
+def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
+    """Return whether another seed may give another model, on few rows or on more.
+
+    Many estimators have a `random_state` that they use with some settings only. What is not known
+    here may use it. So do trees, where it breaks ties between features, and all that is made of
+    them.
+    """
+    parts = {"": estimator, **estimator.get_params(deep=True)}
+    for key in random_states(estimator):
+        owner, _, name = key.rpartition("__")
+        part = parts.get(owner)
+        library = library_of(part)
+        rule = _USES_SEED.get(type(part).__name__ if library == "sklearn" else library)
+        if name not in ("random_state", "random_seed") or rule is None or rule(part, few_rows):
+            return True
+    return False
+
+
+def few_rows(estimator: Any) -> int:
+    """Return up to how many rows an estimator looks at all of them."""
+    boosters = parts_of(estimator)
+    owners = {key.rpartition("__")[0] for key in random_states(estimator)}
+    limits = [
+        settings_of(boosters[each]).get("subsample_for_bin", ENOUGH_ROWS)
+        if each in boosters
+        else FEW_ROWS
+        for each in owners
+    ]
+    return int(min(limits, default=FEW_ROWS))
 
 
 def _below_one(settings: Mapping[str, Any], *names: str) -> bool:
     return any(settings.get(name) not in (None, 1) for name in names)
 
 
-def _xgboost_draws(settings: Mapping[str, Any], few_rows: bool) -> bool:
+def _xgboost_draws(booster: Any, few_rows: bool) -> bool:
+    settings = settings_of(booster)
     if settings.get("booster") == "gblinear":
         return settings.get("feature_selector") in ("shuffle", "random")
     if settings.get("booster") == "dart" and (
@@ -353,7 +343,8 @@ def _xgboost_draws(settings: Mapping[str, Any], few_rows: bool) -> bool:
     return _below_one(settings, "subsample", *columns)
 
 
-def _lightgbm_draws(settings: Mapping[str, Any], few_rows: bool) -> bool:
+def _lightgbm_draws(booster: Any, few_rows: bool) -> bool:
+    settings = settings_of(booster)
     boosting, rate = settings["boosting_type"], settings["learning_rate"]
     shares = ("subsample", "pos_bagging_fraction", "neg_bagging_fraction")
     if settings.get("subsample_freq") and _below_one(settings, *shares):
@@ -371,13 +362,33 @@ def _lightgbm_draws(settings: Mapping[str, Any], few_rows: bool) -> bool:
     return bool(settings.get("extra_trees") or rounded or not few_rows)
 
 
-def _catboost_draws(settings: Mapping[str, Any], few_rows: bool) -> bool:
+def _catboost_draws(booster: Any, few_rows: bool) -> bool:
+    settings = settings_of(booster)
     settled = settings.get("bootstrap_type") == "No" and settings.get("random_strength") == 0
     # Categories are replaced by outcomes of the rows before, in an order that is drawn.
     return not (settled and settings.get("has_time")) or _below_one(settings, "rsm")
 
 
-_USES_SEED: dict[str, Callable[[Mapping[str, Any], bool], bool]] = {
+def _boosts_at_random(part: Any, few_rows: bool) -> bool:
+    stops_early = not few_rows if part.early_stopping == "auto" else bool(part.early_stopping)
+    sets_aside = stops_early and part.validation_fraction is not None
+    return sets_aside or part.max_features != 1.0 or not few_rows
+
+
+def _leaves_rows_out(part: Any, few_rows: bool) -> bool:
+    return part.subsample is not None and not (few_rows and part.subsample >= FEW_ROWS)
+
+
+_USES_SEED: dict[str, Callable[[Any, bool], bool]] = {
+    "LogisticRegression": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
+    "LogisticRegressionCV": lambda part, _: part.solver not in DETERMINISTIC_SOLVERS,
+    "HistGradientBoostingClassifier": _boosts_at_random,
+    "HistGradientBoostingRegressor": _boosts_at_random,
+    "SVC": lambda part, _: part.probability is not False,
+    "NuSVC": lambda part, _: part.probability is not False,
+    "GaussianProcessClassifier": lambda part, _: bool(part.n_restarts_optimizer),
+    "QuantileTransformer": _leaves_rows_out,
+    "KBinsDiscretizer": _leaves_rows_out,
     "xgboost": _xgboost_draws,
     "lightgbm": _lightgbm_draws,
     "catboost": _catboost_draws,
@@ -385,23 +396,11 @@ _USES_SEED: dict[str, Callable[[Mapping[str, Any], bool], bool]] = {
 
 
 def probabilities(estimator: Any, rows: Any) -> Any:
-    """Return what an estimator gives for rows, on one thread where it can be told so."""
-    match library_of(estimator):
-        case "lightgbm":
-            return estimator.predict_proba(rows, num_threads=1)
-        case "catboost":
-            return estimator.predict_proba(rows, thread_count=1)
-    return estimator.predict_proba(rows)
+    return estimator.predict_proba(rows, **ONE_THREAD.get(library_of(estimator), {}))
 
 
 def predictions(estimator: Any, rows: Any) -> Any:
-    """Return what an estimator predicts for rows, on one thread where it can be told so."""
-    match library_of(estimator):
-        case "lightgbm":
-            return estimator.predict(rows, num_threads=1)
-        case "catboost":
-            return estimator.predict(rows, thread_count=1)
-    return estimator.predict(rows)
+    return estimator.predict(rows, **ONE_THREAD.get(library_of(estimator), {}))
 
 
 def model_digest(estimator: Any) -> str:
