@@ -315,7 +315,7 @@ class Moody(LogisticRegression):  # type: ignore[misc]
 def test_a_model_that_fails_later_takes_down_what_needs_it(
     table: pd.DataFrame, tmp_path: Path
 ) -> None:
-    with pytest.raises(PieceFailedError, match=r"could not be refitted on .* rows: .*not again"):
+    with pytest.raises(PieceFailedError, match=r"could not be fitted on .* rows: .*not again"):
         few = {**FEW, "methods": ["kdtree"], "publish": False}
         audit(table, tmp_path / "out", model=Moody(), jobs=1, **LOANS, **few)
 

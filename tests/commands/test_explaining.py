@@ -157,7 +157,10 @@ def test_the_command_takes_several_methods(tmp_path: Path) -> None:
     assert several["recommended"]["reason"] in text
     assert "Nothing else changes." in text
     one = json.loads(command(data, out, "--method", "kdtree", "--json"))
-    assert one == several["explanations"][0]
+    judged = "Judged: LogisticRegression, trained here on 150 rows."
+    assert one == {"judged": judged, **several["explanations"][0]}
+    assert several["judged"] == judged
+    assert text.startswith(judged)
     assert one["feasible"] is True
     # What does not fit the model is left out, with the reason.
     left = command(data, out, "--method", "kdtree,rnce")
@@ -178,7 +181,7 @@ def test_a_finished_audit_is_read(advised_run: Results) -> None:
     assert found["recommended"] == recommendation(answers)._asdict()
     one = from_a_run(advised_run.folder, "--row", person, "--method", "kdtree", "--name", "data")
     first = explain(advised_run, person, "kdtree")
-    assert one.stdout.splitlines()[0] == f"kdtree on data, for {person}:"
+    assert one.stdout.splitlines()[1] == f"kdtree on data, for {person}:"
     assert f"{first.overall.held} of 50" in one.stdout
 
 

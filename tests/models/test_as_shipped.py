@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import changeproof as cp
 from changeproof import InputError, own_task
@@ -100,3 +103,32 @@ def test_a_table_without_a_column_of_the_model_is_refused() -> None:
         cp.evaluate(frame.drop(columns="age"), model, **SMALL, **DATA)
     with pytest.raises(InputError, match="the model takes the column 'age', which cannot be"):
         cp.evaluate(frame, model, **SMALL, **DATA, drop=["age"])
+
+
+def test_codes_that_are_numbers_reach_the_model_as_numbers(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    frame = pd.DataFrame({name: generator.integers(1, 5, 300) * 10 for name in ("job", "home")})
+    frame["zone"] = generator.choice(["007", "01"], 300)
+    score = (frame["job"] == 20) * 2 + (frame["home"] > 20) + (frame["zone"] == "01")
+    frame["paid"] = np.where(score + generator.normal(0, 0.5, 300) > 1.5, "yes", "no")
+    columns = ["job", "home", "zone"]
+    model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    model.fit(frame[columns], frame["paid"])
+    frame.to_csv(tmp_path / "codes.csv", index=False)
+    data: dict[str, Any] = {"target": "paid", "favourable": "yes", "factuals": 10, "jobs": 1}
+    results = cp.evaluate(tmp_path / "codes.csv", model, categorical=columns, **SMALL, **data)
+    assert check_on_the_model(results, frame, lambda rows: model.predict(rows[columns]), ["yes"])
+    # Taken for numbers, codes between those that it knows are asked about.
+    plain = tmp_path / "plain.csv"
+    frame[["job", "home", "paid"]].to_csv(plain, index=False)
+    model.fit(frame[["job", "home"]], frame["paid"])
+    with pytest.raises(cp.PieceFailedError, match=r"unknown categor.*say `categorical="):
+        cp.evaluate(plain, model, **SMALL, **data)
+
+
+def test_refits_are_by_something_that_can_be_trained() -> None:
+    frame = table()
+    model = pipeline(LogisticRegression(max_iter=2000)).fit(frame[COLUMNS], frame["outcome"])
+    for given in ("pickle:today.pkl", "http://127.0.0.1:9/score", "xgboost:today.json"):
+        with pytest.raises(InputError, match="is a fitted model; expected what can be trained"):
+            cp.evaluate(frame, model, **SMALL, **DATA, refit=given)

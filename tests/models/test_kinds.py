@@ -120,6 +120,25 @@ def function(frame: pd.DataFrame, folder: Path) -> Iterator[Kind]:
 
 
 @contextmanager
+def scorecard(frame: pd.DataFrame, folder: Path) -> Iterator[Kind]:
+    """A GLM of statsmodels, which knows nothing of our ways, behind a function."""
+    formulas = pytest.importorskip("statsmodels.formula.api")
+    from statsmodels.genmod.families import Binomial
+
+    def ready(people: pd.DataFrame) -> pd.DataFrame:
+        return people.fillna({"income": 25_000.0, "home": " rent"})
+
+    data = ready(frame).assign(paid=(frame["outcome"] == "paid").astype(float))
+    formula = "paid ~ np.log(income) + debt + age + C(home) + employed"
+    glm = formulas.glm(formula, data, family=Binomial()).fit()
+
+    def scorecard_of_a_glm(people: pd.DataFrame) -> Any:
+        return glm.predict(ready(people))
+
+    yield Kind(scorecard_of_a_glm, lambda people: glm.predict(ready(people)) >= 0.5)
+
+
+@contextmanager
 def mlflow_folder(frame: pd.DataFrame, folder: Path) -> Iterator[Kind]:
     needed("mlflow")
     import mlflow.sklearn
@@ -150,6 +169,7 @@ KINDS = (
     booster_object,
     address,
     function,
+    scorecard,
     mlflow_folder,
     joblib_file,
 )

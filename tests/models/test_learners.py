@@ -242,7 +242,7 @@ def test_what_models_may_not_do(cancer: Task) -> None:
             raise RuntimeError("no such luck")
 
     recipe = TrainingRecipe(initialisation_seed=0)
-    with pytest.raises(InputError, match=r"could not be refitted on \d+ rows: RuntimeError: no s"):
+    with pytest.raises(InputError, match=r"could not be fitted on \d+ rows: RuntimeError: no s"):
         EstimatorLearner(Refuses()).train([recipe], cancer)
     for answer, message in (
         (lambda rows: np.zeros((len(rows), 3)), "expected probabilities of shape"),

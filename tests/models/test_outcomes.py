@@ -26,6 +26,7 @@ from sklearn.svm import SVC
 
 import changeproof as cp
 from changeproof import InputError, Task, own_task
+from changeproof.changes import get_family
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.threshold import Threshold
@@ -347,6 +348,8 @@ def test_what_may_replace_a_regressor_is_not_known() -> None:
     model = RandomForestRegressor(5, random_state=0).fit(shares[SCORES], shares["points"])
     learner = shipped_learner(model, task)
     assert not learner.replacements() and learner.configurations()
+    reason = get_family("architecture").reason_against(learner)
+    assert reason is not None and reason.endswith("what could replace it gives probabilities")
     with pytest.raises(InputError, match="predicts numbers, and what may replace it gives prob"):
         shipped_learner(model, task, replacements=["mlp"])
     assert isinstance(as_shipped(model), ShippedEstimator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -447,6 +448,33 @@ def test_a_category_that_xgboost_would_refuse_is_refused_first() -> None:
     with pytest.raises(InputError, match="was fitted on 3 columns of categories; of its columns"):
         model = fitted("lightgbm", frame)
         cp.evaluate(frame.assign(home=1.0), model, **SMALL, **DATA)
+
+
+@pytest.mark.parametrize(
+    ("library", "renamed", "settings", "line"),
+    [
+        ("xgboost", {}, "monotone_constraints={'incme': 1}", "constraints 'incme'; expected one"),
+        ("catboost", {}, "monotone_constraints={'incme': 1}", "constraints 'incme'; expected one"),
+        ("lightgbm", {}, "monotone_constraints=[1]", "has 1 monotone_constraints; expected one"),
+        ("lightgbm", {"income": "income: €"}, "", "in its name; got 'income: €': rename it"),
+        ("xgboost", {"income": "income [€]"}, "", "in its name; got 'income [€]': rename it"),
+    ],
+)
+def test_settings_and_names_that_fit_no_column_are_refused_before_the_run(
+    library: str, renamed: dict[str, str], settings: str, line: str, tmp_path: Path
+) -> None:
+    import_or_skip(library)
+    name = type(classifier(library)).__name__
+    with pytest.raises(InputError, match=re.escape(line)):
+        cp.evaluate(
+            lent().rename(columns=renamed),
+            f"{library}:{name}({settings})",
+            missing="as-is",
+            out=tmp_path / "run",
+            **SMALL,
+            **DATA,
+        )
+    assert not (tmp_path / "run").exists()
 
 
 def test_wrong_names_are_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

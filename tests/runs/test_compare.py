@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from sklearn.linear_model import LogisticRegression
 
 from changeproof import InputError, Results, compare_runs, evaluate
 from changeproof.evaluation.metrics import People
@@ -27,7 +28,7 @@ LOGISTIC = "sklearn:LogisticRegression"
 
 
 def audited(
-    out: Path, model: str = LOGISTIC, table: pd.DataFrame | None = None, **more: Any
+    out: Path, model: Any = LOGISTIC, table: pd.DataFrame | None = None, **more: Any
 ) -> Results:
     table = loans(300) if table is None else table
     asked = {"methods": ["kdtree", "rbr"], "families": FAMILIES, **DATA, **more}
@@ -63,6 +64,22 @@ def test_a_run_is_the_same_as_itself(folder: Path) -> None:
     full = results.table().set_index("method")
     for metric in overall.columns:
         np.testing.assert_allclose(overall[metric], full[f"{metric}_mean"])
+
+
+def test_runs_on_different_models_say_so(folder: Path, tmp_path: Path) -> None:
+    (note,) = compare_runs(folder / "first", folder / "other-model").notes
+    assert note.startswith("The runs judged different models: before LogisticRegression, trained")
+    table, one = loans(300), {"methods": ["kdtree"], "families": FAMILIES[:1]}
+    columns = ["income", "debts"]
+    for name, strength in (("today", 1.0), ("again", 1.0), ("next", 0.001)):
+        model = LogisticRegression(C=strength).fit(table[columns], table["approved"])
+        audited(tmp_path / name, model, table, **one)
+    audited(tmp_path / "strict", model.set_params(C=0.001), table, threshold=0.6, **one)
+    assert not compare_runs(tmp_path / "today", tmp_path / "again").notes
+    (note,) = compare_runs(tmp_path / "today", tmp_path / "next").notes
+    assert "before the LogisticRegression (sklearn) of object:" in note
+    (note,) = compare_runs(tmp_path / "next", tmp_path / "strict").notes
+    assert note.endswith("different thresholds: before its own decision, after 0.6.")
 
 
 def test_the_same_people_and_changes_are_compared_one_by_one(folder: Path) -> None:

@@ -179,7 +179,7 @@ def test_a_refit_that_fails_is_told_with_its_reason(frame: pd.DataFrame) -> None
     results = judged(frame, model, ["decision-threshold"])
     assert results.inventory.complete
     (row,) = results.table(MODEL).to_dict("records")
-    assert "could not be refitted on 120 rows: ValueError: once is enough" in row["no_refit"]
+    assert "could not be fitted on 120 rows: ValueError: once is enough" in row["no_refit"]
     assert np.isnan(row["people_differ"])
 
 

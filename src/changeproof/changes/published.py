@@ -146,6 +146,8 @@ class Architecture(ReplicatedFamily):
     def reason_against(self, learner: Learner) -> str | None:
         if "hidden" in learner.traits.follows or learner.replacements():
             return None
+        if learner.traits.predicts_numbers:
+            return f"{learner.name} predicts numbers, and what could replace it gives probabilities"
         return f"no models that could replace {learner.name} are known; give replacements"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:

@@ -158,6 +158,8 @@ def explain(
         explanation_lines,
         recommendation,
     )
+    from changeproof.report.judged import judged_words
+    from changeproof.tables.model import model_tables
 
     methods = given.get("methods")
     if audit is not None:
@@ -171,7 +173,7 @@ def explain(
     # What does not fit the model has been left out.
     answers = explain_all(results, row, methods if audit is not None else None, dataset)
     one = methods is not None and len(methods) == 1
-    choice = recommendation(answers)
+    choice, judged = recommendation(answers), judged_words(model_tables(results))
     if as_json:
         document = (
             answers[0].as_dict()
@@ -181,8 +183,11 @@ def explain(
                 "recommended": choice._asdict(),
             }
         )
+        document = {"judged": judged, **document}
         print_document(json.dumps(document, indent=2, default=str))
         return
+    if judged:
+        say(judged)
     task = results.task(dataset)
     lines = explanation_lines(answers[0], task) if one else comparison_lines(answers, choice, task)
     for line in lines:

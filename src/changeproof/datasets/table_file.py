@@ -55,14 +55,19 @@ def read_table(
     id_column
         A column of a CSV file with ids: numbers, unless some have leading zeros (00985).
     as_written
-        Whether to keep blanks at the start of texts, for a model that was fitted with them.
+        Whether to keep blanks at the start of texts, and codes that are numbers as numbers, for a
+        model that was fitted with them.
     """
     if isinstance(source, pd.DataFrame):
         table, where = source.copy(), "the DataFrame"
     elif isinstance(source, str | Path):
         where = str(Path(source))
         layout = _layout(encoding) | {"skipinitialspace": not as_written}
-        table = _read_file(Path(source), {*text_columns}, {*unread}, encoding, id_column, layout)
+        texts = {*text_columns}
+        table = _read_file(Path(source), texts, {*unread}, encoding, id_column, layout)
+        if as_written and Path(source).suffix.lower() == ".csv":
+            for column in texts & {*table.columns}:
+                table[column] = _numbers_if_all_are(table[column])
     else:
         raise InputError(f"expected a DataFrame or the path of a file; got {source!r}")
     table.columns = [str(column).strip() for column in table.columns]
@@ -170,12 +175,12 @@ def _read_csv(
     check_table_size(*table.shape, str(path))
     table = table.set_axis(names, axis="columns")
     if id_column in names and id_column not in text_columns:
-        table[id_column] = _ids(table[id_column])
+        table[id_column] = _numbers_if_all_are(table[id_column])
     table.attrs[READ_AS_MISSING] = _read_as_missing(path, table, layout)
     return table
 
 
-def _ids(texts: pd.Series[Any]) -> pd.Series[Any]:
+def _numbers_if_all_are(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Return texts as numbers if all are, and no leading zero is lost."""
     there = texts.dropna().str.strip()
     if there.str.fullmatch(WHOLE).all():

@@ -22,7 +22,6 @@ from changeproof.feasible.actions import Actions
 from changeproof.feasible.feature import Feature
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.search import FeasibleSearch
-from changeproof.methods.method import sureness
 from changeproof.methods.quorum.points import (
     WORTHWHILE,
     Jury,
@@ -267,7 +266,11 @@ class RowSearch:
         """Return a row for each person; as for `NetworkSearch`."""
         strictest = start + np.argsort(-self._rejected[start:stop], kind="stable")
         ensemble = Ensemble(stacked([self.bank[place] for place in strictest]))
-        base_margins = sureness(self.base)
+        stack = ensemble.models
+        # Logits, where all are networks of ours. They do not compare with probabilities.
+        base_score, score = self.base.probabilities, stack.probabilities
+        if isinstance(self.base, Network) and isinstance(stack, NetworkStack):
+            base_score, score = self.base.logits, stack.logits
 
         def accepts(rows: Floats, _: Integers) -> Booleans:
             accepted = self.base.favourable(rows)
@@ -276,10 +279,8 @@ class RowSearch:
 
         def margins(rows: Floats, _: Integers) -> Floats:
             """Return the lowest logit or probability, without those models that may reject."""
-            stack = ensemble.models
-            score = stack.logits if isinstance(stack, NetworkStack) else stack.probabilities
             changed = np.partition(score(rows), failures, axis=0)[failures]
-            return np.asarray(np.minimum(base_margins(rows), changed))
+            return np.asarray(np.minimum(base_score(rows), changed))
 
         weights = 1.0 / self.actions.scales.distance
         search = FeasibleSearch(self.actions, self.factuals, accepts, margins, weights)

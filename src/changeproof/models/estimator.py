@@ -41,6 +41,7 @@ from changeproof.models.outcomes import (
 )
 from changeproof.models.settings import (
     cause,
+    check_columns,
     default_grid,
     few_rows,
     final_step,
@@ -95,7 +96,12 @@ class EstimatorModel(FittedModel):
     @cached_property
     def linear(self) -> Linear | None:
         """Its coefficients in the rows that it judges, if it is linear; found when asked for."""
-        return None if self.find_linear is None else self.find_linear(self.estimator)
+        if self.find_linear is None:
+            return None
+        try:
+            return self.find_linear(self.estimator)
+        except Exception:  # it refuses some values, such as categories that it has not seen
+            return None
 
     @property
     def offers(self) -> Access:
@@ -251,16 +257,18 @@ class EstimatorLearner(RefittedLearner):
             original=original or inputs is not None,
             forests=is_read(estimator),
             gives_scores=not hasattr(estimator, "predict_proba"),
+            predicts_numbers=outcomes is not None and not outcomes.classes,
         )
 
     outcomes: Outcomes | None = None
 
-    @property
-    def predicts_numbers(self) -> bool:
-        return self.outcomes is not None and not self.outcomes.classes
-
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
+
+    def check(self, task: Task) -> None:
+        if isinstance(self.inputs, NativeInputs):
+            columns = [feature.name for feature in task.features]
+            check_columns(self.estimator, self.name, columns)
 
     def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
         estimator, (rows, weights, labels, _) = seeded(fresh(self.estimator), seed), data
@@ -281,7 +289,7 @@ class EstimatorLearner(RefittedLearner):
             estimator.fit(self._inputs(rows, task), labels, **arguments)
         except Exception as error:
             raise InputError(
-                f"model {self.name} could not be refitted on {len(rows)} rows: {cause(error)}"
+                f"model {self.name} could not be fitted on {len(rows)} rows: {cause(error)}"
             ) from error
         if self.inputs is not None and self.outcomes is not None:
             return judging(self.name, estimator, self.inputs, self.outcomes, task)

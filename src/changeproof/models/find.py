@@ -21,6 +21,9 @@ from changeproof.models.libraries import is_booster
 from changeproof.models.network import NetworkLearner
 from changeproof.models.references import (
     BOOSTER_FILES,
+    FILES,
+    MLFLOW,
+    SERVED,
     is_booster_file,
     name_of,
     runs_code,
@@ -248,7 +251,7 @@ def with_alternatives(
             raise InputError(f"a parameter grid needs a scikit-learn model; got {learner!r}")
         learner.grid = grid_of(grid)
         learner.configurations()  # refuses a grid that does not fit
-    if getattr(learner, "predicts_numbers", False):
+    if learner.traits.predicts_numbers:
         if replacements is not None:
             raise InputError(
                 f"{learner.name} predicts numbers, and what may replace it gives probabilities; "
@@ -379,6 +382,19 @@ def _take_digest(found: ShippedModel, thing: Any, reference: str) -> None:
         found.digest = hashlib.sha256(_content(path)).hexdigest()
 
 
+def _refits_by(reference: str, task: Task) -> Learner:
+    """Return the learner that trains in place of a fitted model."""
+    kind = reference.partition(":")[0]
+    if kind in (*FILES, *SERVED, MLFLOW) or is_booster_file(reference):
+        raise InputError(
+            f"refit {reference!r} is a fitted model; expected what can be trained: mlp, "
+            "sklearn:ClassName, xgboost:ClassName, python:module:name"
+        )
+    learner = find_learner(reference)
+    learner.check(task)
+    return learner
+
+
 def shipped_learner(
     model: Any,
     task: Task,
@@ -393,7 +409,7 @@ def shipped_learner(
     They decide at the threshold, if they give such scores.
     """
     source = find_shipped(model) if isinstance(model, str) else as_shipped(model)
-    refits = source.refits(task) if refit is None else find_learner(refit)
+    refits = source.refits(task) if refit is None else _refits_by(refit, task)
     if not refits.traits.no_training:
         refits = with_alternatives(refits, grid, replacements).sized(len(task.split.train))
     elif grid is not None or replacements is not None:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, one_line
+from changeproof.errors import InputError, one_line, setting
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, HasParameters, HasWeights, Model, Stack
 from changeproof.models.cache import train_cached
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from changeproof.models.forests.views import ForestView, ViewStack
 
 PARAMETERS = ("X", "y", "sample_weight", "seed")
+# What scikit-learn's encoders say of a category that they were not fitted with.
+UNKNOWN_CATEGORIES = "unknown categor"
+LONGEST_REASON = 200
 EVERY_FIELD = frozenset(field.name for field in fields(TrainingRecipe))
 
 
@@ -63,6 +67,8 @@ class Traits:
         Whether its models call favourable what they think more likely than not.
     gives_scores
         Whether its models may give scores that are not probabilities.
+    predicts_numbers
+        Whether its models predict numbers, of which a range is favourable.
     storable
         Whether its models can be stored in run directories. Others would have to be unpickled, so
         they are trained again.
@@ -84,6 +90,7 @@ class Traits:
     original: bool = False
     decides_at_half: bool = True
     gives_scores: bool = False
+    predicts_numbers: bool = False
     storable: bool = False
     no_training: str = ""
     only_seed: int | None = None
@@ -175,6 +182,9 @@ class Learner(ABC):
     def fingerprint(self) -> str:
         """Hash of everything that training depends on: kind, settings, code, versions."""
         return thing_fingerprint(self)
+
+    def check(self, task: Task) -> None:  # noqa: B027  most have nothing to check
+        """Refuse a task that it cannot be trained on, as far as that is known before."""
 
     def offers_on(self, task: Task) -> Access:
         """Return what methods may use of its models of a task, known before any is trained."""
@@ -339,7 +349,7 @@ class FittedModel:
             raise
         except Exception as error:
             raise InputError(
-                f"model {self._name} could not judge {n_rows} rows: {one_line(error)}"
+                f"model {self._name} could not judge {n_rows} rows: {_why_not(error)}"
             ) from error
         if values.shape == (n_rows, 2):
             values = values[:, 1]
@@ -348,8 +358,11 @@ class FittedModel:
                 f"model {self._name}: expected probabilities of shape ({n_rows},) or "
                 f"({n_rows}, 2); got {values.shape}"
             )
-        if not np.isfinite(values).all():
-            raise InputError(f"model {self._name}: expected finite numbers; got NaN or infinity")
+        if bad := np.count_nonzero(~np.isfinite(values)):
+            raise InputError(
+                f"model {self._name}: expected finite numbers; got NaN or infinity for {bad} of "
+                f"{n_rows} rows"
+            )
         return values.reshape(n_rows)
 
     def probabilities(self, rows: Floats) -> Floats:
@@ -365,6 +378,16 @@ class FittedModel:
 
     def favourable(self, rows: Floats) -> Booleans:
         return self.probabilities(rows) >= 0.5
+
+
+def _why_not(error: Exception) -> str:
+    """Return in a line why a model could not judge rows."""
+    words = shorten(one_line(error), LONGEST_REASON, placeholder=" …")
+    if UNKNOWN_CATEGORIES not in words.lower() or "['" in words:
+        return words
+    return (
+        f"{words}; if a column of numbers holds categories, say {setting(categorical=['COLUMN'])}"
+    )
 
 
 class FunctionLearner(RefittedLearner):

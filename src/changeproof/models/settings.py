@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from inspect import signature
 from pathlib import Path
@@ -19,8 +19,11 @@ import joblib
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from changeproof.errors import InputError, one_line
+from changeproof.errors import InputError, one_line, unknown
 from changeproof.models.libraries import BOOSTING, library_of
+
+# What libraries refuse in the names of columns.
+REFUSED_IN_NAMES = {"xgboost": "[]<", "lightgbm": '[]{}",:'}
 
 # Settings go by one name each; these are their other names, as far as something depends on them.
 ALIASES: dict[str, dict[str, str]] = {
@@ -165,6 +168,27 @@ def cause(error: Exception) -> str:
     return re.sub(
         r"(?:\[[\d:]+\] )?\S+\.(?:cc|cpp|cu|h):\d+: (?:Check failed: .*?: )?", "", one_line(error)
     )
+
+
+def check_columns(booster: Any, name: str, columns: Sequence[str]) -> None:
+    """Refuse columns that a library cannot name, and monotone constraints of other columns."""
+    refused = REFUSED_IN_NAMES.get(library_of(booster), "")
+    for column in columns:
+        if any(mark in column for mark in refused):
+            raise InputError(
+                f"model {name} takes no column with one of {' '.join(refused)} in its name; got "
+                f"{column!r}: rename it"
+            )
+    constraints = booster.get_params().get("monotone_constraints")
+    if isinstance(constraints, Mapping):
+        for column in constraints:
+            if isinstance(column, str) and column not in columns:
+                raise unknown("column of monotone_constraints", column, columns)
+    elif isinstance(constraints, list | tuple) and len(constraints) not in (0, len(columns)):
+        raise InputError(
+            f"model {name} has {len(constraints)} monotone_constraints; expected one for each of "
+            f"the {len(columns)} columns: {', '.join(columns)}"
+        )
 
 
 def parts_of(estimator: Any) -> dict[str, Any]:

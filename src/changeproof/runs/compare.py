@@ -21,6 +21,7 @@ from changeproof.evaluation.uncertainty import FEWEST_PEOPLE, LEVEL
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans
 from changeproof.plugins import parsed, spelled
+from changeproof.runs.manifest import Judged
 from changeproof.runs.pieces import Kind
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 
@@ -153,7 +154,7 @@ def compare_runs(
     """
     runs = (_read(before), _read(after))
     pairs = _methods(runs, match or {})
-    notes: list[str] = []
+    notes = list(_other_models(runs))
     same = _same_data(runs, notes)
     families = _families_of_both(runs, notes)
     for what, common in (("method", pairs), ("family", families)):
@@ -211,6 +212,33 @@ def _methods(runs: Runs, match: Mapping[str, str]) -> dict[str, str]:
     return {
         name: match.get(name, name) for name in runs[0].methods if name in match or name in free
     }
+
+
+def _other_models(runs: Runs) -> Iterator[str]:
+    """Yield that the runs judged different models, or the same at different thresholds."""
+    before, after = (run.manifest.judged for run in runs)
+    if before is None or after is None:
+        return
+    if before.shipped or after.shipped:
+        same = before.digest == after.digest
+    else:  # of what is trained here, the digest also has the versions of libraries
+        same = (before.reference, before.name) == (after.reference, after.name)
+    if not same:
+        yield (
+            f"The runs judged different models: before {_named(before)}, after {_named(after)}. "
+            "Differences may be due to that."
+        )
+    elif before.threshold != after.threshold:
+        yield (
+            "The runs judged the same model at different thresholds: before "
+            f"{before.threshold}, after {after.threshold}."
+        )
+
+
+def _named(judged: Judged) -> str:
+    if judged.shipped:
+        return f"the {judged.kind} of {judged.reference} ({judged.digest})"
+    return f"{judged.name}, trained there"
 
 
 def _same_data(runs: Runs, notes: list[str]) -> dict[str, pd.Index[Any]]:

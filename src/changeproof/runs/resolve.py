@@ -205,6 +205,8 @@ def learner_of(
             f"refit {refit!r} is for a fitted model; {model.name} is trained here anyway"
         )
     rows = max((len(task.split.train) for task in tasks), default=0)
+    for task in tasks:
+        model.check(task)
     varied = with_alternatives(model, grid, replacements).sized(rows)
     return varied if isinstance(varied, AbsentLearner) else at_threshold(varied, threshold)
 
