@@ -98,7 +98,7 @@ def assert_same(task: Task, other: Task) -> None:
     assert other.fingerprint == task.fingerprint
     assert other.name == task.name
     pd.testing.assert_frame_equal(other.frame, task.frame, check_exact=True)
-    assert other._raw.tobytes() == task._raw.tobytes()
+    assert other._values.tobytes() == task._values.tobytes()
     np.testing.assert_array_equal(other.labels, task.labels)
     assert other.labels.dtype == task.labels.dtype
     for part in PARTS:

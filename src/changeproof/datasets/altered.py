@@ -31,8 +31,16 @@ class AlteredTask(Task):
         outcomes: npt.NDArray[Any] | None = None,
     ) -> None:
         own = origin.outcomes if outcomes is None else outcomes
-        super().__init__(origin.name, frame, labels, split, features, raw=origin.raw, outcomes=own)
-        self.favourable_values = origin.favourable_values
+        super().__init__(
+            origin.name,
+            frame,
+            labels,
+            split,
+            features,
+            raw=origin.raw,
+            outcomes=own,
+            favourable_values=origin.favourable_values,
+        )
         width = origin.n_features
         # These replace what the cached properties found.
         self.mean = np.concatenate([origin.mean, self.mean[width:]])

@@ -175,8 +175,8 @@ def own_task(
         keep_filled=way == "impute-and-keep",
         raw={column.name: column.raw for column in columns} if as_is or taken else {},
         outcomes=outcomes,
+        favourable_values=_several(favourable),
     )
-    task.favourable_values = tuple(_several(favourable))
     notes = table_notes(
         understood,
         table[target] if task.favourable_range is None else pd.Series(labels, name=target),

@@ -161,8 +161,8 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
             for name, column in described.get("raw", {}).items()
         },
         _outcomes(table, bool(described.get("numbers", False))),
+        tuple(map(str, described.get("favourable_values", ()))),
     )
-    task.favourable_values = tuple(map(str, described.get("favourable_values", ())))
     task.notes = tuple(map(str, described.get("notes", ())))
     return task
 

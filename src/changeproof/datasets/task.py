@@ -136,6 +136,8 @@ class Task:
     outcomes
         The outcomes as the table has them, one per row, where labels do not say it all: several
         classes, or numbers of which a range is favourable.
+    favourable_values
+        The favourable outcomes as the data write them, where that is known; of numbers, the range.
     """
 
     def __init__(
@@ -154,6 +156,7 @@ class Task:
         keep_filled: bool = False,
         raw: Mapping[str, RawColumn] | None = None,
         outcomes: npt.NDArray[Any] | None = None,
+        favourable_values: Sequence[Any] = (),
     ) -> None:
         self.name = name
         self.frame = frame
@@ -169,9 +172,8 @@ class Task:
         self.filled = _checked_filled(name, filled, (len(frame), len(self.features)))
         self.keep_filled = keep_filled and self.filled is not None
         self.raw = dict(raw or {})
-        self.outcomes = _checked_outcomes(name, outcomes, len(frame))
-        # The favourable outcomes as the data write them, where that is known.
-        self.favourable_values: tuple[Any, ...] = ()
+        self.favourable_values = tuple(favourable_values)
+        self.outcomes = self._checked_outcomes(outcomes)
         # What looks odd about the table, and what to do about it.
         self.notes: tuple[str, ...] = ()
         if self.declared and not any(self.actions.changeable):
@@ -181,11 +183,11 @@ class Task:
     def actions(self) -> Actions:
         """What may change about people, and which rows they may be told."""
         scales = Scales(self.mean, self.scale, self.distance_scale)
-        return Actions(self.features, self._raw, scales, self.declared, self.most_changes)
+        return Actions(self.features, self._values, scales, self.declared, self.most_changes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed from the frame again in another process."""
-        return {name: value for name, value in vars(self).items() if name != "_raw"}
+        """Leave out what another process computes from the frame again."""
+        return {name: value for name, value in vars(self).items() if name != "_values"}
 
     def __repr__(self) -> str:
         return f"Task({self.name!r}, {len(self.frame)} rows, {len(self.features)} features)"
@@ -232,9 +234,10 @@ class Task:
             "keep_filled": self.keep_filled,
             "raw": self.raw,
             "outcomes": self.outcomes,
+            "favourable_values": self.favourable_values,
         }
         found = Task(**(own | given))
-        found.favourable_values, found.notes = self.favourable_values, self.notes
+        found.notes = self.notes
         return found
 
     @cached_property
@@ -267,7 +270,7 @@ class Task:
         if self.filled is None or not len(known):
             return result
         places = places[known]
-        same = self.standardise(self._raw[places]) == rows[known]
+        same = self.standardise(self._values[places]) == rows[known]
         for place, feature in enumerate(self.features):
             untouched = same[:, list(feature.columns)].all(axis=1)
             result[known, place] = self.filled[places, place] & untouched
@@ -280,18 +283,18 @@ class Task:
         return self.filled_of(row_ids, rows) if self.keep_filled else None
 
     @cached_property
-    def _raw(self) -> Floats:
+    def _values(self) -> Floats:
         return self.frame.to_numpy(dtype=np.float64)
 
     @cached_property
     def mean(self) -> Floats:
         """Training mean per feature, in original units."""
-        return np.asarray(self._raw[self.split.train].mean(axis=0))
+        return np.asarray(self._values[self.split.train].mean(axis=0))
 
     @cached_property
     def scale(self) -> Floats:
         """Training standard deviation per feature (1 where a feature is constant)."""
-        return _deviation(self._raw[self.split.train])
+        return _deviation(self._values[self.split.train])
 
     def standardise(self, rows: pd.DataFrame | npt.ArrayLike) -> Floats:
         """Bring rows in original units to the scale that networks and methods work in."""
@@ -391,12 +394,22 @@ class Task:
 
     def rows(self, part: Part) -> Floats:
         """Return the standardised rows of one part."""
-        return self.standardise(self._raw[getattr(self.split, part)])
+        return self.standardise(self._values[getattr(self.split, part)])
 
     def labels_of(self, part: Part) -> npt.NDArray[np.int8]:
         """Return the labels of one part."""
         labels: npt.NDArray[np.int8] = self.labels[getattr(self.split, part)]
         return labels
+
+    def _checked_outcomes(self, outcomes: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+        if outcomes is None:
+            return None
+        rows, what = len(self.frame), f"task {self.name!r}"
+        if outcomes.shape != (rows,):
+            raise InputError(f"{what}: {rows} rows but outcomes of shape {outcomes.shape}")
+        if outcomes.dtype.kind == "f" and not self.favourable_values:
+            raise InputError(f"{what}: expected favourable_values, the range of its outcomes")
+        return outcomes
 
     @property
     def favourable_range(self) -> Threshold | None:
@@ -458,7 +471,7 @@ class Task:
 
     def _cost_of_two(self, column: int) -> float | None:
         """Return the cost per unit of a number that has just two values, else None."""
-        values = self._raw[:, column]
+        values = self._values[:, column]
         low, high = values.min(), values.max()
         two = low < high and bool(((values == low) | (values == high)).all())
         return float(1.0 / (high - low)) if two else None
@@ -466,7 +479,7 @@ class Task:
     @cached_property
     def _varying(self) -> Booleans | slice:
         """The columns that distances are about: those with more than one value."""
-        varying = np.array([(column != column[0]).any() for column in self._raw.T])
+        varying = np.array([(column != column[0]).any() for column in self._values.T])
         for feature in self.features:
             if feature.missing is not None:
                 varying[feature.missing] = False
@@ -498,7 +511,7 @@ class Task:
         digest = hashlib.sha256(repr((self.name, self.feature_names)).encode())
         ids = self.frame.index.to_numpy()
         parts = [getattr(self.split, part) for part in PARTS]
-        for array in (self._raw, self.labels, ids, *parts):
+        for array in (self._values, self.labels, ids, *parts):
             digest.update(np.ascontiguousarray(array).tobytes())
         # Whether a column of numbers is called whole changes no result: encodings do.
         if any(feature.categories for feature in self.features):
@@ -538,7 +551,7 @@ class Task:
             missing = None if feature.missing is None else places[-1]
             own = places if missing is None else places[:-1]
             features.append(replace(feature, columns=own, missing=missing))
-        readable, beside = self.readable(self.standardise(self._raw)), self.beside.copy()
+        readable, beside = self.readable(self.standardise(self._values)), self.beside.copy()
         for name in known:
             if name not in names and name not in beside.columns:
                 beside[name] = readable[name].to_numpy()
@@ -576,14 +589,6 @@ def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[
             f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
         )
     return array.astype(np.int8)
-
-
-def _checked_outcomes(
-    name: str, outcomes: npt.NDArray[Any] | None, rows: int
-) -> npt.NDArray[Any] | None:
-    if outcomes is not None and outcomes.shape != (rows,):
-        raise InputError(f"task {name!r}: {rows} rows but outcomes of shape {outcomes.shape}")
-    return outcomes
 
 
 def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -21,7 +20,14 @@ from changeproof.errors import InputError, setting
 from changeproof.model import Access, Floats, Model
 from changeproof.models.forests.reading import is_read
 from changeproof.models.forests.views import ForestView
-from changeproof.models.inputs import Inputs, NativeInputs, TableInputs, columns_of
+from changeproof.models.inputs import (
+    EncodedInputs,
+    Inputs,
+    NativeInputs,
+    OriginalInputs,
+    TableInputs,
+    columns_of,
+)
 from changeproof.models.learner import (
     Alternative,
     CountedRows,
@@ -238,29 +244,21 @@ class EstimatorLearner(RefittedLearner):
                     "classifier that gives probabilities"
                 )
         estimator = ready(estimator)
-        if inputs is None and original is not False and is_boosted(estimator):
-            inputs = NativeInputs.of(estimator)
-        self.estimator, self.inputs, self.few_rows = estimator, inputs, few_rows
-        if outcomes is not None:
-            self.outcomes = outcomes
+        self.estimator, self.outcomes, self.few_rows = estimator, outcomes, few_rows
+        self.inputs = _usual_inputs(estimator, original) if inputs is None else inputs
         self.grid = None if grid is None else grid_of(grid)
         kind = type(final_step(estimator)[1]).__name__
         self.name = kind if name is None else name
-        if original is None:
-            steps = estimator.steps if isinstance(estimator, Pipeline) else []
-            original = any(isinstance(step, ColumnTransformer) for _, step in steps)
         self.traits = Traits(
             offers=Access.LINEAR if is_linear(final_step(estimator)[1]) else Access.PREDICTIONS,
             has_seeds=seed_matters(estimator, few_rows=few_rows),
             has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
-            original=original or inputs is not None,
+            original=not isinstance(self.inputs, EncodedInputs),
             forests=is_read(estimator),
             gives_scores=not hasattr(estimator, "predict_proba"),
             predicts_numbers=outcomes is not None and not outcomes.classes,
         )
-
-    outcomes: Outcomes | None = None
 
     def __repr__(self) -> str:
         return f"EstimatorLearner({' '.join(repr(self.estimator).split())})"
@@ -274,7 +272,7 @@ class EstimatorLearner(RefittedLearner):
         estimator, (rows, weights, labels, _) = seeded(fresh(self.estimator), seed), data
         if self.outcomes is not None:
             labels = self.outcomes.targets(data)
-        arguments = {} if self.inputs is None else self.inputs.prepared(estimator, task)
+        arguments = self.inputs.prepared(estimator, task)
         counts = np.rint(weights).astype(np.int64)
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.
@@ -286,12 +284,12 @@ class EstimatorLearner(RefittedLearner):
                 f"model {self.name} takes no row weights; expected weights that are whole numbers"
             )
         try:
-            estimator.fit(self._inputs(rows, task), labels, **arguments)
+            estimator.fit(self.inputs.taken(rows, task), labels, **arguments)
         except Exception as error:
             raise InputError(
                 f"model {self.name} could not be fitted on {len(rows)} rows: {cause(error)}"
             ) from error
-        if self.inputs is not None and self.outcomes is not None:
+        if self.outcomes is not None:
             return judging(self.name, estimator, self.inputs, self.outcomes, task)
         classes = list(estimator.classes_)
         if classes != [0, 1]:
@@ -301,19 +299,19 @@ class EstimatorLearner(RefittedLearner):
         return EstimatorModel(judge, self.name, estimator, find_linear=linear, find_forest=forest)
 
     def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
-        return probabilities(estimator, self._inputs(rows, task))[:, 1]
+        return probabilities(estimator, self.inputs.taken(rows, task))[:, 1]
 
     def _forest(self, task: Task, estimator: Any) -> ForestView | None:
         if not self.traits.original:
             return ForestView.of(estimator, 1)
-        found = None if self.inputs is None else read_estimator(estimator, self.inputs, task)
+        found = read_estimator(estimator, self.inputs, task)
         return None if found is None else found.view([1])
 
     def _linear(self, task: Task, estimator: Any) -> Linear | None:
         if not self.traits.original and not isinstance(estimator, Pipeline):
             return Linear(estimator.coef_[0], float(estimator.intercept_[0]))
         return linear_score(
-            lambda rows: estimator.decision_function(self._inputs(rows, task)),
+            lambda rows: estimator.decision_function(self.inputs.taken(rows, task)),
             task,
             encoded=not self.traits.original,
             probabilities=partial(self._judge, task, estimator),
@@ -324,11 +322,6 @@ class EstimatorLearner(RefittedLearner):
         if self.traits.offers is Access.PREDICTIONS or not isinstance(self.estimator, Pipeline):
             return self.traits.offers
         return self._train_one(TrainingRecipe(initialisation_seed=0), task).offers
-
-    def _inputs(self, rows: Floats, task: Task) -> Floats | pd.DataFrame:
-        if self.inputs is not None:
-            return self.inputs.taken(rows, task)
-        return task.table_rows(rows) if self.traits.original else rows
 
     def configurations(self) -> list[Alternative]:
         """Return the grid without the present setting."""
@@ -346,7 +339,6 @@ class EstimatorLearner(RefittedLearner):
             level = " ".join(f"{key.split('__')[-1]}={value}" for key, value in point.items())
             learner = EstimatorLearner(
                 fresh(self.estimator).set_params(**point),
-                original=self.traits.original,
                 name=self.name,
                 inputs=self.inputs,
                 outcomes=self.outcomes,
@@ -361,6 +353,15 @@ class EstimatorLearner(RefittedLearner):
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
         found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
+
+
+def _usual_inputs(estimator: Any, original: bool | None) -> Inputs:
+    if is_boosted(estimator) and original is not False:
+        return NativeInputs.of(estimator)
+    if original is None:
+        steps = estimator.steps if isinstance(estimator, Pipeline) else []
+        original = any(isinstance(step, ColumnTransformer) for _, step in steps)
+    return OriginalInputs() if original else EncodedInputs()
 
 
 class ShippedEstimator(ShippedModel):

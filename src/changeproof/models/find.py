@@ -23,6 +23,7 @@ from changeproof.models.references import (
     BOOSTER_FILES,
     FILES,
     MLFLOW,
+    PICKLES,
     SERVED,
     is_booster_file,
     name_of,
@@ -296,12 +297,7 @@ def load_model(model: Any, *, unpickle: bool = False) -> Learner | ShippedModel:
     thing, name = (model, None) if reference is None else _read(reference, unpickle)
     if isinstance(thing, Learner | ShippedModel):
         return thing
-    if not is_fitted(thing):
-        return as_learner(thing, name)
-    found = as_shipped(thing, name, reference)
-    if reference is not None:
-        _take_digest(found, thing, reference)
-    return found
+    return as_shipped(thing, name, reference) if is_fitted(thing) else as_learner(thing, name)
 
 
 def is_fitted(thing: Any) -> bool:
@@ -345,7 +341,11 @@ def as_shipped(thing: Any, name: str | None = None, reference: str | None = None
         return as_booster(thing, name, reference)
     decides = hasattr(thing, "predict_proba") or hasattr(thing, "decision_function")
     if decides or predicts_numbers(thing):
-        return ShippedEstimator(thing, name, reference)
+        found = ShippedEstimator(thing, name, reference)
+        kind, _, path = reference.partition(":")
+        if kind in PICKLES:
+            found.digest = hashlib.sha256(_content(path)).hexdigest()
+        return found
     if callable(thing):
         return ShippedFunction(thing, name, reference)
     raise InputError(
@@ -369,17 +369,7 @@ def find_shipped(
     if kind not in KINDS or not KINDS[kind].may_be_shipped or not rest:
         forms = [each.form for each in KINDS.values() if each.may_be_shipped and each.form]
         raise unknown(what, reference, [*forms, *other_forms])
-    thing, name = _read(reference, unpickle)
-    found = as_shipped(thing, name, reference)
-    _take_digest(found, thing, reference)
-    return found
-
-
-def _take_digest(found: ShippedModel, thing: Any, reference: str) -> None:
-    """Take the hash of a pickled model from its file; of a function, that has only the name."""
-    kind, _, path = reference.partition(":")
-    if kind in ("pickle", "joblib") and not callable(thing):
-        found.digest = hashlib.sha256(_content(path)).hexdigest()
+    return as_shipped(*_read(reference, unpickle), reference)
 
 
 def _refits_by(reference: str, task: Task) -> Learner:

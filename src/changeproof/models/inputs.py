@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -26,14 +27,16 @@ UNNAMED = re.compile(r"Column_\d+")
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
-class Inputs(Protocol):
+class Inputs(ABC):
     """How a model takes rows, and what training it on them asks for."""
 
-    def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats: ...
+    @abstractmethod
+    def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
+        """Return rows as the model takes them."""
 
     def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
         """Set what an estimator has to know of the columns; return what `fit` has to."""
-        ...
+        return {}
 
 
 class ColumnType(NamedTuple):
@@ -79,7 +82,23 @@ def booster_of(model: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class TableInputs:
+class EncodedInputs(Inputs):
+    """Standardised and one-hot encoded rows, as methods search in them."""
+
+    def taken(self, rows: Floats, task: Task) -> Floats:
+        return rows
+
+
+@dataclass(frozen=True)
+class OriginalInputs(Inputs):
+    """All columns as the table has them."""
+
+    def taken(self, rows: Floats, task: Task) -> pd.DataFrame:
+        return task.table_rows(rows)
+
+
+@dataclass(frozen=True)
+class TableInputs(Inputs):
     """The columns of a table in the order that a fitted model expects.
 
     `named` says whether they go in as a DataFrame, or as numbers only. `types` are those that the
@@ -135,7 +154,7 @@ class TableInputs:
 
 
 @dataclass(frozen=True)
-class NativeInputs:
+class NativeInputs(Inputs):
     """The columns of any table, for a booster that is trained here.
 
     Text and other categories are categories of the library's own kind, dates are days, and what is

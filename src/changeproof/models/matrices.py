@@ -186,16 +186,13 @@ class ReadEstimator:
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixInputs:
+class MatrixInputs(Inputs):
     """How a forest that was read takes rows: as a matrix."""
 
     matrix: Matrix
 
     def taken(self, rows: Floats, task: Task) -> Floats:
         return self.matrix.of_rows(rows)
-
-    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
-        return {}
 
 
 class ReadModel(NamedTuple):

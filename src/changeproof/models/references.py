@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 # Kinds whose rest is a file, whatever its name; a table of scores takes the place of a model.
-FILES = ("onnx", "pickle", "joblib", "scores")
+PICKLES = ("pickle", "joblib")
+FILES = ("onnx", *PICKLES, "scores")
 # The libraries' own formats, by their endings. Anything else behind the colon is no file.
 BOOSTER_FILES = {"xgboost": (".json", ".ubj"), "lightgbm": (".txt",), "catboost": (".cbm",)}
 IMPORTED, SERVED, MLFLOW = ("python", "function"), ("http", "https"), "mlflow"
 # What MLflow looks up in its stores; anything else behind mlflow: is a folder.
 STORED = ("models:", "runs:", "mlflow-artifacts:")
 # Loading one of these runs whatever code it holds.
-RUN_CODE = ("pickle", "joblib", MLFLOW)
+RUN_CODE = (*PICKLES, MLFLOW)
 
 
 def is_booster_file(reference: str) -> bool:
