@@ -30,7 +30,7 @@ from changeproof.changes import get_family
 from changeproof.datasets.altered import with_rows
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.threshold import Threshold
-from changeproof.models.classes import of_the_best
+from changeproof.models.classes import favourable_share
 from changeproof.models.estimator import ShippedEstimator
 from changeproof.models.find import as_shipped, shipped_learner
 from changeproof.models.learner import CountedRows
@@ -210,14 +210,14 @@ def test_predict_is_asked_for_ties_only_where_that_is_enough() -> None:
 def test_of_two_classes_the_probability_is_the_same_to_the_bit(shares: Any) -> None:
     both = np.column_stack([1 - shares, shares])
     for place in (0, 1):
-        probabilities, leads = of_the_best(both, [place])
+        probabilities, leads = favourable_share(both, [place])
         assert probabilities.tobytes() == both[:, [place]].sum(axis=1).tobytes()
         np.testing.assert_array_equal(leads, both[:, place] - both[:, 1 - place])
 
 
 @given(arrays(np.float64, (20, 4), elements=st.floats(0.0, 1.0)))
 def test_of_several_classes_the_log_odds_compare_the_best(shares: Any) -> None:
-    probabilities, leads = of_the_best(shares, [1, 3])
+    probabilities, leads = favourable_share(shares, [1, 3])
     best, other = shares[:, [1, 3]].max(axis=1), shares[:, [0, 2]].max(axis=1)
     np.testing.assert_array_equal(leads, best - other)
     usual = (best > 1e-6) & (other > 1e-6)

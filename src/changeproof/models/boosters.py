@@ -23,7 +23,7 @@ import pandas as pd
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, answering
+from changeproof.models.classes import Answers, asked_model
 from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, columns_of
 from changeproof.models.learner import FittedModel
 from changeproof.models.libraries import library_of, required
@@ -68,7 +68,7 @@ class Booster(ShippedModel):
     def fitted(self, task: Task) -> FittedModel:
         inputs = TableInputs.of(self.name, self._loaded(), task)
         self._check_types(dict(inputs.types), task)
-        return answering(self.name, partial(self._ask, task, inputs), self.classes, task)
+        return asked_model(self.name, partial(self._ask, task, inputs), self.classes, task)
 
     def _ask(self, task: Task, inputs: TableInputs, rows: Floats) -> Answers:
         numbers = self._numbers(self._loaded(), inputs.taken(rows, task))

@@ -28,7 +28,7 @@ class Answers(NamedTuple):
 Ask = Callable[[Floats], Answers]
 
 
-def answering(name: str, ask: Ask, classes: Sequence[Any] | None, task: Task) -> FittedModel:
+def asked_model(name: str, ask: Ask, classes: Sequence[Any] | None, task: Task) -> FittedModel:
     """Return a model that is asked: for probabilities of classes or, without any, for scores."""
     if classes is None:
         return FittedModel(lambda rows: ask(rows).numbers, name, gives_scores=True)
@@ -52,7 +52,7 @@ class ClassesModel(FittedModel):
 
     def _decided(self, rows: Floats) -> Floats:
         shares, _, labels = self.ask(rows)
-        found, leads = of_the_best(shares, self.places)
+        found, leads = favourable_share(shares, self.places)
         return agreeing(found, leads >= 0.0 if labels is None else are_among(labels, self.wanted))
 
 
@@ -76,7 +76,7 @@ def favourable_classes(name: str, classes: Sequence[Any], task: Task) -> list[in
     )
 
 
-def of_the_best(shares: Floats, places: Sequence[int]) -> tuple[Floats, Floats]:
+def favourable_share(shares: Floats, places: Sequence[int]) -> tuple[Floats, Floats]:
     """Return the probability of the best favourable class against the best other one; its lead.
 
     `shares` are probabilities of classes [rows, classes]. The log odds of what is returned are the

@@ -49,7 +49,7 @@ from changeproof.models.settings import (
     cause,
     check_columns,
     default_grid,
-    few_rows,
+    few_rows_limit,
     final_step,
     fresh,
     is_boosted,
@@ -179,7 +179,7 @@ class DecidingModel(EstimatorModel):
         return DecidingModel(self.decision, self._name, changed)
 
 
-def judging(
+def estimator_model(
     name: str, estimator: Any, inputs: Inputs, outcomes: Outcomes, task: Task
 ) -> EstimatorModel:
     """Return a fitted estimator as a model of a task's rows: it decides, or predicts numbers."""
@@ -272,7 +272,7 @@ class EstimatorLearner(RefittedLearner):
         estimator, (rows, weights, labels, _) = seeded(fresh(self.estimator), seed), data
         if self.outcomes is not None:
             labels = self.outcomes.targets(data)
-        arguments = self.inputs.prepared(estimator, task)
+        arguments = self.inputs.prepare(estimator, task)
         counts = np.rint(weights).astype(np.int64)
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.
@@ -290,7 +290,7 @@ class EstimatorLearner(RefittedLearner):
                 f"model {self.name} could not be fitted on {len(rows)} rows: {cause(error)}"
             ) from error
         if self.outcomes is not None:
-            return judging(self.name, estimator, self.inputs, self.outcomes, task)
+            return estimator_model(self.name, estimator, self.inputs, self.outcomes, task)
         classes = list(estimator.classes_)
         if classes != [0, 1]:
             raise InputError(f"model {self.name} was trained on the classes {classes} only")
@@ -349,7 +349,7 @@ class EstimatorLearner(RefittedLearner):
 
     def sized(self, rows: int) -> Self:
         found = copy(super().sized(rows))
-        found.few_rows = rows <= few_rows(self.estimator)
+        found.few_rows = rows <= few_rows_limit(self.estimator)
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
         found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
@@ -378,7 +378,7 @@ class ShippedEstimator(ShippedModel):
     def fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.estimator, task)
         outcomes = Outcomes.of(self.name, self.estimator, task)
-        return judging(self.name, self.estimator, inputs, outcomes, task)
+        return estimator_model(self.name, self.estimator, inputs, outcomes, task)
 
     def decides_at(self, task: Task, given: Threshold | None) -> Threshold | None:
         if not self.predicts_numbers or given is not None:

@@ -34,7 +34,7 @@ class Inputs(ABC):
     def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
         """Return rows as the model takes them."""
 
-    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
+    def prepare(self, estimator: Any, task: Task) -> dict[str, Any]:
         """Set what an estimator has to know of the columns; return what `fit` has to."""
         return {}
 
@@ -148,7 +148,7 @@ class TableInputs(Inputs):
             frame[column] = _as_type(frame[column], wanted, task)
         return frame if self.named else frame.to_numpy(dtype=np.float64)
 
-    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
+    def prepare(self, estimator: Any, task: Task) -> dict[str, Any]:
         estimator.set_params(**dict(self.settings))
         return dict(self.arguments)
 
@@ -163,7 +163,7 @@ class NativeInputs(Inputs):
     """
 
     library: str
-    told: tuple[str | int, ...] = ()
+    more_categories: tuple[str | int, ...] = ()
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -188,10 +188,10 @@ class NativeInputs(Inputs):
         return [
             feature.name
             for place, feature in enumerate(task.features)
-            if _levels(feature, task) is not None or {feature.name, place} & {*self.told}
+            if _levels(feature, task) is not None or {feature.name, place} & {*self.more_categories}
         ]
 
-    def prepared(self, estimator: Any, task: Task) -> dict[str, Any]:
+    def prepare(self, estimator: Any, task: Task) -> dict[str, Any]:
         names = self._categories(task)
         if names and self.library == "xgboost":
             estimator.set_params(enable_categorical=True)

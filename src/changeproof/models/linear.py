@@ -80,10 +80,13 @@ def linear_score(
     every = np.concatenate([task.rows(part) for part in PARTS])
     rows = every[:: -(-len(every) // MOST_COMPARED)]
     found = _probed_columns(score, task) if encoded else _probed_features(score, task, every)
-    told = score(rows)
-    if not np.abs(found.logits(rows) - told).max() <= ROUNDING * max(1.0, np.abs(told).max()):
+    scores = score(rows)
+    if not np.abs(found.logits(rows) - scores).max() <= ROUNDING * max(1.0, np.abs(scores).max()):
         return None
-    if probabilities is not None and np.abs(sigmoids(told) - probabilities(rows)).max() > ROUNDING:
+    if (
+        probabilities is not None
+        and np.abs(sigmoids(scores) - probabilities(rows)).max() > ROUNDING
+    ):
         return None
     return found
 
@@ -108,14 +111,14 @@ def _probed_features(score: Score, task: Task, every: Floats) -> Linear:
         rows[end - len(block) : end, list(feature.columns)] = block
     first, *scores = np.split(score(rows), ends[:-1])
     coefficients = np.zeros(task.n_features)
-    for feature, block, told in zip(task.features, values, scores, strict=True):
+    for feature, block, own in zip(task.features, values, scores, strict=True):
         columns = list(feature.columns)
         if feature.kind == "categorical":
             # Only differences between categories count; at the mean, they add nothing.
-            usual = (task.mean[columns] * told).sum()
-            coefficients[columns] = (told - usual) * task.scale[columns]
+            usual = (task.mean[columns] * own).sum()
+            coefficients[columns] = (own - usual) * task.scale[columns]
         else:
-            coefficients[columns] = (told[1] - told[0]) / (block[1, 0] - block[0, 0])
+            coefficients[columns] = (own[1] - own[0]) / (block[1, 0] - block[0, 0])
     found = Linear(coefficients, float(first[0] - (coefficients * start).sum()))
     return _with_missing(found, score, task, every, start) if flags else found
 

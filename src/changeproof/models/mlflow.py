@@ -18,7 +18,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, answering
+from changeproof.models.classes import Answers, asked_model
 from changeproof.models.inputs import TableInputs
 from changeproof.models.learner import FittedModel
 from changeproof.models.libraries import is_booster, required
@@ -51,7 +51,7 @@ class PyfuncModel(ShippedModel):
 
     def fitted(self, task: Task) -> FittedModel:
         ask = partial(self._ask, task, TableInputs.named_by(self.name, self.columns, task))
-        return answering(self.name, ask, ask(task.rows("train")).classes, task)
+        return asked_model(self.name, ask, ask(task.rows("train")).classes, task)
 
     def _ask(self, task: Task, inputs: TableInputs, rows: Floats) -> Answers:
         model = loaded(self.files).model

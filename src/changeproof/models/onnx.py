@@ -15,7 +15,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, answering
+from changeproof.models.classes import Answers, asked_model
 from changeproof.models.learner import FittedModel
 from changeproof.models.libraries import required
 from changeproof.models.shipped import ShippedModel
@@ -55,7 +55,7 @@ class OnnxModel(ShippedModel):
         ask = partial(self._ask, task)
         answers = ask(task.rows("train"))
         classes = None if answers.numbers.ndim == 1 else classes_of(self.name, answers)
-        return answering(self.name, ask, classes, task)
+        return asked_model(self.name, ask, classes, task)
 
     def _ask(self, task: Task, rows: Floats) -> Answers:
         feeds = self._feeds(task, rows)

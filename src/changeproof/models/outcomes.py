@@ -17,7 +17,7 @@ from changeproof.datasets.threshold import HALF, agreeing
 from changeproof.errors import InputError
 from changeproof.feasible.feature import text_of
 from changeproof.model import Booleans, Floats
-from changeproof.models.classes import are_among, favourable_classes, of_the_best
+from changeproof.models.classes import are_among, favourable_classes, favourable_share
 from changeproof.models.inputs import Inputs
 from changeproof.models.learner import CountedRows
 from changeproof.models.libraries import library_of
@@ -143,7 +143,7 @@ class OwnDecision:
             margins = self._margins(estimator, taken)
             return agreeing(sigmoids(margins), self._accepts(estimator, taken))
         shares = np.asarray(probabilities(estimator, taken), dtype=np.float64)
-        found, leads = of_the_best(shares, self.places)
+        found, leads = favourable_share(shares, self.places)
         accepted, asked = leads >= 0.0, np.ones(len(rows), dtype=np.bool_)
         if self.likeliest:
             asked = np.abs(leads) <= TIE
@@ -175,4 +175,4 @@ class OwnDecision:
             return scores if self.places == [1] else -scores
         if scores.shape[1] != len(estimator.classes_):
             raise InputError("its decision function compares classes in pairs, not each by itself")
-        return of_the_best(scores, self.places)[1]
+        return favourable_share(scores, self.places)[1]

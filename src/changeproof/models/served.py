@@ -33,7 +33,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, visible
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, answering
+from changeproof.models.classes import Answers, asked_model
 from changeproof.models.learner import FittedModel
 from changeproof.models.references import SERVED, name_of
 from changeproof.models.shipped import ShippedModel
@@ -98,7 +98,7 @@ class ServedModel(ShippedModel):
         if self.of_training is None:
             self.of_training, self.digest = known, self._digest(known.answers)
         ask = partial(self._known_or_asked, task, rows, known.answers)
-        return answering(self.name, ask, known.answers.classes, task)
+        return asked_model(self.name, ask, known.answers.classes, task)
 
     def _known_or_asked(
         self, task: Task, trained_on: Floats, known: Answers, rows: Floats

@@ -338,7 +338,7 @@ def seed_matters(estimator: Any, *, few_rows: bool) -> bool:
     return False
 
 
-def few_rows(estimator: Any) -> int:
+def few_rows_limit(estimator: Any) -> int:
     """Return up to how many rows an estimator looks at all of them."""
     boosters = parts_of(estimator)
     owners = {key.rpartition("__")[0] for key in random_states(estimator)}
