@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.datasets.threshold import Threshold
-from changeproof.models import onnx
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.onnx import OnnxModel, classes_of, read_outputs
 
@@ -136,6 +136,6 @@ def test_classes_that_nobody_names_are_told_by_the_labels() -> None:
 
 
 def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(InputError, match=r"not installed \(extra: onnx\)"):
         OnnxModel(b"whatever", "kept", "onnx:kept.onnx")
