@@ -143,6 +143,17 @@ def test_bad_data_is_refused_by_name(frame: pd.DataFrame, labels: np.ndarray, me
         Task("bad", frame, labels)
 
 
+def test_outcomes_that_are_numbers_come_with_the_range_that_is_favourable(small_task: Task) -> None:
+    points = 600.0 + small_task.labels
+    with pytest.raises(InputError, match="expected favourable_values, the range of its outcomes"):
+        small_task.replaced(outcomes=points, favourable_values=())
+    with pytest.raises(InputError, match=r"rows but outcomes of shape \(3,\)"):
+        small_task.replaced(outcomes=points[:3])
+    task = small_task.replaced(outcomes=points, favourable_values=[">=601"])
+    assert task.favourable_range is not None
+    assert (task.favourable_range.accepts(points) == small_task.labels).all()
+
+
 def test_fingerprint_tells_tasks_apart(small_task: Task) -> None:
     same = Task("small", small_task.frame.copy(), small_task.labels)
     assert same.fingerprint == small_task.fingerprint

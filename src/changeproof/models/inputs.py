@@ -115,8 +115,9 @@ class TableInputs(Inputs):
     @classmethod
     def of(cls, name: str, model: Any, task: Task) -> Self:
         """Return how a fitted estimator or booster takes the features of a task."""
-        inputs, count = cls.named_by(name, columns_of(model), task), _n_columns(model)
-        if columns_of(model) is not None:
+        columns, count = columns_of(model), _n_columns(model)
+        inputs = cls.named_by(name, columns, task)
+        if columns is not None:
             features = {feature.name: feature for feature in task.features}
             types = _types(name, model, [features[column] for column in inputs.columns], task)
             settings, arguments = _of_columns(model, inputs.columns, types)
