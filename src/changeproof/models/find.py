@@ -293,11 +293,12 @@ def load_model(model: Any, *, unpickle: bool = False) -> Learner | ShippedModel:
 
     Whatever is fitted is used as it is; what is not is trained here.
     """
-    reference = model if isinstance(model, str) else None
-    thing, name = (model, None) if reference is None else _read(reference, unpickle)
+    thing, name = _read(model, unpickle) if isinstance(model, str) else (model, None)
     if isinstance(thing, Learner | ShippedModel):
         return thing
-    return as_shipped(thing, name, reference) if is_fitted(thing) else as_learner(thing, name)
+    if not is_fitted(thing):
+        return as_learner(thing, name)
+    return _from_reference(thing, name, model) if isinstance(model, str) else as_shipped(thing)
 
 
 def is_fitted(thing: Any) -> bool:
@@ -341,11 +342,7 @@ def as_shipped(thing: Any, name: str | None = None, reference: str | None = None
         return as_booster(thing, name, reference)
     decides = hasattr(thing, "predict_proba") or hasattr(thing, "decision_function")
     if decides or predicts_numbers(thing):
-        found = ShippedEstimator(thing, name, reference)
-        kind, _, path = reference.partition(":")
-        if kind in PICKLES:
-            found.digest = hashlib.sha256(_content(path)).hexdigest()
-        return found
+        return ShippedEstimator(thing, name, reference)
     if callable(thing):
         return ShippedFunction(thing, name, reference)
     raise InputError(
@@ -369,7 +366,16 @@ def find_shipped(
     if kind not in KINDS or not KINDS[kind].may_be_shipped or not rest:
         forms = [each.form for each in KINDS.values() if each.may_be_shipped and each.form]
         raise unknown(what, reference, [*forms, *other_forms])
-    return as_shipped(*_read(reference, unpickle), reference)
+    return _from_reference(*_read(reference, unpickle), reference)
+
+
+def _from_reference(thing: Any, name: str | None, reference: str) -> ShippedModel:
+    """Return the fitted model that was read; the hash of a pickled one is that of its file."""
+    found = as_shipped(thing, name, reference)
+    kind, _, path = reference.partition(":")
+    if kind in PICKLES and not callable(thing):  # of a function, a pickle has only the name
+        found.digest = hashlib.sha256(_content(path)).hexdigest()
+    return found
 
 
 def _refits_by(reference: str, task: Task) -> Learner:
