@@ -57,6 +57,19 @@ def test_gaps_stay_gaps_and_are_left_alone() -> None:
     np.testing.assert_array_equal(rows["income"].isna(), missing)
 
 
+def test_whole_numbers_with_gaps_stay_whole() -> None:
+    frame = pd.DataFrame({"children": [1.0, 2.0, np.nan, 3.0, 2.0, 1.0] * 40, "age": range(240)})
+    frame["paid"] = np.where(frame["age"] % 7 > 2, "yes", "no")
+    frame["part"] = ["train", "train", "train", "test", "update", "validation"] * 40
+    taken = ["children", "age"]
+    task = own_task(frame, target="paid", favourable="yes", split="part", taken=taken)
+    assert frame["children"].iloc[task.split.train].median() == 1.5
+    person, decimals = task.rows("test")[:1], task.rows("test")[:1].copy()
+    decimals[0, task.features[0].columns[0]] -= 0.5 / task.scale[task.features[0].columns[0]]
+    assert task.actions.feasible(person, person).all()
+    assert not task.actions.feasible(person, decimals).any()
+
+
 def test_boosted_trees_take_categories_and_gaps_as_they_are() -> None:
     frame = table().drop(columns=["applied", "zip"])
     columns = ["income", "debt", "age", "home", "state"]

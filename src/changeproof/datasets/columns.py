@@ -229,6 +229,9 @@ def complete(
         )
     # Of several modes the first is the first category: both are sorted.
     typical = known.mode().iloc[0] if column.categories else known.median()
+    if missing == AS_IS and not column.categories:
+        # One of the values: half-way between two, it would make whole numbers decimals.
+        typical = known.quantile(interpolation="lower")
     if column.carried:
         typical = known.iloc[0]
     filled = replace(column, cells=column.cells.where(~absent, typical))

@@ -385,8 +385,10 @@ def _why_not(error: Exception) -> str:
     words = shorten(one_line(error), LONGEST_REASON, placeholder=" …")
     if UNKNOWN_CATEGORIES not in words.lower() or "['" in words:
         return words
+    say = setting(categorical=["COLUMN"])
     return (
-        f"{words}; if a column of numbers holds categories, say {setting(categorical=['COLUMN'])}"
+        f"{words}; if a column of numbers holds categories, say {say}, or give them as text in a "
+        "Parquet file if the model was fitted on text"
     )
 
 
