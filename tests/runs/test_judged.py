@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -322,11 +323,15 @@ def test_models_that_are_trained_here_are_called_by_their_kind(kind: str) -> Non
     assert judged_by(at_threshold(learner, "0.6"), "reference").threshold == "0.6"
 
 
-def test_models_as_shipped_say_where_they_are_from(frame: pd.DataFrame, task: Task) -> None:
+def test_models_as_shipped_say_where_they_are_from(
+    frame: pd.DataFrame, task: Task, tmp_path: Path
+) -> None:
     numbers = shipped.own_task(frame[[*NUMBERS, "approved", "applicant"]], **shipped.DATA)
-    today = as_shipped(shipped.current(frame), "today", "pickle:today.pkl")
+    model, path = shipped.current(frame), tmp_path / "today.pkl"
+    path.write_bytes(pickle.dumps(model))
+    today = as_shipped(model, "today", f"pickle:{path}")
     found = judged_by(shipped_learner(today, task), "object:today")
-    assert found.reference == "pickle:today.pkl" and found.shipped and found.refitted
+    assert found.reference == f"pickle:{path}" and found.shipped and found.refitted
     assert found.columns == about.NAMED and today.digest.startswith(found.digest)
     plain = LogisticRegression().fit(frame[NUMBERS].to_numpy(), frame["approved"])
     assert judged_by(shipped_learner(plain, numbers), "").columns == about.ALL_FEATURES
