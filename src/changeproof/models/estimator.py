@@ -106,7 +106,7 @@ class EstimatorModel(FittedModel):
             return None
         try:
             return self.find_linear(self.estimator)
-        except Exception:  # it refuses some values, such as categories that it has not seen
+        except ValueError:  # it refuses to judge some values: categories that it has not seen
             return None
 
     @property
