@@ -116,6 +116,6 @@ def may_be_told(task: Task, person: dict[str, Any], told: dict[str, Any]) -> boo
             base = action.low if action is not None and action.low is not None else 0.0
             base = base if action is not None and action.step is not None else 0.0
             steps = (after - base) / step
-            if abs(steps - round(steps)) > 1e-6:
+            if abs(steps - round(steps)) > 1e-8:
                 return False
     return task.most_changes is None or changed <= task.most_changes

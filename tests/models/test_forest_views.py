@@ -48,16 +48,20 @@ def test_a_forest_on_encoded_rows_gives_the_digits_of_the_library(
 
 @pytest.mark.parametrize(
     ("estimators", "together"),
-    [((BOOSTING,), True), ((FOREST,), False), ((BOOSTING, LogisticRegression()), False)],
-    ids=["small trees", "large trees", "another kind"],
+    [
+        ((BOOSTING,), [0, 1, 2]),
+        ((FOREST,), None),
+        ((LogisticRegression(), BOOSTING, FOREST), [3, 4, 5]),
+    ],
+    ids=["small trees", "large trees", "several kinds"],
 )
 def test_a_stack_gives_what_its_models_give(
-    estimators: tuple[Any, ...], together: bool, task: Task
+    estimators: tuple[Any, ...], together: list[int] | None, task: Task
 ) -> None:
     models = [model for each in estimators for model in trained(each, task, 3)]
     stack, rows = stacked(models), task.rows("test")
     assert isinstance(stack, ModelStack)
-    assert (stack._forests is not None) == together
+    assert (stack._forests.members if stack._forests is not None else None) == together
     expected = [model.estimator.predict_proba(rows)[:, 1] for model in models]
     np.testing.assert_array_equal(stack.probabilities(rows), expected)
     np.testing.assert_array_equal(stack.favourable(rows), np.array(expected) >= 0.5)

@@ -107,27 +107,35 @@ class ModelStack(tuple[Model, ...]):
         return ModelStack(self[start:stop])
 
     def probabilities(self, rows: Floats) -> Floats:
+        result = np.empty((len(self), len(rows)))
+        for number in self._alone:
+            result[number] = self[number].probabilities(rows)
         if self._forests is not None:
-            return self._forests.probabilities(rows)
-        return np.array([model.probabilities(rows) for model in self])
+            result[self._forests.members] = self._forests.probabilities(rows)
+        return result
 
     def favourable(self, rows: Floats) -> Booleans:
+        result = np.empty((len(self), len(rows)), dtype=np.bool_)
+        for number in self._alone:
+            result[number] = self[number].favourable(rows)
         if self._forests is not None:
-            return self._forests.probabilities(rows) >= 0.5
-        return np.array([model.favourable(rows) for model in self], dtype=np.bool_)
+            result[self._forests.members] = self._forests.probabilities(rows) >= 0.5
+        return result
 
     @cached_property
     def _forests(self) -> ViewStack | None:
-        """The same models as forests that are evaluated together, if all are and it is faster."""
-        views = []
-        for model in self:
-            view = model.as_forest if isinstance(model, FittedModel) else None
-            if view is None:
-                return None
-            views.append(view)
+        """Those of the models that are forests and are evaluated together, which is faster."""
+        views = [model.as_forest if isinstance(model, FittedModel) else None for model in self]
+        if not any(views):
+            return None
         from changeproof.models.forests.views import ViewStack  # scikit-learn, when it is needed
 
         return ViewStack.of(views)
+
+    @cached_property
+    def _alone(self) -> list[int]:
+        together = set() if self._forests is None else set(self._forests.members)
+        return [number for number in range(len(self)) if number not in together]
 
 
 def stacked(models: Sequence[Model]) -> Stack:

@@ -79,26 +79,37 @@ class Draws(NamedTuple):
 
 
 class ViewStack(NamedTuple):
-    """Forests that are evaluated together: places of the favourable classes, and their forests."""
+    """The forests among some models that are evaluated together.
 
-    places: tuple[int, ...]
+    `members` says which of the models they are, `places` which of their classes is favourable.
+    """
+
+    members: list[int]
+    places: list[int]
     stack: ForestStack
 
     @classmethod
-    def of(cls, views: Sequence[ForestView]) -> Self | None:
-        """Return some of them together; None where each by itself is faster, or none fits."""
-        forests = [view.forest for view in views]
-        if any(view.taken is not None or view.spare for view in views):
+    def of(cls, views: Sequence[ForestView | None]) -> Self | None:
+        """Return those that are faster together; None where there are no two such forests."""
+        found = [(n, view) for n, view in enumerate(views) if view is not None and _is_small(view)]
+        shapes = [(view.forest.n_features, view.forest.n_outputs) for _, view in found]
+        found = [each for each, shape in zip(found, shapes, strict=True) if shape == shapes[0]]
+        if len(found) < 2:
             return None
-        if len(forests) < 2 or len({(f.n_features, f.n_outputs) for f in forests}) > 1:
-            return None
-        # Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
-        largest = max(len(tree.left) for forest in forests for tree in forest.trees)
-        if largest > 2 * MOST_LEAVES - 1:
-            return None
-        return cls(tuple(view.place for view in views), ForestStack(forests))
+        members, together = [n for n, _ in found], [view for _, view in found]
+        stack = ForestStack([view.forest for view in together])
+        return cls(members, [view.place for view in together], stack)
 
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the probabilities of the favourable classes [forests, rows]."""
+        """Return the probabilities of the favourable classes [members, rows]."""
         found = self.stack.probabilities(rows)
         return np.stack([own[:, place] for own, place in zip(found, self.places, strict=True)])
+
+
+def _is_small(view: ForestView) -> bool:
+    """Return whether a forest takes rows as they are, and has small trees only.
+
+    Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
+    """
+    plain = view.taken is None and not view.spare
+    return plain and all(len(tree.left) < 2 * MOST_LEAVES for tree in view.forest.trees)
