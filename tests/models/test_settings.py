@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import changeproof as cp
 from boosted import (
@@ -29,7 +30,7 @@ from boosted import (
 from changeproof import InputError, Task, own_task
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import as_shipped, find_learner, load_model, shipped_learner
-from changeproof.models.settings import model_digest
+from changeproof.models.settings import THREADS, model_digest
 from changeproof.networks.training import TrainingRecipe
 from models_people_have import DATA, check_on_the_model
 
@@ -401,6 +402,25 @@ def test_a_booster_that_stopped_early_is_refitted_for_as_long() -> None:
         assert count == kept
         with pytest.raises(InputError, match=r"is to stop early .*, which needs rows that are set"):
             find_learner(reference(library, **stop))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_is_trained_here_uses_one_thread(library: str) -> None:
+    """Whatever a model says: many are trained side by side, and threads would change digits."""
+    threads = THREADS[library]
+    booster = classifier(library, **{threads: 4})
+    assert EstimatorLearner(booster).estimator.get_params()[threads] == 1
+    assert booster.get_params()[threads] == 4
+    within = EstimatorLearner(make_pipeline(StandardScaler(), booster)).estimator
+    assert within.steps[-1][1].get_params()[threads] == 1
+
+
+def test_scikit_learn_trains_on_one_thread_too() -> None:
+    forest = RandomForestClassifier(n_jobs=-1)
+    alone, within = EstimatorLearner(forest), EstimatorLearner(make_pipeline(forest))
+    assert alone.estimator.n_jobs is None
+    assert within.estimator.steps[-1][1].n_jobs is None
+    assert forest.n_jobs == -1
 
 
 def test_lightgbm_says_too_little_of_its_columns() -> None:

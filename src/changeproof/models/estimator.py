@@ -208,8 +208,8 @@ class EstimatorLearner(RefittedLearner):
     Parameters
     ----------
     estimator
-        A classifier; fitted or not, it is cloned and never changed. Boosters are trained on one
-        thread, unless they say on how many.
+        A classifier; fitted or not, it is cloned and never changed. Clones are trained on one
+        thread, since many are trained side by side.
     grid
         The training configurations: parameters and their values, as for scikit-learn's
         `ParameterGrid`. There are defaults for common classifiers.

@@ -216,17 +216,21 @@ def fresh(estimator: Any) -> Any:
 
 
 def ready(estimator: Any) -> Any:
-    """Return an estimator to train here: boosters are quiet, and use one thread.
+    """Return an estimator to train here, on one thread: models are trained side by side.
 
-    Those that stopped early when they were fitted are trained for as many rounds as they kept.
+    Boosters are quiet. Those that stopped early when they were fitted are trained for as many
+    rounds as they kept.
     """
     boosters = parts_of(estimator)
-    if not boosters:
-        return estimator
     if "" in boosters:
         return _ready(estimator)
-    found = fresh(estimator)
-    return found.set_params(**{key: _ready(part) for key, part in boosters.items()})
+    settings = estimator.get_params(deep=True)
+    changed: dict[str, Any] = {key: _ready(part) for key, part in boosters.items()}
+    for key, value in settings.items():
+        owner, _, name = key.rpartition("__")
+        if name == "n_jobs" and value not in (None, 1) and owner not in boosters:
+            changed[key] = None
+    return fresh(estimator).set_params(**changed) if changed else estimator
 
 
 def _ready(booster: Any) -> Any:
@@ -244,10 +248,7 @@ def _ready(booster: Any) -> Any:
         settings.pop(key, None)
     if watching:
         settings["callbacks"] = [e for e in settings["callbacks"] if e not in watching] or None
-    threads = THREADS[library]
-    if settings.get(threads) is None or settings[threads] < 1:
-        settings[threads] = 1
-    settings |= QUIET[library] | (kept or {})
+    settings |= QUIET[library] | {THREADS[library]: 1} | (kept or {})
     if library == "lightgbm" and not settings.get("force_row_wise"):
         settings["force_col_wise"] = True
     settings.setdefault(SEED[library], 0)
