@@ -141,7 +141,7 @@ def _booster(library: str, rest: str) -> Any:
 def _onnx(path: str) -> ShippedModel:
     from changeproof.models.onnx import OnnxModel
 
-    return OnnxModel(_content(path), Path(path).stem, f"onnx:{path}")
+    return OnnxModel(_content(path), name_of(f"onnx:{path}"), f"onnx:{path}")
 
 
 def _content(path: str) -> bytes:

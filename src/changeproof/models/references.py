@@ -51,6 +51,8 @@ def name_of(reference: str) -> str:
     ('scorer', 'score')
     >>> name_of("mlflow:models:/loans/3"), name_of("pickle:models/today.pkl")
     ('loans', 'today')
+    >>> name_of("pickle:loans/model.pkl")  # "25 changed models of model" says nothing
+    'model.pkl'
     """
     kind, _, rest = reference.partition(":")
     if kind in IMPORTED:
@@ -59,4 +61,5 @@ def name_of(reference: str) -> str:
         return rest.partition("?")[0].strip("/").rpartition("/")[2]
     if kind == MLFLOW and rest.startswith("models:"):
         return rest.removeprefix("models:").strip("/").split("/")[0].partition("@")[0]
-    return Path(rest).stem
+    path = Path(rest)
+    return path.name if path.stem == "model" else path.stem
