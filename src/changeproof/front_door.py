@@ -59,6 +59,7 @@ def evaluate(
     rows: Sequence[int] | None = None,
     feasible: bool | None = None,
     limit: bool = False,
+    imprecise: bool | None = None,
     over_time: bool = False,
     threshold: float | str | None = None,
     successors: Mapping[str, Any] | None = None,
@@ -111,6 +112,9 @@ def evaluate(
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept.
+    imprecise
+        Whether to test advice that is followed imprecisely as well: 5, 10 or 20 % short, or with
+        noise. By default on your own data.
     over_time
         Whether the base model is trained on the earlier rows, and the later ones are the update
         pool (see `Task.over_time`). A table then needs `time`, the column that says when.
@@ -189,6 +193,7 @@ def evaluate(
         "refit": refit,
         "feasible": own.name not in paper_datasets() if feasible is None else feasible,
         "limit": limit,
+        "imprecise": own.name not in dataset_names() if imprecise is None else imprecise,
         "over_time": over_time,
         "by": tuple(by),
         "smallest_group": smallest_group,

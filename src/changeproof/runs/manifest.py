@@ -92,7 +92,7 @@ class Manifest:
         if any(piece.kind is Kind.BASE for piece in lost):
             return None
         families = {piece.family for piece in lost if piece.kind is Kind.BANK}
-        beside = (Kind.RENEWALS, Kind.REFIT)  # what methods can do without
+        beside = (Kind.RENEWALS, Kind.REFIT, Kind.IMPRECISE)  # what methods can do without
         answers = {p.method for p in lost if p.kind not in beside and p.family not in families}
         gone = families | (answers - {""})
 
@@ -106,6 +106,8 @@ class Manifest:
             update["renew"], left_out["renewals"] = None, reason
         if Kind.LIMIT in broken:
             update["limit"], left_out["the limit"] = False, reason
+        if Kind.IMPRECISE in broken:
+            update["imprecise"], left_out["imprecise following"] = False, reason
         judged = self.judged
         if Kind.REFIT in broken and judged is not None:
             judged, left_out["refit"] = replace(judged, no_refit=reason), reason
@@ -284,6 +286,7 @@ def _check_pieces(manifest: Manifest) -> None:
         Kind.LETTERS: [(method, SUCCESSOR) for method in letters],
         Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
         Kind.REFIT: [(method, "") for method in ("", *methods)] if refitted else [],
+        Kind.IMPRECISE: [(method, "") for method in methods] if plan.imprecise else [],
     }
     keys = {
         PieceKey(kind, dataset, seed, *which)

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     LETTERS = "letters"
     RENEWALS = "renewals"
     REFIT = "refit"
+    IMPRECISE = "imprecise"
 
 
 class Form(NamedTuple):
@@ -69,6 +70,7 @@ FORMS = {
         record="reason",
         singular="refit",
     ),
+    Kind.IMPRECISE: Form("imprecise following", frozenset({"row_id", "held"})),
 }
 
 

@@ -190,6 +190,15 @@ class Plan(BaseModel):
             flags="--limit/--no-limit",
         ),
     ] = False
+    imprecise: Annotated[
+        bool,
+        Option(
+            "Also test advice that is followed imprecisely: 5, 10 or 20 % short, or with noise.",
+            default="on your own data",
+            flags="--imprecise/--no-imprecise",
+            commands=EVERYWHERE,
+        ),
+    ] = False
     over_time: Annotated[
         bool,
         Option(

@@ -15,10 +15,11 @@ from changeproof.changes.bank import Bank
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 from changeproof.evaluation.counting import changes_nothing, counting_families
+from changeproof.evaluation.imprecise import WAYS
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
 from changeproof.methods.answers import Counterfactuals
-from changeproof.model import Booleans
+from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.runs.content import (
@@ -284,6 +285,19 @@ class StoredResults:
     def refit(self, dataset: str, base_seed: int, method: str = "") -> Refit:
         """Return whom a refit of the judged model accepts of the test rows, or whose answers."""
         return self._read(Refit.from_bytes, Kind.REFIT, dataset, base_seed, method)
+
+    def imprecise(self, dataset: str, base_seed: int, method: str) -> Floats:
+        """Return the share of tries [people, ways] in which answers hold; see `imprecise.py`."""
+        where = (Kind.IMPRECISE, dataset, base_seed, method)
+        people = len(self.counterfactuals(dataset, base_seed, method))
+
+        def shares(held: bytes) -> Floats:
+            found: Floats = arrays_from_bytes(held)["held"]
+            if found.shape != (people, len(WAYS)) or found.dtype != np.float64:
+                raise InputError(f"{found.dtype} of shape {found.shape} for {people} people")
+            return found
+
+        return self._read_once(shares, *where)
 
     @property
     def timings(self) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from changeproof.evaluation.factuals import (
     survival,
     tuning_factuals,
 )
+from changeproof.evaluation.imprecise import held_imprecisely
 from changeproof.evaluation.letters import letter_scores, renewals
 from changeproof.evaluation.limit import PERCENTS, find_limit, rejected
 from changeproof.fingerprints.sources import code_digest
@@ -116,6 +117,10 @@ class _OfTask:
             if run.judged is not None and run.judged.refitted:
                 yield _made_from([base], Kind.REFIT, cost=OWN_FIT)
                 yield from (_made_from([each], Kind.REFIT, method=each.method) for each in answers)
+            if plan.imprecise:
+                yield from (
+                    _made_from([each], Kind.IMPRECISE, method=each.method) for each in answers
+                )
             if plan.limit:
                 counting = [bank for bank in banks if bank.family in run.counting_families]
                 more = {"feasible": feasible, "cost": self._limit_cost()}
@@ -492,3 +497,12 @@ def _make_refit(making: Making) -> bytes:
     if accepted is None:
         return Refit(row_ids, judged, np.zeros_like(judged), str(refit)).to_bytes()
     return Refit(row_ids, judged, accepted).to_bytes()
+
+
+@makes(Kind.IMPRECISE, "evaluation.imprecise")
+def _make_imprecise(making: Making) -> bytes:
+    """Have the base model judge what comes of a method's answers that are followed imprecisely."""
+    (source,) = making.piece.inputs
+    base, answers = making.base(source.inputs[0]), making.answers(source)
+    held = held_imprecisely(base.task, _model(base), answers, base.seed)
+    return arrays_to_bytes({"row_id": answers.row_ids, "held": held})

@@ -13,7 +13,7 @@ from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
-from changeproof.tables import advice, letters, life, limit, model, people, scores
+from changeproof.tables import advice, imprecise, letters, life, limit, model, people, scores
 from changeproof.tables.display import Table, Tables
 from changeproof.tables.spreadsheets import csv_bytes, read_table
 
@@ -24,6 +24,7 @@ BUILDERS = (
     advice.advice_tables,
     limit.limit_tables,
     life.life_tables,
+    imprecise.imprecise_tables,
     people.interval_tables,
     people.bar_tables,
     advice.everyone_tables,
@@ -36,7 +37,7 @@ BUILDERS = (
 ALWAYS = {"seed_results", "full_results", people.INTERVALS, people.ABOVE_BAR}
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
-FORMS |= model.FORMS
+FORMS |= model.FORMS | imprecise.FORMS
 # The main ones, in the order in which screens show them.
 ON_SCREEN = (
     "full_results",
@@ -44,6 +45,7 @@ ON_SCREEN = (
     "family_results",
     "life_summary",
     "price",
+    imprecise.IMPRECISE,
     "advice",
     "change_magnitude",
     model.MODEL,

@@ -16,6 +16,8 @@ from changeproof.datasets.recourse import (
     Change,
     Wording,
 )
+from changeproof.evaluation.imprecise import DRAWS, NOISE
+from changeproof.evaluation.imprecise import WAYS as FOLLOWED
 from changeproof.feasible.actions import FILLED_IN
 from changeproof.feasible.rules import WAYS
 from changeproof.methods.answers import ALREADY_FAVOURABLE, IN_PARTS, ONLY_PARTS
@@ -37,7 +39,8 @@ from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.advice import MOST_LISTED, QUALITY_COLUMNS
 from changeproof.tables.cases import Case
-from changeproof.tables.display import percent
+from changeproof.tables.display import fixed, percent
+from changeproof.tables.imprecise import IMPRECISE
 from changeproof.tables.names import dataset_name, different_names, method_name
 
 MEANING = (
@@ -50,6 +53,11 @@ PROPOSED = (
     " Cannot be told: of the rows that the method proposed, those that break a rule. "
     "Change in validity (in points) and in distance: the rows that people are told, compared with "
     "the proposals. Below 0, fewer are accepted, or they are nearer."
+)
+IMPRECISELY = (
+    "Every change of a number ends short of what was told, or around it (normal, with a deviation "
+    f"of {NOISE} % of the change; {DRAWS} tries for each person). The model is today's, and this "
+    "counts in no other number."
 )
 SENTENCES = TEMPLATES | GOALS
 PLACES = {template: place for place, template in enumerate(SENTENCES)}
@@ -71,13 +79,28 @@ def advice_section(source: Source) -> list[Part]:
             for method in methods
         ]
         asked = table("What answers ask of people", ["method", *names], rows)
-        views.append([asked, *_breaches(source, dataset, methods)])
+        views.append(
+            [asked, *_imprecise(source, dataset, methods), *_breaches(source, dataset, methods)]
+        )
     words = _advice_words(found, plan)
     return [
         *([text(words)] if words else []),
         choice({"Data": shown.called(datasets)}, views),
         muted(MEANING + (PROPOSED if plan.feasible else "")),
     ]
+
+
+def _imprecise(source: Source, dataset: str, methods: Sequence[str]) -> list[Part]:
+    """Return how much advice today's model still accepts if it is followed imprecisely."""
+    found = source.tables.get(IMPRECISE, pd.DataFrame()).to_dict("records")
+    known = {row["method"]: row for row in found if row["dataset"] == dataset}
+    cells = [
+        [source.shown.name(m), *(fixed(known[m][f"{way}_mean"], 1) for way in FOLLOWED)]
+        for m in methods
+        if m in known
+    ]
+    title = "Followed imprecisely: advice that today's model still accepts (%)"
+    return [table(title, ["method", *FOLLOWED], cells), muted(IMPRECISELY)] if cells else []
 
 
 def _breaches(source: Source, dataset: str, methods: Sequence[str]) -> list[Part]:
