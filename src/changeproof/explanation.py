@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from changeproof.datasets.recourse import MOST_CHANGES, NOTHING_ELSE, Change, Wording, folded
+from changeproof.datasets.recourse import MOST_CHANGES, Change, Wording, folded
 from changeproof.datasets.task import Task
+from changeproof.datasets.words import Catalogue, english, find_catalogue
 from changeproof.errors import InputError
 from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
@@ -101,6 +102,8 @@ class Explanation:
     lasting: tuple[Lasting, ...]
     # How many of all changed models are independent; None where all are.
     trials: int | None
+    # That of the sentences.
+    language: Catalogue = field(default_factory=english, repr=False)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -115,11 +118,11 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""
         plain = asdict(self) | {"respected": self.respected, "advice": self.advice}
-        del plain["trials"]
+        del plain["trials"], plain["language"]
         if not self.lasting:
             del plain["lasting"]
-        for name in ("changes", "constraints"):
-            plain[name] = [each._asdict() for each in getattr(self, name)]
+        plain["changes"] = [each.as_dict() for each in self.changes]
+        plain["constraints"] = [each._asdict() for each in self.constraints]
         return plain
 
     @property
@@ -132,7 +135,11 @@ class Explanation:
 
 
 def explain(
-    results: StoredResults, person: Any, method: str, dataset: str | None = None
+    results: StoredResults,
+    person: Any,
+    method: str,
+    dataset: str | None = None,
+    language: str | Catalogue | None = None,
 ) -> Explanation:
     """Read from a run what a method told one person, for the first base model.
 
@@ -144,6 +151,8 @@ def explain(
         The person's id.
     method, dataset
         As in the run; by default its first dataset.
+    language
+        "en", "de", or the path of a catalogue file; by default the language of the dataset.
     """
     shown = results.shown
     dataset = shown.datasets[0] if dataset is None else dataset
@@ -175,7 +184,8 @@ def explain(
         return Lasting.of(name, Lives.of(survived[None, own], replicate[own].tolist()))
 
     outcome, valid = str(answers.outcomes[place]), bool(answers.base_valid[place])
-    factual, wording = answers.factuals[place], Wording(task, shown.feasible)
+    factual = answers.factuals[place]
+    wording = Wording(task, shown.feasible, spoken(language))
     return Explanation(
         dataset=dataset,
         model=shown.model,
@@ -192,8 +202,14 @@ def explain(
         overall=holding("all", *results.counting_families),
         lasting=tuple(lasting(f) for f in shown.families if families[f].sequence and valid),
         trials=results.trials(dataset, seed),
+        language=wording.language,
         **(_advice(wording, row_id, factual, answers.rows[place]) if outcome == FOUND else {}),
     )
+
+
+def spoken(language: str | Catalogue | None) -> Catalogue | None:
+    """Return the catalogue of a language, where one is named."""
+    return find_catalogue(language) if isinstance(language, str) else language
 
 
 def _advice(wording: Wording, row_id: int, factual: Floats, row: Floats) -> dict[str, Any]:
@@ -213,12 +229,13 @@ def explain_all(
     person: Any,
     methods: Sequence[str] | None = None,
     dataset: str | None = None,
+    language: str | Catalogue | None = None,
 ) -> list[Explanation]:
     """Read from a run what several methods told one person, for the first base model.
 
     Parameters
     ----------
-    results, person, dataset
+    results, person, dataset, language
         See `explain`.
     methods
         Some of the run's methods; all of them by default.
@@ -226,7 +243,7 @@ def explain_all(
     asked = results.shown.methods if methods is None else methods
     if not asked:
         raise InputError("expected at least one method; got an empty list")
-    return [explain(results, person, method, dataset) for method in asked]
+    return [explain(results, person, method, dataset, language) for method in asked]
 
 
 def recommend(
@@ -278,7 +295,7 @@ def _values(task: Task, row: Any) -> dict[str, Any]:
 def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, for a terminal."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
-    for line in (*_unknown(answer), *_sentences(answer), *_rules(task, [answer])):
+    for line in (*_unknown(answer, task), *_sentences(answer), *_rules(task, [answer])):
         yield f"  {line}"
     if answer.counterfactual is None:
         return
@@ -307,7 +324,7 @@ def comparison_lines(
         yield from _rules(task, answers)
         return
     yield f"{who} (distances in typical deviations per feature):"
-    yield from (f"  {line}" for line in _unknown(answers[0]))
+    yield from (f"  {line}" for line in _unknown(answers[0], task))
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
         return answer.method != choice.method, not answer.base_valid, -answer.overall.held
@@ -329,16 +346,17 @@ def comparison_lines(
     yield from _rules(task, answers)
 
 
-def _unknown(answer: Explanation) -> Iterator[str]:
+def _unknown(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what is not known about the person, and what was filled in."""
-    if gaps := [name for name, value in answer.factual.items() if value is None]:
+    label = task.words.label
+    if gaps := [label(name) for name, value in answer.factual.items() if value is None]:
         yield (
             f"Missing about this person: {', '.join(gaps)}. The model judges that as it is, and "
             "advice leaves it alone."
         )
     if answer.filled_in:
         each = ", ".join(
-            f"{name} ({value} was filled in)" for name, value in answer.filled_in.items()
+            f"{label(name)} ({value} was filled in)" for name, value in answer.filled_in.items()
         )
         yield f"Not known about this person: {each}. Advice was tested with what was filled in."
 
@@ -356,8 +374,9 @@ def _sentences(answer: Explanation) -> Iterator[str]:
     else:
         yield from (f"{sentence}." for sentence in answer.advice[:MOST_CHANGES])
         if len(answer.changes) > MOST_CHANGES:
-            yield folded(answer.changes)
-        yield in_parts(answer.partly) if answer.partly else NOTHING_ELSE
+            yield folded(answer.changes, answer.language)
+        nothing_else = answer.language.sentences["nothing_else"]
+        yield in_parts(answer.partly) if answer.partly else nothing_else
 
 
 def _rules(task: Task, answers: Sequence[Explanation]) -> Iterator[str]:

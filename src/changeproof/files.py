@@ -149,7 +149,8 @@ def _one_line(error: ValidationError, model: type[BaseModel]) -> str:
     place = first["loc"]
     key = ".".join(map(str, [*place[:1], *(part for part in place[1:] if isinstance(part, int))]))
     if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; expected one of: {', '.join(model.model_fields)}"
+        known = (each.alias or name for name, each in model.model_fields.items())
+        return f"unknown key {key!r}; expected one of: {', '.join(known)}"
     if first["type"] == "missing":
         return f"the key {key!r} is missing"
     if isinstance(cause := first.get("ctx", {}).get("error"), InputError):

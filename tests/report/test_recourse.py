@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changeproof import Results, Task, load_task, own_task
-from changeproof.datasets.recourse import MOST_CHANGES, TEMPLATES, Change, Wording, folded
+from changeproof.datasets.recourse import MOST_CHANGES, Change, Wording, folded
+from changeproof.datasets.words import find_catalogue, languages
 from changeproof.methods.answers import PLAIN, in_parts, why_not
 
 
@@ -75,8 +76,8 @@ PERSON = {
         ({"debts": 2}, "Lower debts from 3 to 2"),
         ({"rate": 6.0}, "Raise rate from 5.2 to 6.0"),
         ({"rate": 5.25}, "Raise rate from 5.20 to 5.25"),
-        ({"savings": "much"}, "Raise savings from some to much"),
-        ({"savings": "none"}, "Lower savings from some to none"),
+        ({"savings": "much"}, "Change savings from some to much"),
+        ({"savings": "none"}, "Change savings from some to none"),
         ({"purpose": "house, old"}, "Change purpose from “car” to “house, old”"),
         ({"owner": "yes"}, "Change owner from no to yes"),
         ({"member": False}, "Change member from True to False"),
@@ -237,6 +238,8 @@ def test_values_of_training_rows_come_back_as_they_are_in_the_data(quick_run: Re
 
 
 def test_templates_name_all_that_there_is_to_say() -> None:
-    for template in TEMPLATES.values():
-        for part in ("{feature}", "{before}", "{after}"):
-            assert part in template
+    for language in languages():
+        for name in ("raise", "lower", "change", "short"):
+            template = find_catalogue(language).sentences[name].lower()
+            for part in ("{feature}", "{before}", "{after}"):
+                assert part in template

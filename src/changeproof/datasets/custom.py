@@ -26,6 +26,7 @@ from changeproof.datasets.oddities import table_notes
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
 from changeproof.datasets.task import PARTS, Split, Task
 from changeproof.datasets.threshold import Threshold
+from changeproof.datasets.words import ENGLISH, Catalogue, FeatureWords, Words, find_catalogue
 from changeproof.errors import InputError, as_keys, unknown
 from changeproof.feasible.action import Action
 from changeproof.feasible.decimals import written
@@ -58,6 +59,9 @@ def own_task(
     encoding: str = UTF8,
     allow_leak: Sequence[str] = (),
     taken: Taken | None = None,
+    words: Mapping[str, FeatureWords | Mapping[str, Any]] | None = None,
+    letter: Mapping[str, str] | None = None,
+    language: str | Path | Catalogue = ENGLISH,
 ) -> Task:
     """Make a task of a table.
 
@@ -113,6 +117,13 @@ def own_task(
         The columns that a fitted model takes, or "all": only these are features, and others are
         kept beside them. Dates, and texts with very many values, are carried along for the model;
         advice leaves them as they are.
+    words
+        What features are called, and how their values and changes are told:
+        ``{"income": {"label": "monthly income", "unit": "EUR"}}`` or `FeatureWords` objects.
+    letter
+        Words of letters in place of the usual ones, such as ``{"sender": "The Bank"}``.
+    language
+        The language of the words: "en", "de", or the path of a catalogue file.
 
     Examples
     --------
@@ -176,6 +187,7 @@ def own_task(
         raw={column.name: column.raw for column in columns} if as_is or taken else {},
         outcomes=outcomes,
         favourable_values=_several(favourable),
+        words=Words.checked(features, words, letter, language),
     )
     notes = table_notes(
         understood,
@@ -196,7 +208,8 @@ class DatasetFile(BaseModel):
 
     `data` is a path relative to the dataset file, `id` is the id column, and the name is that of
     the dataset file where none is given. `features` are tables of what may change, one per feature:
-    see `Action`.
+    see `Action`. `words` are tables of what features are called: see `FeatureWords`. `language` is
+    that of the words, or a catalogue file beside the dataset file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -216,6 +229,9 @@ class DatasetFile(BaseModel):
     time: str | None = None
     encoding: str = UTF8
     allow_leak: list[str] = []
+    words: dict[str, dict[str, Any]] = {}
+    letter: dict[str, str] = {}
+    language: str = ENGLISH
 
 
 def load_dataset(path: str | Path, beside: Sequence[str] = (), taken: Taken | None = None) -> Task:
@@ -239,7 +255,8 @@ def load_dataset(path: str | Path, beside: Sequence[str] = (), taken: Taken | No
     given = validated(DatasetFile, read_toml(path, "dataset file"), f"dataset file {path}")
     try:
         name = default_name(path) if given.name is None else checked_name(given.name)
-        others = given.model_dump(exclude={"data", "name", "id", "features", "beside"})
+        elsewhere = {"data", "name", "id", "features", "beside", "language"}
+        others = given.model_dump(exclude=elsewhere)
         task = own_task(
             path.parent / given.data,
             name=name,
@@ -247,6 +264,7 @@ def load_dataset(path: str | Path, beside: Sequence[str] = (), taken: Taken | No
             actions=given.features,
             beside=[*given.beside, *beside],
             taken=taken,
+            language=find_catalogue(given.language, path.parent),
             **others,
         )
     except InputError as error:

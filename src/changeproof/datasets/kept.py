@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from changeproof.datasets.raw import RawColumn
 from changeproof.datasets.table_file import check_size
 from changeproof.datasets.task import PARTS, Split, Task
+from changeproof.datasets.words import Words
 from changeproof.errors import InputError
 from changeproof.feasible.feature import Feature, text_of
 
@@ -79,6 +80,7 @@ def task_to_bytes(task: Task) -> bytes:
         "numbers": task.favourable_range is not None,
         "keep_filled": task.keep_filled,
         "notes": list(task.notes),
+        "words": task.words.as_dict(),
     }
     optional["raw"] = {
         name: {key: _to_json(value) for key, value in asdict(column).items()}
@@ -116,6 +118,16 @@ def task_from_bytes(content: bytes) -> Task:
             f"expected {described['fingerprint']}"
         )
     return task
+
+
+def kept_words(content: bytes) -> dict[str, Any]:
+    """Return the words of a kept task as plain values, without reading its rows."""
+    try:
+        metadata = pq.read_schema(pa.BufferReader(content)).metadata or {}
+        words: dict[str, Any] = json.loads(metadata.get(METADATA, b"{}")).get("words", {})
+    except (pa.ArrowException, OSError, ValueError, AttributeError):
+        return {}
+    return words
 
 
 def _task(table: Any, described: dict[str, Any]) -> Task:
@@ -162,6 +174,7 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         },
         _outcomes(table, bool(described.get("numbers", False))),
         tuple(map(str, described.get("favourable_values", ()))),
+        Words.from_dict(described.get("words", {})),
     )
     task.notes = tuple(map(str, described.get("notes", ())))
     return task

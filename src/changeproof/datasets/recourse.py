@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from changeproof.datasets.task import SMALLEST_SCALE, Task
+from changeproof.datasets.words import Catalogue, FeatureWords, Told, english, fill
 from changeproof.feasible.action import ranks
 from changeproof.feasible.actions import PART
 from changeproof.feasible.decimals import decimals_of
@@ -19,30 +20,11 @@ from changeproof.model import Floats, Integers
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
 # What people read where nothing is known.
 MISSING = "missing"
-AT_LEAST, AT_MOST = ("at least", False), ("at most", False)
-BECOME, BECOME_QUOTED = ("become", False), ("become", True)
-PLAIN, QUOTED = "{feature} from {before} to {after}", "{feature} from “{before}” to “{after}”"
-# The page fills the same templates. Values of several words are quoted: from “1 to 4 years” to
-# “4 to 7 years”.
-TEMPLATES = {
-    (direction, quoted): f"{direction.capitalize()} {QUOTED if quoted else PLAIN}"
-    for quoted in (False, True)
-    for direction in (RAISE, LOWER, CHANGE)
-}
-# Where the present value is unknown, advice names the goal alone, which the person may have reached
-# already. A number comes with the direction away from the value that was filled in.
-GOALS = {
-    AT_LEAST: "{feature} of at least {after} (unknown now; tested at {after})",
-    AT_MOST: "{feature} of at most {after} (unknown now; tested at {after})",
-    BECOME: "{feature}: {after} (unknown now)",
-    BECOME_QUOTED: "{feature}: “{after}” (unknown now)",
-}
 MOST_DECIMALS = 12
 # So many zeros are added to give both numbers of a change the same decimals: 20.05 to 31.00.
 MOST_ZEROS = 2
 # So many changes get a sentence each; the others share one.
 MOST_CHANGES = 5
-NOTHING_ELSE = "Nothing else changes."
 
 
 class Change(NamedTuple):
@@ -65,6 +47,8 @@ class Change(NamedTuple):
         Whether `before` is unknown and was filled in; sentences then leave it out.
     number
         Whether the values are numbers.
+    told
+        What people read of it: `str` of a change is the sentence.
     """
 
     feature: str
@@ -74,33 +58,87 @@ class Change(NamedTuple):
     size: float
     filled: bool = False
     number: bool = True
+    told: Told | None = None
 
     def __str__(self) -> str:
-        return (TEMPLATES | GOALS)[self.template].format(**self._asdict())
-
-    @property
-    def template(self) -> tuple[str, bool]:
-        if not self.filled:
-            return self.direction, " " in self.before or " " in self.after
-        if not self.number:
-            return BECOME_QUOTED if " " in self.after else BECOME
-        return AT_LEAST if self.direction == RAISE else AT_MOST
+        told = self.words
+        return fill(told.template, told.values)
 
     @property
     def short(self) -> str:
         """The same in fewer words."""
-        if self.filled:
-            return str(self)
-        return (QUOTED if self.template[1] else PLAIN).format(**self._asdict())
+        told = self.words
+        return fill(told.short, told.values)
+
+    @property
+    def words(self) -> Told:
+        """What people read; of a change that nobody put into words, plain English."""
+        if self.told is not None:
+            return self.told
+        several = not self.number and " " in self.before + self.after
+        key = Kind(self.direction, self.after, self.filled, self.number, several)
+        return Told(self.feature, self.before, self.after, *_templates(english(), None, key))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, as for JSON."""
+        plain = self._asdict()
+        del plain["told"]
+        return plain | {"label": self.words.label, "sentence": str(self)}
+
+
+class Kind(NamedTuple):
+    """What the sentence of a change depends on."""
+
+    direction: str
+    after: str
+    filled: bool
+    number: bool
+    several: bool  # whether values have several words, and so stand in quotes
+
+
+def _templates(language: Catalogue, words: FeatureWords | None, kind: Kind) -> tuple[str, str]:
+    """Return the sentences of a change, the usual one and the short one.
+
+    Nobody raises a category: it changes, unless the feature has a sentence of its own for that.
+    """
+    sentences, words = language.sentences, words or FeatureWords()
+    if kind.filled:
+        goal = "at_least" if kind.direction == RAISE else "at_most"
+        template = short = sentences[goal if kind.number else "become"]
+    else:
+        usual = sentences[kind.direction if kind.number else CHANGE]
+        own = {RAISE: words.raised, LOWER: words.lowered}.get(kind.direction)
+        template = words.to.get(kind.after) or own or words.changed or usual
+        short = sentences["short"]
+    if not kind.several:
+        return template, short
+    return language.quoted(template), language.quoted(short)
 
 
 class Wording:
-    """Puts recourse on a task into words, exactly if rows are `feasible`, else as published."""
+    """Puts recourse on a task into words, exactly if rows are `feasible`, else as published.
 
-    def __init__(self, task: Task, feasible: bool = False) -> None:
+    In the language of the task, or in another one.
+    """
+
+    def __init__(
+        self, task: Task, feasible: bool = False, language: Catalogue | None = None
+    ) -> None:
         self.task = task
         self.feasible = feasible
+        self.language = task.words.catalogue if language is None else language
         self.names = [feature.name for feature in task.features]
+        self.words = task.words.of(task.features, language)
+        both = zip(self.words, self.names, strict=True)
+        self.labels = [words.label or name for words, name in both]
+        self._categories = [
+            {
+                str(feature.categories[feature.code_of(name)]): label
+                for name, label in words.categories.items()
+            }
+            for words, feature in zip(self.words, task.features, strict=True)
+        ]
+        self._known: dict[tuple[int, Kind], tuple[str, str]] = {}
         self.decimals = task.actions.decimals
         self._ranks = [
             ranks(feature, action) if action.order is not None else None
@@ -112,16 +150,43 @@ class Wording:
         texts = []
         for place, values in enumerate(self._columns(rows)):
             if self.task.features[place].categories:
-                texts.append([MISSING if value is None else str(value) for value in values])
+                texts.append(
+                    [MISSING if value is None else self._category(place, value) for value in values]
+                )
             else:
-                texts.append([self._number(value, self.decimals[place]) for value in values])
+                texts.append([self._number(value, place) for value in values])
         return [list(person) for person in zip(*texts, strict=True)]
 
-    def _number(self, value: Any, own: int) -> str:
-        """Return a number as text, or what stands in its place: a date, a text, nothing."""
+    def _number(self, value: Any, place: int) -> str:
+        """Return a number as people read it, or what is in its place: a date, a text, nothing."""
         if not isinstance(value, int | float):
             return MISSING if value is None else str(value)
-        return _text(value, max(own, decimals_of(value)) if self.feasible else own)
+        own = self.decimals[place]
+        text = _text(value, max(own, decimals_of(value)) if self.feasible else own)
+        return self.language.measured(text, self.words[place])
+
+    def _category(self, place: int, value: Any) -> str:
+        return self._categories[place].get(str(value), str(value))
+
+    def label(self, name: str) -> str:
+        """Return what people call a feature."""
+        return self.labels[self.names.index(name)]
+
+    def _told(
+        self, place: int, direction: str, before: str, after: str, filled: bool, number: bool
+    ) -> Told:
+        """Return a change as people read it."""
+        words = self.words[place]
+        if number:
+            old = self.language.unmeasured(before, words)
+            new = self.language.measured(after, words)
+        else:
+            old, new = self._category(place, before), self._category(place, after)
+        several = not number and " " in (new if filled else old + new)
+        kind = Kind(direction, "" if number else after, filled, number, several)
+        if (place, kind) not in self._known:
+            self._known[place, kind] = _templates(self.language, words, kind)
+        return Told(self.labels[place], old, new, *self._known[place, kind])
 
     def changes(
         self, factual: Floats, counterfactual: Floats, row_id: int | None = None
@@ -162,7 +227,8 @@ class Wording:
             )
             for person, direction, texts, parts, unknown in rows:
                 size = math.fsum(parts)
-                change = Change(feature.name, direction, *texts, size, unknown, number)
+                told = self._told(place, direction, *texts, unknown, number)
+                change = Change(feature.name, direction, *texts, size, unknown, number, told)
                 found[person].append(change)
         return [sorted(changes, key=attrgetter("size"), reverse=True) for changes in found]
 
@@ -255,12 +321,14 @@ def _rounded_texts(before: float, after: float, own: int) -> tuple[str, str]:
     return start, goal
 
 
-def folded(changes: Sequence[Change]) -> str:
+def folded(changes: Sequence[Change], language: Catalogue | None = None) -> str:
     """Return the smaller changes of advice in one sentence; nothing where there are few."""
-    rest = changes[MOST_CHANGES:]
-    what = "change" if len(rest) == 1 else "changes"
+    language, rest = language or english(), changes[MOST_CHANGES:]
+    if not rest:
+        return ""
     listed = "; ".join(change.short for change in rest)
-    return f"And {len(rest)} smaller {what}: {listed}." if rest else ""
+    which = "smaller_one" if len(rest) == 1 else "smaller"
+    return language.say(which, count=len(rest), changes=listed)
 
 
 def _is_whole(value: float) -> bool:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from changeproof.datasets.raw import RawColumn
 from changeproof.datasets.threshold import Threshold
+from changeproof.datasets.words import FeatureWords, Words, checked_words
 from changeproof.errors import InputError, unknown
 from changeproof.feasible.action import Action, checked_actions, checked_most
 from changeproof.feasible.actions import Actions
@@ -138,6 +139,9 @@ class Task:
         classes, or numbers of which a range is favourable.
     favourable_values
         The favourable outcomes as the data write them, where that is known; of numbers, the range.
+    words
+        What features are called, and how their values and changes are told, by name: `FeatureWords`
+        or its settings as a mapping; or all words of a task, `Words`. No result depends on them.
     """
 
     def __init__(
@@ -157,6 +161,7 @@ class Task:
         raw: Mapping[str, RawColumn] | None = None,
         outcomes: npt.NDArray[Any] | None = None,
         favourable_values: Sequence[Any] = (),
+        words: Words | Mapping[str, FeatureWords | Mapping[str, Any]] | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
@@ -174,6 +179,8 @@ class Task:
         self.raw = dict(raw or {})
         self.favourable_values = tuple(favourable_values)
         self.outcomes = self._checked_outcomes(outcomes)
+        self.words = words if isinstance(words, Words) else Words.checked(self.features, words)
+        checked_words(self.features, self.words.features)
         # What looks odd about the table, and what to do about it.
         self.notes: tuple[str, ...] = ()
         if self.declared and not any(self.actions.changeable):
@@ -235,6 +242,7 @@ class Task:
             "raw": self.raw,
             "outcomes": self.outcomes,
             "favourable_values": self.favourable_values,
+            "words": self.words,
         }
         found = Task(**(own | given))
         found.notes = self.notes
@@ -563,6 +571,7 @@ class Task:
             beside=beside,
             filled=None if self.filled is None else self.filled[:, order],
             raw={name: column for name, column in self.raw.items() if name in names},
+            words=self.words.among(names),
         )
 
 

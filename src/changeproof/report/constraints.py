@@ -49,11 +49,11 @@ def rules(task: Task) -> str:
     given = constraints(task)
     parts = []
     for change, words in MAY.items():
-        features = [each.feature for each in given if each.change == change]
+        features = [task.words.label(each.feature) for each in given if each.change == change]
         if features:
             parts.append(f"{listed(features)} {words}")
     parts += [
-        f"{each.feature} {_numbers(each)}"
+        f"{task.words.label(each.feature)} {_numbers(each)}"
         for each in given
         if each.change != "none" and _numbers(each)
     ]
@@ -90,7 +90,7 @@ def reasons(task: Task) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for each in constraints(task):
         if each.reason:
-            found.setdefault(each.reason, []).append(each.feature)
+            found.setdefault(each.reason, []).append(task.words.label(each.feature))
     return [(listed(features), reason) for reason, features in found.items()]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from changeproof.datasets import dataset_names
-from changeproof.datasets.kept import task_to_bytes
+from changeproof.datasets.kept import kept_words, task_to_bytes
 from changeproof.errors import InputError, one_line
 from changeproof.files import clear_unfinished, write_whole
 from changeproof.methods.given import GivenCounterfactuals
@@ -197,8 +197,11 @@ def _record(folder: Path, run: ResolvedRun, manifest: Manifest, *, same_plan: bo
         _refuse_others(folder, run, plan if same_plan else None)
     for name, task in run.tasks.items():
         path = folder / task_file(name)
-        # Without a plan nothing says of which data those are that are there.
-        if name not in dataset_names() and not (path.exists() and there):
+        if name in dataset_names():
+            continue
+        # Without a plan nothing says of which data those are that are there. Words may change.
+        same = there and path.exists() and kept_words(path.read_bytes()) == task.words.as_dict()
+        if not same:
             write_whole(path, task_to_bytes(task), folder)
     for name, method in run.methods.items():
         if name in plan.counterfactuals and isinstance(method, GivenCounterfactuals):

@@ -27,7 +27,6 @@ from changeproof import (
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.datasets.recourse import Wording
 from changeproof.report.page.guarantees import guarantees
-from changeproof.report.page.people import templates
 from changeproof.report.page.provenance import _dataset as told_of_data
 from changeproof.report.page.provenance import command, plan_toml, provenance
 from changeproof.report.page.times import published
@@ -102,7 +101,7 @@ def test_people_are_told_what_the_methods_said(
 
 def test_people_get_the_advice_and_the_recommendation_of_explain(advised_run: Results) -> None:
     (part,) = build_bulk(advised_run)
-    people, words = part["people"], templates()
+    people = part["people"]
     assert people["rules"] == RULES
     assert ("age", "Nobody gets younger.") in people["reasons"]
     network, methods = people["networks"][0], advised_run.shown.methods
@@ -115,7 +114,7 @@ def test_people_get_the_advice_and_the_recommendation_of_explain(advised_run: Re
                 assert answer == answers[method].why_not
                 continue
             said = [
-                words["changes"][template].format(
+                people["sentences"][template].format(
                     feature=people["features"][feature],
                     before=(*more, network["factuals"][i][feature])[0],
                     after=after,

@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.recourse import (
-    GOALS,
-    MOST_CHANGES,
-    NOTHING_ELSE,
-    TEMPLATES,
-    Change,
-    Wording,
-)
+from changeproof.datasets.recourse import MOST_CHANGES, Change, Wording
 from changeproof.evaluation.imprecise import DRAWS, NOISE
 from changeproof.evaluation.imprecise import WAYS as FOLLOWED
 from changeproof.feasible.actions import FILLED_IN
@@ -59,8 +52,6 @@ IMPRECISELY = (
     f"of {NOISE} % of the change; {DRAWS} tries for each person). The model is today's, and this "
     "counts in no other number."
 )
-SENTENCES = TEMPLATES | GOALS
-PLACES = {template: place for place, template in enumerate(SENTENCES)}
 
 
 def advice_section(source: Source) -> list[Part]:
@@ -155,13 +146,20 @@ class Answers(NamedTuple):
     favourable: list[bool]
 
 
+class Sentences(NamedTuple):
+    """The templates that the changes on a page are told with, each once, by place."""
+
+    places: dict[str, int]
+
+    def place(self, template: str) -> int:
+        return self.places.setdefault(template, len(self.places))
+
+
 def templates() -> dict[str, Any]:
     """Return the words that the page fills in."""
     return {
-        "changes": list(SENTENCES.values()),
         "filled_in": FILLED_IN,
         "most_changes": MOST_CHANGES,
-        "nothing_else": NOTHING_ELSE,
         "only_parts": ONLY_PARTS,
         "in_parts": IN_PARTS,
     }
@@ -180,17 +178,22 @@ def people(results: StoredResults, dataset: str) -> dict[str, Any] | None:
     if not seeds:
         return None
     task = results.task(dataset)
-    wording = Wording(task, results.plan.feasible)
+    wording, sentences = Wording(task, results.plan.feasible), Sentences({})
+    networks = [_network(results, wording, dataset, seed, sentences) for seed in seeds]
     return {
-        "features": wording.names,
+        "features": wording.labels,
+        "sentences": list(sentences.places),
+        "nothing_else": wording.language.sentences["nothing_else"],
         "counted": task.n_counted,
         "rules": rules(task),
         "reasons": reasons(task),
-        "networks": [_network(results, wording, dataset, seed) for seed in seeds],
+        "networks": networks,
     }
 
 
-def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) -> dict[str, Any]:
+def _network(
+    results: StoredResults, wording: Wording, dataset: str, seed: int, sentences: Sentences
+) -> dict[str, Any]:
     plan = results.shown
     finished = set(results.answered)
     keys = [AnswerKey(dataset, seed, method) for method in plan.methods]
@@ -199,7 +202,9 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
     shown = wording.values(first.factuals)
     family_of = results.variants(dataset, seed)["family"]
     answers = {
-        key.method: _answers(results, wording, key, shown) for key in keys if key in finished
+        key.method: _answers(results, wording, key, shown, sentences)
+        for key in keys
+        if key in finished
     }
     return {
         "seed": seed,
@@ -219,7 +224,11 @@ def _network(results: StoredResults, wording: Wording, dataset: str, seed: int) 
 
 
 def _answers(
-    results: StoredResults, wording: Wording, key: AnswerKey, shown: list[list[str]]
+    results: StoredResults,
+    wording: Wording,
+    key: AnswerKey,
+    shown: list[list[str]],
+    sentences: Sentences,
 ) -> Answers:
     """Return per person: why there is nothing, or what to change and what became of it.
 
@@ -246,7 +255,7 @@ def _answers(
             int(answers.base_valid[i]),
             round(distances[i], 3),
             counts[i].tolist(),
-            [_entry(change, place[change.feature], shown[i]) for change in changes],
+            [_entry(change, place[change.feature], shown[i], sentences) for change in changes],
         ]
         parts = wording.parts(rows[n])
         if parts or breaches[n]:
@@ -261,11 +270,12 @@ def _answers(
     return Answers(entries, options, (answers.outcomes == ALREADY_FAVOURABLE).tolist())
 
 
-def _entry(change: Change, feature: int, shown: list[str]) -> tuple[Any, ...]:
+def _entry(change: Change, feature: int, shown: list[str], sentences: Sentences) -> tuple[Any, ...]:
     # Tuples: there are hundreds of thousands, and the collector of garbage passes them by.
-    entry = (feature, PLACES[change.template], change.after, round(change.size, 2))
-    same = change.filled or change.before == shown[feature]
-    return entry if same else (*entry, change.before)
+    told = change.words
+    entry = (feature, sentences.place(told.template), told.after, round(change.size, 2))
+    same = change.filled or told.before == shown[feature]
+    return entry if same else (*entry, told.before)
 
 
 def _recommended(

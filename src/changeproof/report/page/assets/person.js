@@ -101,7 +101,7 @@ page.rules = (parent, { rules, reasons }, told, broken) => {
 
 page.answerCard = (method, answer, people, factual, models, recommended) => {
   const { data } = page;
-  const { features, counted } = people;
+  const { counted } = people;
   const title = page.make("h3", {}, page.marker(page.data.marks[method]), page.methods[method],
     recommended ? page.make("span", { class: "badge" }, "recommended") : null);
   const attributes = { class: recommended ? "card recommended" : "card",
@@ -115,7 +115,7 @@ page.answerCard = (method, answer, people, factual, models, recommended) => {
     page.make("p", {}, valid
       ? `Still holds in ${held} of ${total} changed models.`
       : `Today's model does not accept it; ${held} of ${total} changed models would.`),
-    ...page.advice(changes, features, factual, parts ?? []),
+    ...page.advice(changes, people, factual, parts ?? []),
     breach ? page.make("p", {}, `Not respected: ${breach}.`) : null,
     page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}, ` +
       `the mean over ${counted} features` + (changes.length
@@ -128,12 +128,14 @@ page.answerCard = (method, answer, people, factual, models, recommended) => {
 };
 
 // What to change: the largest changes, the others folded, and that there is nothing else.
-page.advice = (changes, features, factual, parts) => {
+page.advice = (changes, people, factual, parts) => {
   const { words } = page;
+  const { features } = people;
   if (changes.length === 0) return [page.make("p", {}, words.only_parts)];
   const item = ([feature, template, after, size, before]) => page.make("li", {},
-    page.filled(words.changes[template],
-      { feature: features[feature], before: before ?? factual[feature], after }),
+    page.filled(people.sentences[template], { feature: features[feature],
+      Feature: features[feature].charAt(0).toUpperCase() + features[feature].slice(1),
+      before: before ?? factual[feature], after }),
     page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, words.most_changes);
   const rest = changes.slice(words.most_changes);
@@ -143,6 +145,6 @@ page.advice = (changes, features, factual, parts) => {
     rest.length ? page.lazily(`${rest.length} smaller ${rest.length === 1 ? "change" : "changes"}`,
       () => page.make("ul", {}, ...rest.map(item)), {}, { class: "long" }).details : null,
     page.make("p", {}, parts.length ? page.filled(words.in_parts, { features: partly })
-      : words.nothing_else),
+      : people.nothing_else),
   ];
 };
