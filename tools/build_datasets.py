@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 
-from changeproof.datasets.task import Split
+from changeproof.datasets.split import Split
 from constrained_datasets import (
     CAR_LOANS,
     EMPLOYMENT,

@@ -48,7 +48,7 @@ from .datasets.custom import load_dataset as load_dataset
 from .datasets.custom import own_task as own_task
 from .datasets.find import find_task as find_task
 from .datasets.find import load_task as load_task
-from .datasets.task import Split as Split
+from .datasets.split import Split as Split
 from .datasets.task import Task as Task
 from .errors import InputError as InputError
 from .evaluation.factuals import evaluation_factuals as evaluation_factuals

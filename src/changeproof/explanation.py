@@ -218,8 +218,10 @@ def _advice(wording: Wording, row_id: int, factual: Floats, row: Floats) -> dict
         "distance": float(task.distances(factual[None], row[None])[0]),
         "changes": tuple(wording.changes(factual, row, row_id)),
         "counterfactual": _values(task, row),
-        "feasible": bool(task.actions.feasible(factual[None], row[None])[0]),
-        "breach": broken(task, factual[None], row[None])[0],
+        "feasible": bool(
+            task.actions_for(np.array([row_id])).feasible(factual[None], row[None])[0]
+        ),
+        "breach": broken(task, factual[None], row[None], np.array([row_id]))[0],
         "partly": tuple(wording.parts(row)),
     }
 

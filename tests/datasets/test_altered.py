@@ -4,7 +4,7 @@ import numpy as np
 
 from changeproof import Task, own_task
 from changeproof.datasets.altered import with_columns, with_feature_held, with_rows
-from changeproof.datasets.task import PARTS
+from changeproof.datasets.split import PARTS
 from loans import loans
 
 

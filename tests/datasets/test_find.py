@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from changeproof import InputError, load_task
 from changeproof.datasets import FILES, dataset_names, dataset_records, paper_datasets
 from changeproof.datasets.find import read_embedded
-from changeproof.datasets.task import PARTS, Split
+from changeproof.datasets.split import PARTS, Split
 
 
 def test_the_paper_comes_first() -> None:

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from changeproof import Feature, InputError, Split, Task, load_task, own_task
 from changeproof.datasets import dataset_names
 from changeproof.datasets.kept import METADATA, task_from_bytes, task_to_bytes
-from changeproof.datasets.task import PARTS
+from changeproof.datasets.split import PARTS
 from loans import loans
 
 NUMBER_TYPES = ["float64", "int64", "int8", "uint16", "float32", "bool", "Int64", "Float64"]

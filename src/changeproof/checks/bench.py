@@ -22,7 +22,8 @@ import joblib
 import numpy as np
 
 from changeproof.datasets.find import load_task
-from changeproof.datasets.task import PARTS, Task
+from changeproof.datasets.split import PARTS
+from changeproof.datasets.task import Task
 from changeproof.errors import one_line
 from changeproof.networks.network import Network
 from changeproof.networks.training import HIDDEN, TrainingData, TrainingRecipe, train

@@ -266,6 +266,6 @@ def _refuse_audits(folder: Path) -> None:
 
 def folder_of(task: Task) -> Path:
     """Return where the run is kept; other constraints or times make it another run."""
-    other = task.declared or task.most_changes is not None or task.time is not None
+    other = task.constrained or task.time is not None
     suffix = f"-{task.fingerprint[:8]}" if other else ""
     return Path("runs") / f"explain-{task.name}{suffix}"

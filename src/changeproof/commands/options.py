@@ -128,6 +128,18 @@ TABLE = {
             "range of the data",
         ),
         most_changes=(int, "The most features that may change at once.", "N", "any number"),
+        rule=(
+            list[str],
+            'A rule between features: "charge = 0.17 * minutes", "seniority <= age - 16", '
+            '"education up => age at least + 2". Repeat for several.',
+            "RULE",
+        ),
+        person_limits=(
+            Path,
+            "A table of people's own limits: an id and columns such as low:income, high:income and "
+            "fixed:income.",
+            "FILE",
+        ),
     ),
 }
 OTHER_TOOLS = _in_panel(
@@ -273,7 +285,10 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
     for name in ("target", "favourable"):
         if not given.get(name):
             raise InputError(f"--{name} is missing; only a dataset file (.toml) can do without it")
-    described = {name: given[name] for name in used if name not in (*parsing.CHANGES, "range")}
+    apart = (*parsing.CHANGES, "range", "rule")
+    described = {name: given[name] for name in used if name not in apart}
+    if "rule" in given:
+        described["rules"] = given["rule"]
     return data, described | {"actions": parsing.constraints(given)}
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from changeproof.datasets.task import Split, Task
+from changeproof.datasets.split import Split
+from changeproof.datasets.task import Task
 from changeproof.feasible.feature import Feature
 from changeproof.model import Floats
 

@@ -23,8 +23,10 @@ from changeproof.datasets.columns import (
     understand,
 )
 from changeproof.datasets.oddities import table_notes
+from changeproof.datasets.person_limits import read_person_limits
+from changeproof.datasets.split import PARTS, Split
 from changeproof.datasets.table_file import READ_AS_MISSING, UTF8, read_table
-from changeproof.datasets.task import PARTS, Split, Task
+from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.datasets.words import ENGLISH, Catalogue, FeatureWords, Words, find_catalogue
 from changeproof.errors import InputError, as_keys, unknown
@@ -54,6 +56,9 @@ def own_task(
     split: str | Split | None = None,
     actions: Mapping[str, Action | Mapping[str, Any]] | None = None,
     most_changes: int | None = None,
+    rules: Sequence[str] = (),
+    causes: Mapping[str, str] | None = None,
+    person_limits: pd.DataFrame | str | Path | None = None,
     beside: Sequence[str] = (),
     time: str | None = None,
     encoding: str = UTF8,
@@ -102,6 +107,15 @@ def own_task(
         or `Action` objects. Other features may change freely, inside the range of the data.
     most_changes
         How many features may change at once.
+    rules
+        Rules between features: ``"charge = 0.17 * minutes"``, ``"seniority <= age - 16"``,
+        ``"education up => age at least + 2"``. See docs/rules-between-features.md.
+    causes
+        What causes a feature, by its name: ``{"income": "120 * education"}`` or
+        ``{"income": "fitted(education, seniority)"}``. Advice is then an intervention.
+    person_limits
+        A table of people's own limits: an id and columns such as ``low:income``, ``high:income``
+        and ``fixed:income``.
     beside
         Columns to remember beside the features, such as groups of people. They are features as
         well, unless they are in `drop`.
@@ -188,6 +202,11 @@ def own_task(
         outcomes=outcomes,
         favourable_values=_several(favourable),
         words=Words.checked(features, words, letter, language),
+        rules=rules,
+        causes=causes,
+        person_limits=None
+        if person_limits is None
+        else read_person_limits(person_limits, list(table.index), features, id_column),
     )
     notes = table_notes(
         understood,
@@ -199,17 +218,17 @@ def own_task(
         allow_leak=allow_leak,
         missing_texts=missing_texts,
     )
-    task.notes = (*notes, *wide_notes(task.n_features))
+    task.notes = (*notes, *task.relation_notes, *wide_notes(task.n_features))
     return task
 
 
 class DatasetFile(BaseModel):
     """The keys of a dataset file; they mean what they mean to `own_task`.
 
-    `data` is a path relative to the dataset file, `id` is the id column, and the name is that of
-    the dataset file where none is given. `features` are tables of what may change, one per feature:
-    see `Action`. `words` are tables of what features are called: see `FeatureWords`. `language` is
-    that of the words, or a catalogue file beside the dataset file.
+    `data` and `person_limits` are paths relative to the dataset file, `id` is the id column, and
+    the name is that of the dataset file where none is given. `features` are tables of what may
+    change, one per feature: see `Action`. `words` are tables of what features are called: see
+    `FeatureWords`. `language` is that of the words, or a catalogue file beside the dataset file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -225,6 +244,9 @@ class DatasetFile(BaseModel):
     split: str | None = None
     features: dict[str, dict[str, Any]] = {}
     most_changes: int | None = None
+    rules: list[str] = []
+    causes: dict[str, str] = {}
+    person_limits: str | None = None
     beside: list[str] = []
     time: str | None = None
     encoding: str = UTF8
@@ -255,14 +277,16 @@ def load_dataset(path: str | Path, beside: Sequence[str] = (), taken: Taken | No
     given = validated(DatasetFile, read_toml(path, "dataset file"), f"dataset file {path}")
     try:
         name = default_name(path) if given.name is None else checked_name(given.name)
-        elsewhere = {"data", "name", "id", "features", "beside", "language"}
+        elsewhere = {"data", "name", "id", "features", "beside", "language", "person_limits"}
         others = given.model_dump(exclude=elsewhere)
+        limits = None if given.person_limits is None else path.parent / given.person_limits
         task = own_task(
             path.parent / given.data,
             name=name,
             id_column=given.id,
             actions=given.features,
             beside=[*given.beside, *beside],
+            person_limits=limits,
             taken=taken,
             language=find_catalogue(given.language, path.parent),
             **others,

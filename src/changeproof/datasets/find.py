@@ -20,7 +20,8 @@ from changeproof.datasets import (
 from changeproof.datasets.columns import as_named
 from changeproof.datasets.custom import Taken, load_dataset
 from changeproof.datasets.kept import task_from_bytes
-from changeproof.datasets.task import Split, Task
+from changeproof.datasets.split import Split
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError, unknown
 
 

@@ -1,9 +1,9 @@
 """A task as one Parquet file, and back, exactly; nothing is ever unpickled.
 
 The file has one row per row of the task: row id, label, the id that people gave it, its outcome
-where labels do not say it all, which features were filled in, and the encoded columns, called by
-position and name. The four parts of the split are lists in the first row. Names, types, features
-and rules are JSON in the schema's metadata.
+where labels do not say it all, which features were filled in, each person's own limits, and the
+encoded columns, called by position and name. The four parts of the split are lists in the first
+row. Names, types, features and rules are JSON in the schema's metadata.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from changeproof.datasets.raw import RawColumn
+from changeproof.datasets.split import PARTS, Split
 from changeproof.datasets.table_file import check_size
-from changeproof.datasets.task import PARTS, Split, Task
+from changeproof.datasets.task import Task
 from changeproof.datasets.words import Words
 from changeproof.errors import InputError
 from changeproof.feasible.feature import Feature, text_of
+from changeproof.feasible.rules import Personal, no_limits
 
 SUFFIX = ".task.parquet"
 METADATA = b"changeproof:task"
@@ -53,6 +55,11 @@ def task_to_bytes(task: Task) -> bytes:
             f"{FILLED}{place}": pa.array(task.filled[:, place])
             for place in np.flatnonzero(task.filled.any(axis=0)).tolist()
         }
+    if task.person_limits is not None:
+        for what, values in task.person_limits._asdict().items():
+            stated = values if what == "fixed" else np.isfinite(values)
+            for place in np.flatnonzero(stated.any(axis=0)).tolist():
+                columns[f"{what}:{place}"] = pa.array(values[:, place])
     for position, name in enumerate(task.feature_names):
         columns[f"{position}:{name}"] = _values(task, task.frame.iloc[:, position])
     described: dict[str, Any] = {
@@ -81,6 +88,9 @@ def task_to_bytes(task: Task) -> bytes:
         "keep_filled": task.keep_filled,
         "notes": list(task.notes),
         "words": task.words.as_dict(),
+        "rules": list(task.rules),
+        "causes": task.causes,
+        "person_limits": task.person_limits is not None,
     }
     optional["raw"] = {
         name: {key: _to_json(value) for key, value in asdict(column).items()}
@@ -175,6 +185,9 @@ def _task(table: Any, described: dict[str, Any]) -> Task:
         _outcomes(table, bool(described.get("numbers", False))),
         tuple(map(str, described.get("favourable_values", ()))),
         Words.from_dict(described.get("words", {})),
+        tuple(described.get("rules", ())),
+        described.get("causes"),
+        _person_limits(table, len(described["features"])) if "person_limits" in described else None,
     )
     task.notes = tuple(map(str, described.get("notes", ())))
     return task
@@ -186,6 +199,15 @@ def _filled(table: Any, features: int) -> npt.NDArray[np.bool_]:
         if f"{FILLED}{place}" in table.column_names:
             filled[:, place] = table[f"{FILLED}{place}"].to_numpy()
     return filled
+
+
+def _person_limits(table: Any, features: int) -> Personal:
+    limits = no_limits(table.num_rows, features)
+    for what, values in limits._asdict().items():
+        for place in range(features):
+            if f"{what}:{place}" in table.column_names:
+                values[:, place] = table[f"{what}:{place}"].to_numpy()
+    return limits
 
 
 def _outcomes(table: Any, numbers: bool) -> npt.NDArray[Any] | None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from changeproof.datasets.raw import RawColumn
+from changeproof.datasets.split import PARTS, Part, Split
 from changeproof.datasets.threshold import Threshold
 from changeproof.datasets.words import FeatureWords, Words, checked_words
 from changeproof.errors import InputError, unknown
-from changeproof.feasible.action import Action, checked_actions, checked_most
+from changeproof.feasible.action import Action, checked_actions, checked_most, ranks
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.decimals import unscaled
 from changeproof.feasible.feature import (
@@ -29,74 +30,22 @@ from changeproof.feasible.feature import (
     refuse_some,
     text_of,
 )
-from changeproof.feasible.rules import Scales
+from changeproof.feasible.relations import Relations
+from changeproof.feasible.rules import Personal, Scales
+from changeproof.feasible.stated import (
+    check_fit,
+    check_relations,
+    checked_causes,
+    checked_texts,
+    fitted_causes,
+    relation_notes,
+    rules_within,
+)
 from changeproof.model import Booleans, Floats, Integers
 
-Part = Literal["train", "update", "validation", "test"]
-PARTS: tuple[Part, ...] = ("train", "update", "validation", "test")
-SPLIT_SEED = 2026
 SMALLEST_SCALE = 1e-8
 # Larger ones are whole because floats have no more digits.
 LARGEST_WHOLE = 2.0**53
-
-
-@dataclass(frozen=True)
-class Split:
-    """Positions of the rows in the four parts of a task."""
-
-    train: Integers
-    update: Integers
-    validation: Integers
-    test: Integers
-
-    @classmethod
-    def stratified(cls, labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED) -> Self:
-        """Cut into 50 % train, 10 % update pool, 10 % validation and 30 % test."""
-        counts = np.bincount(labels, minlength=2)
-        if len(labels) < 20 or counts.min() < 10:
-            raise InputError(
-                f"the protocol's split needs at least 20 rows and 10 of each label; "
-                f"got {len(labels)} rows, {counts[0]} adverse and {counts[1]} favourable"
-            )
-        train, rest = _cut(np.arange(len(labels)), 0.5, labels, seed)
-        update, remainder = _cut(rest, 0.2, labels, seed)
-        validation, test = _cut(remainder, 0.25, labels, seed)
-        return cls(train, update, validation, test)
-
-    @classmethod
-    def by_time(
-        cls, times: npt.NDArray[Any], labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED
-    ) -> Self:
-        """Cut where half of the rows are known: 35 % train, 5 % validation, 10 % test.
-
-        These three are drawn from the earlier half. The later half is the update pool, ordered by
-        time, and by position where times are equal. Rows of the same time stay together: where
-        many share it, the halves are as nearly equal as they can be.
-        """
-        order = np.argsort(times, kind="stable")
-        begins = np.flatnonzero(times[order][1:] != times[order][:-1]) + 1
-        if not len(begins):
-            raise InputError("all rows have the same time; expected earlier and later ones")
-        known = order[: begins[np.abs(begins - len(order) // 2).argmin()]]
-        if len(known) < 20 or np.bincount(labels[known], minlength=2).min() < 10:
-            raise InputError(
-                "the earlier half of the rows needs at least 20 rows and 10 of each label; got "
-                f"{len(known)} rows, {int(labels[known].sum())} of them favourable"
-            )
-        train, rest = _cut(known, 0.7, labels, seed)
-        validation, test = _cut(rest, 1 / 3, labels, seed)
-        return cls(train, order[len(known) :], validation, test)
-
-
-def _cut(
-    positions: Integers, share: float, labels: npt.NDArray[np.int8], seed: int
-) -> tuple[Integers, Integers]:
-    from sklearn.model_selection import train_test_split  # Slow to import.
-
-    first, second = train_test_split(
-        positions, train_size=share, stratify=labels[positions], random_state=seed
-    )
-    return first, second
 
 
 class Task:
@@ -142,6 +91,12 @@ class Task:
     words
         What features are called, and how their values and changes are told, by name: `FeatureWords`
         or its settings as a mapping; or all words of a task, `Words`. No result depends on them.
+    rules
+        Rules between features, as texts: ``"seniority <= age - 16"``.
+    causes
+        What causes a feature, by its name: an expression, or ``"fitted(a, b)"``.
+    person_limits
+        What each person may have besides, row by row.
     """
 
     def __init__(
@@ -162,6 +117,9 @@ class Task:
         outcomes: npt.NDArray[Any] | None = None,
         favourable_values: Sequence[Any] = (),
         words: Words | Mapping[str, FeatureWords | Mapping[str, Any]] | None = None,
+        rules: Sequence[str] = (),
+        causes: Mapping[str, str] | None = None,
+        person_limits: Personal | None = None,
     ) -> None:
         self.name = name
         self.frame = frame
@@ -181,8 +139,13 @@ class Task:
         self.outcomes = self._checked_outcomes(outcomes)
         self.words = words if isinstance(words, Words) else Words.checked(self.features, words)
         checked_words(self.features, self.words.features)
+        self.rules, self.causes = checked_texts(rules), checked_causes(causes)
+        self.person_limits = person_limits
         # What looks odd about the table, and what to do about it.
         self.notes: tuple[str, ...] = ()
+        if self.rules or self.causes:
+            check_relations(self.relations, self.declared)
+            check_fit(self.actions, self._values, self._known)
         if self.declared and not any(self.actions.changeable):
             raise InputError(f"task {name!r}: no feature may change; expected at least one")
 
@@ -190,7 +153,54 @@ class Task:
     def actions(self) -> Actions:
         """What may change about people, and which rows they may be told."""
         scales = Scales(self.mean, self.scale, self.distance_scale)
-        return Actions(self.features, self._values, scales, self.declared, self.most_changes)
+        given = self.declared, self.most_changes, self.relations
+        return Actions(self.features, self._values, scales, *given)
+
+    @cached_property
+    def relations(self) -> Relations | None:
+        """The rules between features; None where there are none."""
+        if not self.rules and not self.causes:
+            return None
+        train = self._values[self.split.train]
+        order = [ranks(feature, self.declared.get(feature.name)) for feature in self.features]
+        return Relations(
+            self.features, order, self.rules, fitted_causes(self.causes, self.features, train)
+        )
+
+    @property
+    def constrained(self) -> bool:
+        """Whether anything was said about what may change."""
+        stated = self.declared or self.rules or self.causes
+        return bool(stated) or self.most_changes is not None or self.person_limits is not None
+
+    @property
+    def relation_notes(self) -> list[str]:
+        """What is worth knowing about the rules between features."""
+        return relation_notes(self.actions, self._values, self._known) if self.relations else []
+
+    def actions_for(self, row_ids: Integers) -> Actions:
+        """Return what may change about certain people, in their order."""
+        return self.actions.for_people(self.personal_of(row_ids))
+
+    def personal_of(self, row_ids: Integers) -> Personal | None:
+        """Return what certain people may have besides, in their order; None if nobody has limits.
+
+        Nothing is known of people who are not in the table.
+        """
+        if self.person_limits is None:
+            return None
+        places = self.frame.index.get_indexer(pd.Index(row_ids))
+        unknown_rows = places < 0
+        personal = self.person_limits.of(places)
+        personal.low[unknown_rows], personal.high[unknown_rows] = -np.inf, np.inf
+        personal.fixed[unknown_rows] = False
+        return personal
+
+    @property
+    def _known(self) -> Booleans:
+        """Which values [rows, features] are known: neither missing nor filled in."""
+        known = ~self.missing_of(self.standardise(self._values))
+        return known if self.filled is None else known & ~self.filled
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what another process computes from the frame again."""
@@ -243,6 +253,9 @@ class Task:
             "outcomes": self.outcomes,
             "favourable_values": self.favourable_values,
             "words": self.words,
+            "rules": self.rules,
+            "causes": self.causes,
+            "person_limits": self.person_limits,
         }
         found = Task(**(own | given))
         found.notes = self.notes
@@ -503,15 +516,20 @@ class Task:
         """Return the mean change per feature, in units of its typical deviation, row by row.
 
         A feature counts once, however many columns encode it. One that has the same value in
-        every row does not count.
+        every row does not count. What follows from other changes costs nothing.
         """
+        if self.relations is not None:
+            others = self.actions.doing(rows, others)
+        return self._mean_changes(rows, others)
+
+    def _mean_changes(self, rows: Floats, others: Floats) -> Floats:
         changes = np.abs(others - rows) / self.distance_scale
         return np.asarray(changes[:, self._varying].sum(axis=1) / self.n_counted)
 
     @cached_property
     def distance_weights(self) -> Floats:
         """What a unit of change of every column adds to the distance."""
-        return self.distances(np.zeros((1, self.n_features)), np.eye(self.n_features))
+        return self._mean_changes(np.zeros((1, self.n_features)), np.eye(self.n_features))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -528,6 +546,11 @@ class Task:
             digest.update(repr(self.given_ids).encode())
         if self.declared or self.most_changes is not None:
             digest.update(repr((self.declared, self.most_changes)).encode())
+        if self.rules or self.causes:
+            digest.update(repr((self.rules, self.causes)).encode())
+        if self.person_limits is not None:
+            for array in self.person_limits:
+                digest.update(np.ascontiguousarray(array).tobytes())
         if len(self.beside.columns):
             digest.update(repr((self.time, self.beside.to_dict(orient="list"))).encode())
         if self.filled is not None:
@@ -564,7 +587,9 @@ class Task:
             if name not in names and name not in beside.columns:
                 beside[name] = readable[name].to_numpy()
         order = [list(known).index(name) for name in names]
-        return self.replaced(
+        rules, causes = rules_within(self.relations, self.causes, names)
+        limits = self.person_limits
+        found = self.replaced(
             frame=self.frame.iloc[:, columns],
             features=features,
             actions={name: action for name, action in self.declared.items() if name in names},
@@ -572,7 +597,16 @@ class Task:
             filled=None if self.filled is None else self.filled[:, order],
             raw={name: column for name, column in self.raw.items() if name in names},
             words=self.words.among(names),
+            rules=rules,
+            causes=causes,
+            person_limits=None if limits is None else limits.among(order),
         )
+        found.notes += tuple(
+            f"rule {text!r} names a feature that the model does not take, and is left out"
+            for text in self.rules
+            if text not in found.rules
+        )
+        return found
 
 
 def _as_numbers(name: str, written: RawColumn, values: pd.Series[Any]) -> pd.Series[Any]:

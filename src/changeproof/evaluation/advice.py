@@ -109,7 +109,8 @@ def _proposals(task: Task, answers: Counterfactuals) -> _Proposals:
         return _Proposals(given, raw.raw_breach, raw.raw_base_valid, raw.raw_distance)
     found = answers.found
     breach = np.full(len(answers), "", dtype=object)
-    breach[found] = task.actions.breaches(answers.factuals[found], answers.rows[found]).first
+    actions = task.actions_for(answers.row_ids[found])
+    breach[found] = actions.breaches(answers.factuals[found], answers.rows[found]).first
     distance = task.distances(answers.factuals, answers.rows)
     return _Proposals(found, breach, answers.base_valid, distance)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.task import Part, Task
+from changeproof.datasets.split import Part
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.method import Factuals

@@ -123,7 +123,9 @@ def find_limit(
         if actions is None and isinstance(base, Network) and isinstance(bank, NetworkStack):
             search = NetworkSearch(task, base, bank, factuals[some])
         else:
-            search = RowSearch(task, actions or free_actions(task), base, bank, factuals[some])
+            who = np.arange(len(factuals))[some]
+            may = free_actions(task) if actions is None else actions.some_people(who)
+            search = RowSearch(task, may, base, bank, factuals[some])
         result[0, :, some] = overall = _by_share(search, 0, len(bank), None)
         for place, (start, stop) in enumerate(families):
             result[1 + place, :, some] = _by_share(search, start, stop, overall)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
 from changeproof.feasible.action import Action
 from changeproof.feasible.decimals import unscaled, written, written_decimals
 from changeproof.feasible.feature import Feature
+from changeproof.feasible.relations import SAME, Relations
 from changeproof.feasible.rules import (
     CATEGORIES,
     CATEGORY,
     FIXED,
     MOST,
     NONE,
+    RELATION,
     STEP,
     WAYS,
     Limits,
+    Personal,
     Rules,
     Scales,
     as_rules,
@@ -28,8 +31,6 @@ from changeproof.feasible.rules import (
 )
 from changeproof.model import Booleans, Floats, Integers
 
-# A number within this share of its size (and of its deviation) of another is that number.
-SAME = 1e-9
 # A share of a category this close to 0 or 1 is whole.
 PART = 1e-6
 OUTSIDE = "outside the allowed range"
@@ -84,6 +85,8 @@ class Actions:
         What was said of features, by name. Others may change freely, in the data's range.
     most_changes
         The most features that may change at once.
+    relations
+        Rules between features.
     """
 
     def __init__(
@@ -93,12 +96,22 @@ class Actions:
         scales: Scales,
         declared: Mapping[str, Action],
         most_changes: int | None = None,
+        relations: Relations | None = None,
     ) -> None:
         self.features = tuple(features)
         self.declared = dict(declared)
         self.most_changes = most_changes
         self.scales = scales
-        self.of = [self.declared.get(feature.name, Action()) for feature in features]
+        self.relations = relations or None
+        # What each person may have besides; see `for_people`.
+        self.personal: Personal | None = None
+        derived = relations.derived if relations else frozenset()
+        self.of = [
+            _fixed(action) if place in derived else action
+            for place, action in enumerate(
+                self.declared.get(feature.name, Action()) for feature in features
+            )
+        ]
         self.data_range = raw.min(axis=0), raw.max(axis=0)
         # Nobody changes whether something is known.
         self.missing = [feature.missing for feature in features if feature.missing is not None]
@@ -122,8 +135,7 @@ class Actions:
         vars(result).pop("rules", None)
         fixed = set(places.tolist())
         result.of = [
-            action.model_copy(update={"change": "none"}) if place in fixed else action
-            for place, action in enumerate(self.of)
+            _fixed(action) if place in fixed else action for place, action in enumerate(self.of)
         ]
         return result
 
@@ -133,7 +145,19 @@ class Actions:
         for number, pattern in enumerate(patterns):
             places = np.flatnonzero(pattern)
             who = np.flatnonzero(which.ravel() == number)
-            yield (self.keeping(places) if len(places) else self), who
+            yield (self.keeping(places) if len(places) else self).some_people(who), who
+
+    def for_people(self, personal: Personal | None) -> Actions:
+        """Return the same for certain people, in their order, each with limits of their own."""
+        if personal is None:
+            return self
+        result = copy(self)
+        result.personal = personal
+        return result
+
+    def some_people(self, who: Integers) -> Actions:
+        """Return the same for some of the people that it is for."""
+        return self if self.personal is None else self.for_people(self.personal.of(who))
 
     def refusals(self, factuals: Floats, filled: Booleans | None = None) -> list[str]:
         """Return for every person why no row is allowed: who is outside a stated range now.
@@ -154,6 +178,11 @@ class Actions:
             limits = f"{written(rules.low[place])} to {written(rules.high[place])}"
             words = f"{self.features[place].name} is {value}, {OUTSIDE} {limits}"
             reasons[i] = reasons[i] or words
+        if self.personal is not None:
+            outside = (own < self.personal.low - slack) | (own > self.personal.high + slack)
+            for i, place in np.argwhere(outside).tolist():
+                name = self.features[place].name
+                reasons[i] = reasons[i] or f"{name} is {OUTSIDE} of this person"
         return reasons
 
     def limits(self, factuals: Floats) -> Limits:
@@ -162,11 +191,15 @@ class Actions:
         Whole steps, and that there is one category, are left out.
         """
         rules, own = self.rules, self._positions(factuals)
-        low, high = room(rules, own, rules.low, rules.high, rules.by)
+        low, high = room(rules, own, rules.low, rules.high, rules.by, self.personal)
+        self._hold_transitions(own, low, high)
         alone = (np.ceil(low) == np.floor(high))[:, rules.feature_of]
         own, low, high = (each[:, rules.feature_of] for each in (own, low, high))
         categories = rules.features[rules.feature_of, 2] == CATEGORIES
         has, may_have = rules.ranks == own, (low <= rules.ranks) & (rules.ranks <= high)
+        for columns, allowed in self._transitions(has):
+            may_have[:, columns] &= allowed
+            alone[:, columns] |= may_have[:, columns].sum(axis=1, keepdims=True) == 1
         found = Limits(
             np.where(categories, has, own),
             np.where(categories, has & alone, low),
@@ -176,12 +209,29 @@ class Actions:
             each[:, self.missing] = np.rint(self.raw(factuals)[:, self.missing])
         return found
 
+    def _transitions(self, has: Booleans) -> Iterator[tuple[list[int], Booleans]]:
+        """Yield columns of categories and which of them people who have some may have."""
+        for place, allowed in self.relations.transitions.items() if self.relations else ():
+            feature = self.features[place]
+            if feature.kind == "categorical":
+                columns = list(feature.columns)
+                yield columns, allowed[has[:, columns].argmax(axis=1)]
+
+    def _hold_transitions(self, own: Floats, low: Floats, high: Floats) -> None:
+        """Leave who may not have the other of two values no room, in place."""
+        for place, allowed in self.relations.transitions.items() if self.relations else ():
+            if self.features[place].kind == "binary":
+                code = own[:, place].astype(np.int64)
+                held = ~allowed[code, 1 - code]
+                low[held, place] = high[held, place] = own[held, place]
+
     def bounds(self, factuals: Floats) -> tuple[Floats, Floats]:
         """Return the least and the most of `limits`, standardised."""
         rules, first = self.rules, self.rules.features[:, 0]
         mean, scale = rules.mean[first], rules.scale[first]
         given = (rules.low - mean) / scale, (rules.high - mean) / scale, rules.by / scale
-        numbers = room(rules, factuals[:, first], *given)
+        personal = None if self.personal is None else self.personal.scaled(mean, scale)
+        numbers = room(rules, factuals[:, first], *given, personal)
         categories = rules.features[rules.feature_of, 2] == CATEGORIES
         shares = (self.scaled(each) for each in self.limits(factuals)[1:])
         low, high = (
@@ -206,23 +256,100 @@ class Actions:
         """
         from changeproof.feasible.kernels import project_rows
 
+        if self.relations is not None and rows.ndim == 3:
+            # What follows, follows for each row of a person.
+            limits = limits or self.limits(factuals)
+            owner = np.repeat(np.arange(len(rows)), rows.shape[1])
+            flat = rows.reshape(-1, rows.shape[2])
+            people = self.some_people(owner)
+            return people.project(factuals[owner], flat, limits.of(owner)).reshape(rows.shape)
         several = np.array(rows if rows.ndim == 3 else rows[:, None], dtype=np.float64)
         limits = limits or self.limits(factuals)
+        if self.relations is not None:
+            several[:, 0] = self.doing(factuals, several[:, 0])
         project_rows(several, np.ascontiguousarray(factuals), limits, self.rules)
         several[..., self.missing] = factuals[:, None, self.missing]
+        if self.relations is not None:
+            unchanged = ~self.changed(factuals, several[:, 0], done=True)
+            done, _ = self.settled(factuals, several[:, 0], limits, last=unchanged, put_back=True)
+            return self.follow(factuals, done)
         return several if rows.ndim == 3 else several[:, 0]
+
+    def follow(self, factuals: Floats, done: Floats) -> Floats:
+        """Return rows as told, given what people do, one row per person."""
+        if self.relations is None:
+            return done
+        return self.relations.follow(self.rules, factuals, done)
+
+    def doing(self, factuals: Floats, rows: Floats) -> Floats:
+        """Return what people do, given rows as told: what follows from it is left out."""
+        if self.relations is None:
+            return rows
+        return self.relations.doing(self.rules, factuals, rows)
+
+    def edges(self, factuals: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the most [people, features] that people may have in the end."""
+        rules, own = self.rules, self._positions(factuals)
+        given = rules_on(rules, own, rules.low, rules.high, rules.by, self.personal)
+        of_told = [each for each in given if each.told]
+        low = reduce(np.maximum, [each.low for each in of_told])
+        high = reduce(np.minimum, [each.high for each in of_told])
+        return low, high
+
+    def settled(
+        self,
+        factuals: Floats,
+        done: Floats,
+        limits: Limits,
+        *,
+        edges: tuple[Floats, Floats] | None = None,
+        held: Booleans | None = None,
+        last: Booleans | None = None,
+        put_back: bool = False,
+    ) -> tuple[Floats, Booleans]:
+        """Return rows as done that keep the rules between features, and which of them do.
+
+        Features that are `held` [people, features] stay as they are; those in `last` are changed
+        only if no other helps. What cannot be mended can be `put_back`: then all rows keep them.
+        """
+        from changeproof.feasible.settle import Settling
+
+        if self.relations is None:
+            return done, np.ones(len(done), dtype=np.bool_)
+        none = np.zeros((len(done), len(self.features)), dtype=np.bool_)
+        settling = Settling(
+            self.relations,
+            self.rules,
+            factuals,
+            limits,
+            self.edges(factuals) if edges is None else edges,
+            done.copy(),
+            none if held is None else held,
+            none if last is None else last,
+        )
+        kept = settling.mend()
+        if put_back:
+            settling.put_back()
+            kept[:] = True
+        return settling.done, kept
 
     def breaches(self, factuals: Floats, rows: Floats) -> Breaches:
         """Return what is not feasible about rows, one per person."""
         rules, found = self.rules, Breaches(len(rows))
         own, new, raw = self._positions(factuals), self._positions(rows), self.raw(rows)
-        changed, slack = self.changed(factuals, rows), self._slack(new)
-        broken = [
-            (way, words, changed & ((new < low - slack) | (new > high + slack)))
-            for way, words, low, high in rules_on(rules, own, rules.low, rules.high, rules.by)
-        ]
+        done = new
+        if self.relations is not None:
+            done = self._positions(self.doing(factuals, rows))
+        slack = self._slack(new)
+        changed, differs = (np.abs(each - own) > self._slack(own) for each in (done, new))
+        given = rules_on(rules, own, rules.low, rules.high, rules.by, self.personal)
+        broken = []
+        for way, words, low, high, told in given:
+            which, position = (differs, new) if told else (changed, done)
+            outside = (position < low - slack) | (position > high + slack)
+            broken.append((way, words, which & outside))
         nearest = rules.base + np.rint((new - rules.base) / rules.step) * rules.step
-        partly = changed & rules.whole_steps & (np.abs(new - nearest) > slack)
+        partly = differs & rules.whole_steps & (np.abs(new - nearest) > slack)
         broken.append((STEP, "{name} is no whole step of {step}", partly))
         for place, feature in enumerate(self.features):
             for way, words, which in broken:
@@ -240,6 +367,9 @@ class Actions:
                     self.raw(factuals)[:, feature.missing]
                 )
                 found.note(FIXED, learnt, f"{feature.name} may not become known or unknown")
+        if self.relations is not None:
+            for words, which in self.relations.broken(rules, factuals, rows):
+                found.note(RELATION, which, words)
         most = self.most_changes
         if most is not None:
             found.note(MOST, changed.sum(axis=1) > most, f"more than {most} features change")
@@ -249,9 +379,15 @@ class Actions:
         """Return which rows, one per person, are feasible."""
         return ~self.breaches(factuals, rows).any
 
-    def changed(self, factuals: Floats, rows: Floats) -> Booleans:
-        """Return which features [people, features] differ between people and their rows."""
-        own, new = self._positions(factuals), self._positions(rows)
+    def changed(self, factuals: Floats, rows: Floats, *, done: bool = False) -> Booleans:
+        """Return which features [people, features] people change; not what follows from that.
+
+        Rows are as told, or else as `done`.
+        """
+        own, new = (
+            self._positions(factuals),
+            self._positions(rows if done else self.doing(factuals, rows)),
+        )
         return np.asarray(np.abs(new - own) > self._slack(own))
 
     def raw(self, rows: Floats) -> Floats:
@@ -291,3 +427,7 @@ class Actions:
             "high": written(rules.high[place]),
             "step": written(rules.step[place]),
         }
+
+
+def _fixed(action: Action) -> Action:
+    return action.model_copy(update={"change": "none"})

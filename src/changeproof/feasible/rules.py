@@ -23,15 +23,16 @@ ANY, NONE, INCREASE, DECREASE = 0, 1, 2, 3
 KINDS = {"numeric": NUMBER, "integer": NUMBER, "binary": BINARY, "categorical": CATEGORIES}
 CHANGES = {"any": ANY, "none": NONE, "increase": INCREASE, "decrease": DECREASE}
 # The ways to break a rule, from the gravest to the mildest.
-FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP = (
+FIXED, DIRECTION, RANGE, RELATION, MOST, CATEGORY, STEP = (
     "changes what may not change",
     "changes in the wrong direction",
     "outside the range",
+    "breaks a rule between features",
     "too many changes",
     "category in part",
     "no whole step",
 )
-WAYS = (FIXED, DIRECTION, RANGE, MOST, CATEGORY, STEP)
+WAYS = (FIXED, DIRECTION, RANGE, RELATION, MOST, CATEGORY, STEP)
 
 
 class Scales(NamedTuple):
@@ -68,6 +69,34 @@ class Rules(NamedTuple):
     feature_of: Integers
     ranks: Integers
     most: int
+
+
+class Personal(NamedTuple):
+    """What each person may have besides: the least and the most [people, features].
+
+    Infinite where nothing was said. `fixed` is what may not change.
+    """
+
+    low: Floats
+    high: Floats
+    fixed: Booleans
+
+    def of(self, people: Integers) -> Personal:
+        return Personal(self.low[people], self.high[people], self.fixed[people])
+
+    def among(self, places: Sequence[int]) -> Personal:
+        """Return the same for some of the features."""
+        some = list(places)
+        return Personal(self.low[:, some], self.high[:, some], self.fixed[:, some])
+
+    def scaled(self, mean: Floats, scale: Floats) -> Personal:
+        return Personal((self.low - mean) / scale, (self.high - mean) / scale, self.fixed)
+
+
+def no_limits(rows: int, features: int) -> Personal:
+    shape = rows, features
+    nothing = np.zeros(shape, dtype=np.bool_)
+    return Personal(np.full(shape, -np.inf), np.full(shape, np.inf), nothing)
 
 
 class Limits(NamedTuple):
@@ -136,39 +165,76 @@ def as_rules(
     )
 
 
-def rules_on(
-    rules: Rules, own: Floats, low: Floats, high: Floats, by: Floats
-) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Yield every rule: the way to break it, words for that, and the positions that it allows.
+class Allowed(NamedTuple):
+    """A rule: the way to break it, words for that, and the positions [people, features] allowed.
 
-    Positions are the least and the most of every feature, for people who are at `own`
-    [people, features]. Range and reach are given in the units of `own`.
+    It is about what people do, or else about what they have in the end (`told`). The two are the
+    same unless something follows from what they do.
+    """
+
+    way: str
+    words: str
+    low: Floats
+    high: Floats
+    told: bool = False
+
+
+def rules_on(
+    rules: Rules,
+    own: Floats,
+    low: Floats,
+    high: Floats,
+    by: Floats,
+    personal: Personal | None = None,
+) -> Iterator[Allowed]:
+    """Yield every rule about single features, for people who are at `own` [people, features].
+
+    Range and reach are given in the units of `own`.
     """
     change = rules.features[:, 3]
     none, infinite = change == NONE, np.full(own.shape, np.inf)
-    yield (
+    yield Allowed(
         FIXED,
         "{name} may not change",
         np.where(none, own, -infinite),
         np.where(none, own, infinite),
     )
-    yield (
+    yield Allowed(
         DIRECTION,
         "{name} may only {change}",
         np.where(change == INCREASE, own, -infinite),
         np.where(change == DECREASE, own, infinite),
     )
-    yield RANGE, "{name} may change by at most {by}", own - by, own + by
+    yield Allowed(RANGE, "{name} may change by at most {by}", own - by, own + by)
     # A range that nobody stated is that of the data, and includes what a person has.
-    yield (
+    yield Allowed(
         RANGE,
         "{name} leaves its range, {low} to {high}",
         np.where(rules.stated, low, np.minimum(low, own)),
         np.where(rules.stated, high, np.maximum(high, own)),
+        told=True,
     )
+    if personal is not None:
+        yield Allowed(
+            FIXED,
+            "{name} may not change for this person",
+            np.where(personal.fixed, own, -infinite),
+            np.where(personal.fixed, own, infinite),
+            told=True,
+        )
+        words = "{name} leaves this person's own limits"
+        yield Allowed(RANGE, words, personal.low, personal.high, told=True)
 
 
-def room(rules: Rules, own: Floats, low: Floats, high: Floats, by: Floats) -> tuple[Floats, Floats]:
+def room(
+    rules: Rules,
+    own: Floats,
+    low: Floats,
+    high: Floats,
+    by: Floats,
+    personal: Personal | None = None,
+) -> tuple[Floats, Floats]:
     """Return the least and the most positions that all rules allow; what is now may stay."""
-    _, _, lows, highs = zip(*rules_on(rules, own, low, high, by), strict=True)
+    given = list(rules_on(rules, own, low, high, by, personal))
+    lows, highs = [each.low for each in given], [each.high for each in given]
     return np.minimum(reduce(np.maximum, lows), own), np.maximum(reduce(np.minimum, highs), own)

@@ -4,6 +4,9 @@ A start is moved, one feature at a time, until it passes (`climb`). Then every c
 as far as the test allows (`shorten`), and each change in turn is given up for whatever else is
 shorter (`nearest`). People are searched side by side but do not see each other, so that nothing
 depends on the batch.
+
+Rows come and go as people are told them. In between they are as done, without what follows from it
+(see `relations.py`): that is what moves and what has a length. Tests and scores see rows as told.
 """
 
 from __future__ import annotations
@@ -15,7 +18,12 @@ from functools import cached_property
 import numpy as np
 
 from changeproof.feasible.actions import Actions
-from changeproof.feasible.kernels import fill_distances, fill_neighbours, lengths
+from changeproof.feasible.kernels import (
+    fill_distances,
+    fill_neighbours,
+    lengths,
+    project_rows,
+)
 from changeproof.feasible.rules import BINARY, CATEGORIES, NONE, Limits
 from changeproof.model import Booleans, Floats, Integers
 
@@ -69,19 +77,44 @@ class FeasibleSearch:
         """Return the same for some of the people, or for some of them several times."""
         some = replace(
             self,
+            actions=self.actions.some_people(people),
             factuals=self.factuals[people],
             passes=lambda rows, places: self.passes(rows, people[places]),
             score=lambda rows, places: self.score(rows, people[places]),
         )
         vars(some)["limits"] = self.limits.of(people)
+        vars(some)["edges"] = self.edges[0][people], self.edges[1][people]
         return some
 
     @cached_property
     def limits(self) -> Limits:
         return self.actions.limits(self.factuals)
 
+    @cached_property
+    def edges(self) -> tuple[Floats, Floats]:
+        if self.actions.relations is None:
+            nothing = np.empty((len(self.factuals), 0))
+            return nothing, nothing
+        return self.actions.edges(self.factuals)
+
+    def _told(self, done: Floats, people: Integers) -> Floats:
+        """Return rows as told, of the people at the given places."""
+        if self.actions.relations is None:
+            return done
+        return self.actions.follow(self.factuals[people], done)
+
+    def _passes(self, done: Floats, people: Integers) -> Booleans:
+        return self.passes(self._told(done, people), people)
+
+    def _score(self, done: Floats, people: Integers) -> Floats:
+        return self.score(self._told(done, people), people)
+
     def lengths(self, rows: Floats) -> Floats:
-        """Return how far rows, one or several per person, are from people."""
+        """Return how far people have to go for rows as told, one per person."""
+        return self._lengths(self.actions.doing(self.factuals, rows))
+
+    def _lengths(self, rows: Floats) -> Floats:
+        """Return how far rows as done, one or several per person, are from people."""
         several = rows if rows.ndim == 3 else rows[:, None]
         result: Floats = lengths(self.factuals, several, self.weights)
         return result if rows.ndim == 3 else result[:, 0]
@@ -95,7 +128,8 @@ class FeasibleSearch:
         best = np.full_like(self.factuals, np.nan)
         least = np.full(len(best), np.inf)
         owners, which = np.nonzero(np.isfinite(starts).all(axis=2))
-        self._keep_nearest(starts[owners, which], owners, None, best, least)
+        first = self.actions.doing(self.factuals[owners], starts[owners, which])
+        self._keep_nearest(first, owners, None, best, least)
         waiting = np.flatnonzero(np.isfinite(least))
         for _ in range(exchanges):
             without, differed = self.of(waiting)._put_back(best[waiting])
@@ -106,6 +140,8 @@ class FeasibleSearch:
             waiting = np.flatnonzero(least < before)
             if not len(waiting):
                 break
+        found = np.flatnonzero(np.isfinite(least))
+        best[found] = self._told(best[found], found)
         return best
 
     def _keep_nearest(
@@ -118,11 +154,11 @@ class FeasibleSearch:
     ) -> None:
         """Climb from starts, shorten what passes, and keep what is nearer than the best."""
         some = self.of(owners)
-        rows, passed = some.climb(starts, fixed=fixed)
+        rows, passed = some._climb(starts, fixed=fixed)
         there = np.flatnonzero(passed)
         some = some.of(there)
-        short = some.shorten(rows[there])
-        for row, owner, length in zip(short, owners[there], some.lengths(short), strict=True):
+        short = some._shorten(rows[there])
+        for row, owner, length in zip(short, owners[there], some._lengths(short), strict=True):
             if length < least[owner] - WORTHWHILE:
                 best[owner], least[owner] = row, length
 
@@ -136,11 +172,18 @@ class FeasibleSearch:
         back to change another. `rows` are feasible, one per person. Features that are `fixed`
         [people, features] stay as they are; rows go no farther than `longest` [people].
         """
+        done = self.actions.doing(self.factuals, rows)
+        climbed, passed = self._climb(done, fixed=fixed, longest=longest)
+        return self._told(climbed, np.arange(len(rows))), passed
+
+    def _climb(
+        self, rows: Floats, *, fixed: Booleans | None = None, longest: Floats | None = None
+    ) -> tuple[Floats, Booleans]:
         rows, people = rows.copy(), np.arange(len(rows))
         n_features = len(self.actions.features)
         fixed = np.zeros((len(rows), n_features), np.bool_) if fixed is None else fixed
         limits = np.full(len(rows), np.inf) if longest is None else longest + WORTHWHILE
-        scores, passed = self.score(rows, people), self.passes(rows, people)
+        scores, passed = self._score(rows, people), self._passes(rows, people)
         waiting = np.flatnonzero(~passed)
         numbers = int(self._slots[-1]) * rows.shape[1]
         at_once = max(1, min(PEOPLE_AT_ONCE, NUMBERS_AT_ONCE // max(1, numbers)))
@@ -157,7 +200,7 @@ class FeasibleSearch:
             moved_on = np.sort(np.concatenate(going))
             if not len(moved_on):
                 break
-            passed[moved_on] = self.passes(rows[moved_on], moved_on)
+            passed[moved_on] = self._passes(rows[moved_on], moved_on)
             waiting = moved_on[~passed[moved_on]]
         return rows, passed
 
@@ -170,12 +213,12 @@ class FeasibleSearch:
         """
         some = self.of(people)
         tried, possible = some.neighbours(rows, fixed[people])
-        far = some.lengths(tried)
+        far = some._lengths(tried)
         possible &= far <= limits[people][:, None]
         scores = np.full(possible.shape, -np.inf)
         if possible.any():
-            scores[possible] = some.score(tried[possible], np.nonzero(possible)[0])
-        return tried, far - some.lengths(rows)[:, None], scores
+            scores[possible] = some._score(tried[possible], np.nonzero(possible)[0])
+        return tried, far - some._lengths(rows)[:, None], scores
 
     def _swap(
         self, rows: Floats, scores: Floats, fixed: Booleans, limits: Floats, stuck: Integers
@@ -184,7 +227,7 @@ class FeasibleSearch:
 
         Return for whom that gains something.
         """
-        changed = self.actions.changed(self.factuals[stuck], rows[stuck]).sum(axis=1)
+        changed = self.actions.changed(self.factuals[stuck], rows[stuck], done=True).sum(axis=1)
         swapped = []
         for i in stuck[changed >= self.actions.rules.most].tolist():
             without, differed = self.of(np.array([i]))._put_back(rows[[i]])
@@ -202,6 +245,10 @@ class FeasibleSearch:
         Rows must be feasible and pass. Features are put back one after the other; of numbers that
         have to change, halving finds how little is enough.
         """
+        short = self._shorten(self.actions.doing(self.factuals, rows))
+        return self._told(short, np.arange(len(rows)))
+
+    def _shorten(self, rows: Floats) -> Floats:
         result = rows.copy()
         waiting = np.arange(len(rows))
         for _ in range(PASSES):
@@ -222,9 +269,12 @@ class FeasibleSearch:
             tried = np.where(turn, self.factuals[who], result[who])
             # Nobody is put back as a whole.
             left = (tried != self.factuals[who]).any(axis=1)
+            if self.actions.relations is not None:
+                tried, kept = self._settled(tried, who, order[who, k])
+                left = kept & self._shorter(tried, result[who], who)
             who, tried = who[left], tried[left]
             if len(who):
-                passed = self.passes(tried, who)
+                passed = self._passes(tried, who)
                 result[who[passed]] = tried[passed]
         return result
 
@@ -243,12 +293,14 @@ class FeasibleSearch:
                 share = 0.5 * (too_little + enough)
                 tried = result[who]
                 tried[np.arange(len(who)), column] = own + share * (far - own)
-                tried = self.actions.project(people, tried, limits)
+                tried = self._projected(tried, who, limits, order[who, k])
                 # What is rounded to the row at hand, or to nothing, need not be asked.
                 passed = (tried == result[who]).all(axis=1)
                 fresh = ~passed & (tried != people).any(axis=1)
+                if self.actions.relations is not None:
+                    fresh &= self._shorter(tried, result[who], who)
                 if fresh.any():
-                    passed[fresh] = self.passes(tried[fresh], who[fresh])
+                    passed[fresh] = self._passes(tried[fresh], who[fresh])
                 result[who[passed]] = tried[passed]
                 enough[passed], too_little[~passed] = share[passed], share[~passed]
         return result
@@ -278,7 +330,8 @@ class FeasibleSearch:
                     break
                 # With the one before, to see whether the first is another.
                 chosen = order[going, max(start - 1, 0) : start + ROWS_AT_ONCE]
-                tried = self.actions.project(own[going], rows[chosen], limits.of(going))
+                actions = self.actions.some_people(some[going])
+                tried = actions.project(own[going], rows[chosen], limits.of(going))
                 fresh = (tried != own[going][:, None]).any(axis=2)
                 fresh[:, 1:] &= (tried[:, 1:] != tried[:, :-1]).any(axis=2)
                 fresh[:, 0] &= start == 0
@@ -308,7 +361,43 @@ class FeasibleSearch:
         possible = np.zeros(tried.shape[:2], dtype=np.bool_)
         given = self.factuals, self.limits, fixed, rules, slots, JUMPS
         fill_neighbours(rows, *given, tried, possible)
+        if self.actions.relations is not None and possible.any():
+            who, slot = np.nonzero(possible)
+            mover = np.searchsorted(slots, slot, side="right") - 1
+            settled, kept = self._settled(tried[who, slot], who, mover, fixed[who])
+            tried[who, slot] = settled
+            possible[who, slot] = kept & (settled != rows[who]).any(axis=1)
         return tried, possible
+
+    def _settled(
+        self, rows: Floats, who: Integers, mover: Integers, fixed: Booleans | None = None
+    ) -> tuple[Floats, Booleans]:
+        """Return rows as done that keep the rules between features, and which of them do.
+
+        One feature of each, the `mover`, moved; others follow it where they can.
+        """
+        last = np.arange(len(self.actions.features)) == mover[:, None]
+        edges = self.edges[0][who], self.edges[1][who]
+        return self.actions.settled(
+            self.factuals[who], rows, self.limits.of(who), edges=edges, held=fixed, last=last
+        )
+
+    def _projected(self, rows: Floats, who: Integers, limits: Limits, mover: Integers) -> Floats:
+        """Return the nearest feasible rows as done; those at hand where that breaks a rule."""
+        if self.actions.relations is None:
+            return self.actions.project(self.factuals[who], rows, limits)
+        several = rows[:, None].copy()
+        project_rows(several, np.ascontiguousarray(self.factuals[who]), limits, self.actions.rules)
+        settled, kept = self._settled(several[:, 0], who, mover)
+        return np.where(kept[:, None], settled, self.factuals[who])
+
+    def _shorter(self, rows: Floats, others: Floats, who: Integers) -> Booleans:
+        """Return which rows as done change something, but less than others do."""
+        people = self.factuals[who]
+        far, before = (
+            lengths(people, each[:, None], self.weights)[:, 0] for each in (rows, others)
+        )
+        return np.asarray((rows != people).any(axis=1) & (far < before))
 
     @property
     def _slots(self) -> Integers:
@@ -323,7 +412,14 @@ class FeasibleSearch:
         """Return rows [people, features, columns] with one feature put back; where it differed."""
         turn = np.arange(len(self.actions.features))[:, None] == self.actions.rules.feature_of
         tried = np.where(turn, self.factuals[:, None], rows[:, None])
-        return tried, np.asarray((tried != rows[:, None]).any(axis=2))
+        differed = np.asarray((tried != rows[:, None]).any(axis=2))
+        if self.actions.relations is not None and differed.any():
+            who, place = np.nonzero(differed)
+            # What is given up stays so.
+            held = np.arange(len(self.actions.features)) == place[:, None]
+            tried[who, place], kept = self._settled(tried[who, place], who, place, held)
+            differed[who, place] = kept
+        return tried, differed
 
     def _by_size(self, rows: Floats, counted: Booleans | None = None) -> tuple[Integers, Integers]:
         """Return features by the size of their change and how many change, of those `counted`."""

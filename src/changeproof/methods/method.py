@@ -288,7 +288,8 @@ class Method(Configurable, ABC):
         if self.context.actions is not None:
             asked = factuals[adverse]
             filled = self.context.task.filled_of(asked.row_ids, asked.rows)
-            reasons = self.context.actions.refusals(asked.rows, filled)
+            actions = self._for_people(self.context.actions, asked.row_ids)
+            reasons = actions.refusals(asked.rows, filled)
             outcomes[adverse] = [reason or FOUND for reason in reasons]
         return outcomes
 
@@ -351,10 +352,14 @@ class Method(Configurable, ABC):
 
     def _by_kept(self, actions: Actions, asked: Factuals) -> list[tuple[Actions, Integers]]:
         """Return what may change about whom; some people keep what was filled in about them."""
+        actions = self._for_people(actions, asked.row_ids)
         kept = self.context.task.kept_of(asked.row_ids, asked.rows)
         if kept is None:
             return [(actions, np.arange(len(asked)))]
         return list(actions.by_kept(kept))
+
+    def _for_people(self, actions: Actions, row_ids: Integers) -> Actions:
+        return actions.for_people(self.context.task.personal_of(row_ids))
 
     def _propose(
         self,
@@ -432,6 +437,7 @@ class Method(Configurable, ABC):
         own, changed = factuals.rows[there], rows[there]
         broken = np.full(len(rows), "", dtype=object)
         valid, distance = np.zeros(len(rows), dtype=np.bool_), np.full(len(rows), np.nan)
+        actions = self._for_people(actions, factuals.row_ids[there])
         broken[there] = actions.breaches(own, changed).first
         valid[there] = self.context.model.favourable(changed)
         distance[there] = self.context.task.distances(own, changed)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from changeproof.arithmetic.functions import sigmoids
-from changeproof.datasets.task import PARTS, Task
+from changeproof.datasets.split import PARTS
+from changeproof.datasets.task import Task
 from changeproof.feasible.feature import Feature
 from changeproof.model import Floats
 from changeproof.models.libraries import library_of

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.datasets.task import Part, Task
+from changeproof.datasets.split import Part
+from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described
 from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels

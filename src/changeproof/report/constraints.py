@@ -14,7 +14,7 @@ from changeproof.datasets.recourse import Wording
 from changeproof.datasets.task import Task
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.rules import CATEGORY, WAYS
-from changeproof.model import Floats
+from changeproof.model import Floats, Integers
 from changeproof.tables.display import listed
 
 MAY = {
@@ -62,16 +62,16 @@ def rules(task: Task) -> str:
     most = task.most_changes
     if most is not None:
         parts.append(f"at most {most} {'feature changes' if most == 1 else 'features change'}")
+    parts += task.rules
+    parts += [f"{name} follows from its causes" for name in task.causes]
+    if task.person_limits is not None:
+        parts.append("each person's own limits")
     return "; ".join(parts)
 
 
 def no_constraints(tasks: Sequence[Task]) -> Iterator[str]:
     """Yield a sentence where nobody said what may change on a table of one's own."""
-    free = [
-        task
-        for task in tasks
-        if task.name not in dataset_names() and not task.declared and task.most_changes is None
-    ]
+    free = [task for task in tasks if task.name not in dataset_names() and not task.constrained]
     if not free:
         return
     where = f" on {listed([task.name for task in free])}" if len(tasks) > 1 else ""
@@ -94,12 +94,12 @@ def reasons(task: Task) -> list[tuple[str, str]]:
     return [(listed(features), reason) for reason, features in found.items()]
 
 
-def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
+def broken(task: Task, factuals: Floats, rows: Floats, row_ids: Integers) -> list[str]:
     """Return for every person which stated constraint the row breaks; "" where it breaks none.
 
     Of a constrained category, to change in part is not allowed either.
     """
-    if not task.declared and task.most_changes is None:
+    if not task.constrained:
         return [""] * len(rows)
     # What nobody stated cannot be broken: the data's range, and that integers are whole.
     wide = np.vstack([task.frame.to_numpy(np.float64), task.actions.raw(rows)])
@@ -110,8 +110,8 @@ def broken(task: Task, factuals: Floats, rows: Floats) -> list[str]:
         for feature, action in zip(task.features, task.actions.of, strict=True)
     ]
     scales = task.actions.scales
-    stated = Actions(features, wide, scales, task.declared, task.most_changes)
-    breaches = stated.breaches(factuals, rows)
+    stated = Actions(features, wide, scales, task.declared, task.most_changes, task.relations)
+    breaches = stated.for_people(task.personal_of(row_ids)).breaches(factuals, rows)
     counted = [way for way in range(len(WAYS)) if WAYS[way] != CATEGORY]
     wording, firm = Wording(task), {each.feature for each in constraints(task)}
     found = []

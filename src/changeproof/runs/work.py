@@ -442,10 +442,13 @@ def _make_limit(making: Making) -> bytes:
 
     def found(stacks: Sequence[Stack], sizes: Sequence[int]) -> Floats:
         changed = stacked([stack[place] for stack in stacks for place in range(len(stack))])
-        if context.actions is None or kept is None:
-            return find_limit(base.task, context.model, changed, sizes, rows, context.actions)
+        everybody = context.actions
+        if everybody is not None:
+            everybody = everybody.for_people(base.task.personal_of(row_ids))
+        if everybody is None or kept is None:
+            return find_limit(base.task, context.model, changed, sizes, rows, everybody)
         result = np.full((1 + len(sizes), len(PERCENTS), *rows.shape), np.nan)
-        for actions, who in context.actions.by_kept(kept):
+        for actions, who in everybody.by_kept(kept):
             result[:, :, who] = find_limit(
                 base.task, context.model, changed, sizes, rows[who], actions
             )

@@ -95,7 +95,8 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
     task, answers, found = case.task, case.answers, case.answers.found
     survived = case.survived[:, case.models()]
     feasible = np.zeros(len(answers), dtype=np.bool_)
-    feasible[found] = task.actions.feasible(answers.factuals[found], answers.rows[found])
+    actions = task.actions_for(answers.row_ids[found])
+    feasible[found] = actions.feasible(answers.factuals[found], answers.rows[found])
     known = {
         **case.key._asdict(),
         "id": case.ids,

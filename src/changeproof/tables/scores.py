@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.task import PARTS
+from changeproof.datasets.split import PARTS
 from changeproof.evaluation.counting import Apart, apart
 from changeproof.evaluation.metrics import METRICS, Requests
 from changeproof.evaluation.uncertainty import Summary, summarise

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from changeproof.arithmetic.functions import log, sigmoids
-from changeproof.datasets.task import Part
+from changeproof.datasets.split import Part
 from changeproof.errors import InputError
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import WIDE, affordable

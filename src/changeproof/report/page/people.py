@@ -246,8 +246,8 @@ def _answers(
     place = {name: number for number, name in enumerate(wording.names)}
     factuals, rows = answers.factuals[found], answers.rows[found]
     usable = answers.base_valid.copy()
-    usable[found] &= task.actions.feasible(factuals, rows)
-    breaches = broken(task, factuals, rows)
+    usable[found] &= task.actions_for(answers.row_ids[found]).feasible(factuals, rows)
+    breaches = broken(task, factuals, rows, answers.row_ids[found])
     entries: list[Any] = list(answers.why_not)
     for n, changes in enumerate(wording.all_changes(factuals, rows, answers.row_ids[found])):
         i = int(found[n])

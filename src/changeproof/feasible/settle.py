@@ -1,0 +1,298 @@
+"""Rows that break a rule between features are mended where the rule says how.
+
+Each rule that is broken is made true by changing one feature as little as that takes, inside what
+the person may have: another feature than the one that moved if that is possible, else the mover
+goes less far. What cannot be mended is put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from changeproof.feasible.expressions import TURNED, Changed, Comparison, Node
+from changeproof.feasible.kernels import STEP_SLACK
+from changeproof.feasible.relations import Condition, Relations, Situation
+from changeproof.feasible.rules import CATEGORIES, Limits, Rules
+from changeproof.model import Booleans, Floats, Integers
+
+Judge = Callable[[Floats], tuple[Floats, Booleans]]
+# How often all rules are gone through, and how often a value is brought nearer to its bound.
+ROUNDS, STEPS = 3, 3
+
+
+@dataclass(eq=False)
+class Settling:
+    """Rows as done, one per person, on their way to keep all rules.
+
+    Parameters
+    ----------
+    relations, rules
+        The rules between features, and about single ones.
+    factuals, limits
+        People, and what each may have.
+    edges
+        The least and the most [people, features] of what follows.
+    done
+        The rows; they are changed in place.
+    held
+        Which features [people, features] have to stay as they are.
+    last
+        Which of them [people, features] are changed only if no other helps.
+    """
+
+    relations: Relations
+    rules: Rules
+    factuals: Floats
+    limits: Limits
+    edges: tuple[Floats, Floats]
+    done: Floats
+    held: Booleans
+    last: Booleans
+
+    def mend(self) -> Booleans:
+        """Mend rows in place; return which of them keep all rules."""
+        waiting = np.arange(len(self.done))
+        for _ in range(ROUNDS):
+            broken = self._broken(waiting)
+            waiting = np.flatnonzero(broken.any(axis=0))
+            if not len(waiting):
+                break
+            for condition, which in zip(self.relations.checked, broken, strict=True):
+                self._repair(condition, np.flatnonzero(which))
+        return np.asarray(~self._broken(waiting).any(axis=0))
+
+    def put_back(self) -> None:
+        """Put back, in place, what is named by rules that are still broken."""
+        waiting = np.arange(len(self.done))
+        for _ in range(len(self.relations.checked) + 1):
+            broken = self._broken(waiting)
+            waiting = np.flatnonzero(broken.any(axis=0))
+            if not len(waiting):
+                return
+            for condition, which in zip(self.relations.checked, broken, strict=True):
+                for place in self.relations.levers(condition.node):
+                    columns = list(self.relations.features[place].columns)
+                    self.done[np.ix_(which, columns)] = self.factuals[np.ix_(which, columns)]
+        self.done[waiting] = self.factuals[waiting]
+
+    def _broken(self, some: Integers) -> Booleans:
+        """Return which conditions [conditions, people] are broken, of some of the people."""
+        conditions = self.relations.checked
+        result = np.zeros((len(conditions), len(self.done)), dtype=np.bool_)
+        if len(some):
+            here = self._situation(some, self.done[some])
+            for place, condition in enumerate(conditions):
+                result[place, some] = condition.broken(here)
+        return result
+
+    def _situation(self, some: Integers, done: Floats) -> Situation:
+        people = self.factuals[some]
+        told = self.relations.follow(self.rules, people, done)
+        edges = self.edges[0][some], self.edges[1][some]
+        return Situation(self.relations, self.rules, people, told, edges)
+
+    def _repair(self, condition: Condition, which: Integers) -> None:
+        for late in (False, True):
+            for atom, wanted in condition.atoms:
+                for place in self.relations.levers(atom):
+                    if not len(which):
+                        return
+                    free = ~self.held[which, place] & (self.last[which, place] == late)
+                    some = which[free & self._has_room(which, place)]
+                    if len(some):
+                        mended = self._try(condition, atom, wanted, place, some)
+                        which = np.setdiff1d(which, mended)
+
+    def _has_room(self, which: Integers, place: int) -> Booleans:
+        columns = list(self.relations.features[place].columns)
+        low, high = self.limits.low[which][:, columns], self.limits.high[which][:, columns]
+        return np.asarray((low < high).any(axis=1))
+
+    def _try(
+        self, condition: Condition, atom: Node, wanted: bool, place: int, some: Integers
+    ) -> Integers:
+        """Change a feature so that a comparison is as wanted; keep that where it mends a rule."""
+        assert isinstance(atom, Comparison | Changed)
+        if isinstance(atom, Changed):
+            if atom.place != place:
+                return some[:0]
+            tried = self._moved(place, some) if wanted else self._own(place, some)
+        else:
+            sign = atom.sign if wanted else TURNED[atom.sign]
+            aim = Comparison(sign, atom.left, atom.right)
+            if self.rules.features[place, 2] == CATEGORIES:
+                tried = self._category(aim, place, some)
+            else:
+                tried = self._number(aim, place, some)
+        fits = ~condition.broken(self._situation(some, tried)) & (
+            self._count(some, tried) <= self.rules.most
+        )
+        mended = some[fits]
+        self.done[mended] = tried[fits]
+        return mended
+
+    def _count(self, some: Integers, rows: Floats) -> Integers:
+        differs = rows != self.factuals[some]
+        count = np.zeros(len(some), dtype=np.int64)
+        for feature in self.relations.features:
+            count += differs[:, list(feature.columns)].any(axis=1)
+        return count
+
+    def _own(self, place: int, some: Integers) -> Floats:
+        columns = list(self.relations.features[place].columns)
+        tried = self.done[some]
+        tried[:, columns] = self.factuals[some][:, columns]
+        return tried
+
+    def _moved(self, place: int, some: Integers) -> Floats:
+        """Return rows with a feature one step up, or else down; with another category."""
+        if self.rules.features[place, 2] == CATEGORIES:
+            codes = range(self.rules.features[place, 1])
+            result = self.done[some]
+            own = self._own(place, some)
+            left = np.ones(len(some), dtype=np.bool_)
+            for code in codes:
+                tried, possible = self._with_category(place, some, code)
+                taken = left & possible & (tried != own).any(axis=1)
+                result[taken], left = tried[taken], left & ~taken
+            return result
+        low, high = self._ends(place, some)
+        step, own = self.rules.step[place], self.limits.own[some, self._column(place)]
+        up = self._rounded(place, own + step, np.floor)
+        down = self._rounded(place, own - step, np.ceil)
+        return self._with(place, some, np.where(up <= high, up, np.where(down >= low, down, own)))
+
+    def _column(self, place: int) -> int:
+        return int(self.rules.features[place, 0])
+
+    def _with(
+        self, place: int, some: Integers, values: Floats, rows: Floats | None = None
+    ) -> Floats:
+        """Return rows with other numbers of one feature, in the units of the data."""
+        column = self._column(place)
+        tried = self.done[some] if rows is None else rows.copy()
+        own, step = self.limits.own[some, column], self.rules.step[place]
+        new = (values - self.rules.mean[column]) / self.rules.scale[column]
+        stays = np.abs(values - own) <= STEP_SLACK * step
+        tried[:, column] = np.where(stays, self.factuals[some, column], new)
+        return tried
+
+    def _with_category(self, place: int, some: Integers, code: int) -> tuple[Floats, Booleans]:
+        """Return rows with another category, and for whom that is possible."""
+        columns = np.array(self.relations.features[place].columns)
+        tried, chosen = self.done[some], columns[code]
+        values = (np.arange(len(columns)) == code).astype(np.float64)
+        new = (values - self.rules.mean[columns]) / self.rules.scale[columns]
+        owns = self.limits.own[some, chosen] > 0.0
+        tried[:, columns] = np.where(owns[:, None], self.factuals[some][:, columns], new)
+        return tried, np.asarray(self.limits.high[some, chosen] > 0.0)
+
+    def _category(self, aim: Comparison, place: int, some: Integers) -> Floats:
+        """Return rows with the first category that makes a comparison true, their own before."""
+        result, n_codes = self.done[some], int(self.rules.features[place, 1])
+        own = self._own(place, some)
+        left = np.ones(len(some), dtype=np.bool_)
+        possible = left
+        for code in range(-1, n_codes):
+            tried = own
+            if code >= 0:
+                tried, possible = self._with_category(place, some, code)
+            fits = left & possible & (aim.of(self._situation(some, tried)).value == 1.0)
+            result[fits], left = tried[fits], left & ~fits
+            if not left.any():
+                break
+        return result
+
+    def _rounded(self, place: int, values: Floats, towards: np.ufunc) -> Floats:
+        """Return numbers as whole steps, rounded up (ceil), down (floor) or to the nearest (rint).
+
+        What is a whole step but for its last digits stays the same.
+        """
+        base, step, power = (
+            each[place] for each in (self.rules.base, self.rules.step, self.rules.power)
+        )
+        steps = (values - base) / step
+        nearest = np.rint(steps)
+        steps = np.where(np.abs(steps - nearest) <= STEP_SLACK, nearest, towards(steps))
+        return np.asarray(np.rint((base + steps * step) * power) / power)
+
+    def _ends(self, place: int, some: Integers) -> tuple[Floats, Floats]:
+        """Return the least and the most whole steps that people may have, or what they have."""
+        column = self._column(place)
+        own, low, high = (each[some, column] for each in self.limits)
+        least, most = self._rounded(place, low, np.ceil), self._rounded(place, high, np.floor)
+        slack = STEP_SLACK * self.rules.step[place]
+        least = np.where(low >= own - slack, own, np.minimum(least, own))
+        most = np.where(high <= own + slack, own, np.maximum(most, own))
+        return least, most
+
+    def _number(self, aim: Comparison, place: int, some: Integers) -> Floats:
+        """Return rows in which a number is moved as little as makes a comparison true.
+
+        Between the present value, which does not, and an end of the room, which does, straight
+        lines lead to the bound.
+        """
+        column, rows = self._column(place), self.done[some]
+        here = rows[:, column] * self.rules.scale[column] + self.rules.mean[column]
+
+        def judged(values: Floats) -> tuple[Floats, Booleans]:
+            gap, nothing = aim.gap(self._situation(some, self._with(place, some, values, rows)))
+            return gap, np.asarray(aim.holds(gap, nothing) == 1.0)
+
+        if aim.sign == "!=":
+            return self._another(judged, place, some, here)
+        bad, bad_gap = here, judged(here)[0]
+        good, good_gap = here.copy(), bad_gap.copy()
+        found = np.zeros(len(some), dtype=np.bool_)
+        for end in self._ends(place, some):
+            gap, true = judged(end)
+            if aim.sign == "==":
+                true |= np.sign(gap) == -np.sign(bad_gap)
+            nearer = ~found | (np.abs(end - here) < np.abs(good - here))
+            taken = true & nearer
+            good, good_gap = np.where(taken, end, good), np.where(taken, gap, good_gap)
+            found |= true
+        for _ in range(STEPS):
+            with np.errstate(all="ignore"):
+                share = bad_gap / (bad_gap - good_gap)
+            share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 0.5)
+            wanted = bad + share * (good - bad)
+            rising = good > bad
+            if aim.sign == "==":
+                tried = self._rounded(place, wanted, np.rint)
+            else:
+                up, down = (self._rounded(place, wanted, way) for way in (np.ceil, np.floor))
+                tried = np.where(rising, up, down)
+                # A bound that does not count itself is passed by one step.
+                step = np.where(rising, 1.0, -1.0) * self.rules.step[place]
+                tried = np.where(tried == bad, self._rounded(place, bad + step, np.rint), tried)
+            between = (np.minimum(bad, good) <= tried) & (tried <= np.maximum(bad, good))
+            tried = np.where(between, tried, good)
+            gap, true = judged(tried)
+            if aim.sign == "==":
+                true |= np.sign(gap) != np.sign(bad_gap)
+            good, good_gap = np.where(true, tried, good), np.where(true, gap, good_gap)
+            bad, bad_gap = np.where(true, bad, tried), np.where(true, bad_gap, gap)
+            if (tried == good).all():
+                break
+        return np.where(found[:, None], self._with(place, some, good, rows), rows)
+
+    def _another(self, judged: Judge, place: int, some: Integers, here: Floats) -> Floats:
+        """Return rows with another number than one: the person's own, or one step away."""
+        low, high = self._ends(place, some)
+        step = self.rules.step[place]
+        own = self.limits.own[some, self._column(place)]
+        result = here.copy()
+        left = np.ones(len(some), dtype=np.bool_)
+        for value in (
+            own,
+            self._rounded(place, here + step, np.floor),
+            self._rounded(place, here - step, np.ceil),
+        ):
+            inside = np.clip(value, low, high)
+            fits = left & judged(inside)[1]
+            result, left = np.where(fits, inside, result), left & ~fits
+        return self._with(place, some, result)
