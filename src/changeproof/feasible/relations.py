@@ -21,13 +21,13 @@ from changeproof.feasible.expressions import (
     Logic,
     Node,
     Not,
-    Parser,
     Reading,
     either,
     names_in,
     truth,
 )
 from changeproof.feasible.feature import Feature
+from changeproof.feasible.parser import Parser
 from changeproof.feasible.rules import BINARY, CATEGORIES, Rules
 from changeproof.model import Booleans, Floats, Integers
 
