@@ -115,7 +115,7 @@ class Actions:
         self.data_range = raw.min(axis=0), raw.max(axis=0)
         # Nobody changes whether something is known.
         self.missing = [feature.missing for feature in features if feature.missing is not None]
-        self.decimals = written_decimals(features, raw, scales.scale)
+        self.decimals = written_decimals(features, raw, scales.scale, derived)
 
     @cached_property
     def rules(self) -> Rules:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -11,23 +11,30 @@ import numpy as np
 from changeproof.feasible.feature import Feature
 from changeproof.model import Floats
 
-SIGNIFICANT_DIGITS = 3
+SIGNIFICANT_DIGITS, COMPUTED_DECIMALS = 3, 4
 MOST_DECIMALS = 17
 
 
-def written_decimals(features: Sequence[Feature], raw: Floats, scale: Floats) -> list[int]:
-    """Return the decimals that every feature is written with; 0 for categories."""
+def written_decimals(
+    features: Sequence[Feature], raw: Floats, scale: Floats, computed: Collection[int] = ()
+) -> list[int]:
+    """Return the decimals that every feature is written with; 0 for categories.
+
+    Features that are `computed` from others, by their places, have all decimals of the data.
+    """
     return [
-        0 if f.categories else _decimals(raw[:, f.columns[0]], float(scale[f.columns[0]]))
-        for f in features
+        0
+        if f.categories
+        else _decimals(raw[:, f.columns[0]], float(scale[f.columns[0]]), place in computed)
+        for place, f in enumerate(features)
     ]
 
 
-def _decimals(values: Floats, scale: float) -> int:
+def _decimals(values: Floats, scale: float, computed: bool) -> int:
     """As many as its values have, up to those that still say something."""
     useful = max(1, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(scale)))
     tolerance = 1e-9 * max(1.0, float(np.abs(values).max()))
-    for decimals in range(useful):
+    for decimals in range(max(useful, COMPUTED_DECIMALS + 1) if computed else useful):
         if np.abs(values - np.round(values, decimals)).max() <= tolerance:
             return decimals
     return useful

@@ -7,7 +7,7 @@ own only in what the person does. `follow` leads from the one to the other, `doi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -47,6 +47,11 @@ class Follower:
     text: str
     derived: bool
 
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The features that it follows from."""
+        return tuple(sorted(self.node.features))
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -60,8 +65,7 @@ class Condition:
         return self.node.features
 
     def broken(self, here: Situation) -> Booleans:
-        changed = [here.changed(place) for place in self.features]
-        concerned = reduce(np.logical_or, changed, np.zeros(len(here), dtype=np.bool_))
+        concerned = here.any_changed(self.features)
         if not concerned.any():
             return concerned
         return np.asarray(concerned & ~truth(self.node.of(here).value))
@@ -150,7 +154,23 @@ class Relations:
         return {place: tuple(sorted(levers)) for place, levers in found.items()}
 
     def levers(self, node: Node) -> list[int]:
+        """Return what people can change to make something else true."""
         return sorted({lever for place in node.features for lever in self._levers[place]})
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """The features whose values count."""
+        nodes = [each.node for each in self.followers] + [each.node for each in self.checked]
+        places = {place for node in nodes for place in node.features}
+        return tuple(sorted(places | {each.place for each in self.followers}))
+
+    @cached_property
+    def repairs(self) -> list[list[tuple[Node, bool, list[int]]]]:
+        """Of every condition that is checked: its comparisons, what they should be, and levers."""
+        return [
+            [(atom, wanted, self.levers(atom)) for atom, wanted in condition.atoms]
+            for condition in self.checked
+        ]
 
     def _read(self, text: str, followers: dict[int, Follower]) -> frozenset[int]:
         """Read a rule; return which features it names."""
@@ -249,15 +269,26 @@ class Relations:
 
     def follow(self, rules: Rules, factuals: Floats, done: Floats) -> Floats:
         """Return rows as told, given what people do, one row per person; NaN without a value."""
+        return self.situation(rules, factuals, done).rows
+
+    def situation(
+        self,
+        rules: Rules,
+        factuals: Floats,
+        done: Floats,
+        edges: tuple[Floats, Floats] | None = None,
+        own: Mapping[int, Floats] | None = None,
+    ) -> Situation:
+        """Return what follows from what people do; `own` are people's values, as far as known."""
         if not self.followers:
-            return done
+            return Situation(self, rules, factuals, done, edges, own)
         told = done.copy()
-        here = Situation(self, rules, factuals, told)
+        here = Situation(self, rules, factuals, told, edges, own)
         for each in self.followers:
             column = self.features[each.place].columns[0]
-            own = factuals[:, column]
-            start = own if each.derived else told[:, column]
-            moved = here.any_changed(each.node) & ~here.missing(each.place)
+            before = factuals[:, column]
+            start = before if each.derived else told[:, column]
+            moved = here.any_changed(each.inputs) & ~here.missing(each.place)
             if not moved.any():
                 told[:, column] = start
                 continue
@@ -270,9 +301,9 @@ class Relations:
             stays = np.abs(value - was) <= SAME * (np.abs(was) + rules.scale[column])
             new = (value - rules.mean[column]) / rules.scale[column]
             told[:, column] = start
-            told[moved, column] = np.where(stays, own[moved], new)
+            told[moved, column] = np.where(stays, before[moved], new)
             here.forget(each.place)
-        return told
+        return here
 
     def doing(self, rules: Rules, factuals: Floats, told: Floats) -> Floats:
         """Return what people do, given rows as told, one per person."""
@@ -285,7 +316,7 @@ class Relations:
             if each.derived:
                 done[:, column] = factuals[:, column]
                 continue
-            moved = here.any_changed(each.node) & ~here.missing(each.place)
+            moved = here.any_changed(each.inputs) & ~here.missing(each.place)
             if not moved.any():
                 continue
             some = here.of(moved)
@@ -314,7 +345,7 @@ class Relations:
             yield f"{name} may not change in this way", ~allowed[before, after]
 
     def _does_not_follow(self, each: Follower, here: Situation, rules: Rules) -> Booleans:
-        moved = here.any_changed(each.node) & ~here.missing(each.place)
+        moved = here.any_changed(each.inputs) & ~here.missing(each.place)
         value = _on_grid(rules, each.place, each.node.of(here).value)
         now, column = here.now(each.place), self.features[each.place].columns[0]
         slack = ROUNDING * rules.step[each.place] + SAME * (np.abs(now) + rules.scale[column])
@@ -367,11 +398,13 @@ class Situation:
         factuals: Floats,
         rows: Floats,
         edges: tuple[Floats, Floats] | None = None,
+        own: Mapping[int, Floats] | None = None,
     ) -> None:
         self.relations, self.rules = relations, rules
         self.factuals, self.rows, self.edges = factuals, rows, edges
         self._now: dict[int, Floats] = {}
-        self._was: dict[int, Floats] = {}
+        self._was: dict[int, Floats] = dict(own or {})
+        self._changed: dict[int, Booleans] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -407,16 +440,24 @@ class Situation:
 
     def forget(self, place: int) -> None:
         self._now.pop(place, None)
+        self._changed.pop(place, None)
 
     def changed(self, place: int) -> Booleans:
+        if place not in self._changed:
+            self._changed[place] = self._differs(place)
+        return self._changed[place]
+
+    def _differs(self, place: int) -> Booleans:
         own, scale = self.was(place), self.rules.scale[self.rules.features[place, 0]]
         slack = SAME * (np.abs(own) + scale)
         same = np.abs(self.now(place) - own) <= slack
-        return np.asarray(~same & ~self.missing(place))
+        return ~same if self._never_missing(place) else np.asarray(~same & ~self.missing(place))
 
-    def any_changed(self, node: Node) -> Booleans:
-        changed = (self.changed(place) for place in node.features)
-        return reduce(np.logical_or, changed)
+    def any_changed(self, places: Iterable[int]) -> Booleans:
+        return reduce(np.logical_or, map(self.changed, places))
+
+    def _never_missing(self, place: int) -> bool:
+        return self.relations.features[place].missing is None
 
     def missing(self, place: int) -> Booleans:
         """Return whose own value is missing; nobody changes that."""

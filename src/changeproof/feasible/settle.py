@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,8 +61,9 @@ class Settling:
             waiting = np.flatnonzero(broken.any(axis=0))
             if not len(waiting):
                 break
-            for condition, which in zip(self.relations.checked, broken, strict=True):
-                self._repair(condition, np.flatnonzero(which))
+            for number, which in enumerate(broken):
+                if which.any():
+                    self._repair(number, np.flatnonzero(which))
         return np.asarray(~self._broken(waiting).any(axis=0))
 
     def put_back(self) -> None:
@@ -89,15 +91,20 @@ class Settling:
         return result
 
     def _situation(self, some: Integers, done: Floats) -> Situation:
-        people = self.factuals[some]
-        told = self.relations.follow(self.rules, people, done)
         edges = self.edges[0][some], self.edges[1][some]
-        return Situation(self.relations, self.rules, people, told, edges)
+        own = {place: values[some] for place, values in self._own_values.items()}
+        return self.relations.situation(self.rules, self.factuals[some], done, edges, own)
 
-    def _repair(self, condition: Condition, which: Integers) -> None:
+    @cached_property
+    def _own_values(self) -> dict[int, Floats]:
+        here = Situation(self.relations, self.rules, self.factuals, self.factuals)
+        return {place: here.was(place) for place in self.relations.used}
+
+    def _repair(self, number: int, which: Integers) -> None:
+        condition = self.relations.checked[number]
         for late in (False, True):
-            for atom, wanted in condition.atoms:
-                for place in self.relations.levers(atom):
+            for atom, wanted, levers in self.relations.repairs[number]:
+                for place in levers:
                     if not len(which):
                         return
                     free = ~self.held[which, place] & (self.last[which, place] == late)
