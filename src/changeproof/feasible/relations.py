@@ -158,6 +158,18 @@ class Relations:
         return sorted({lever for place in node.features for lever in self._levers[place]})
 
     @cached_property
+    def needed(self) -> list[list[Follower]]:
+        """Of every condition that is checked: what has to be known before it can be."""
+        return [self._before(condition.features) for condition in self.checked]
+
+    def _before(self, places: Iterable[int]) -> list[Follower]:
+        counted = set(places)
+        for each in reversed(self.followers):
+            if each.place in counted:
+                counted |= each.node.features
+        return [each for each in self.followers if each.place in counted]
+
+    @cached_property
     def used(self) -> tuple[int, ...]:
         """The features whose values count."""
         nodes = [each.node for each in self.followers] + [each.node for each in self.checked]
@@ -278,13 +290,18 @@ class Relations:
         done: Floats,
         edges: tuple[Floats, Floats] | None = None,
         own: Mapping[int, Floats] | None = None,
+        followers: Sequence[Follower] | None = None,
     ) -> Situation:
-        """Return what follows from what people do; `own` are people's values, as far as known."""
-        if not self.followers:
+        """Return what follows from what people do; `own` are people's values, as far as known.
+
+        Where only some `followers` count, the others are left as they are.
+        """
+        followers = self.followers if followers is None else followers
+        if not followers:
             return Situation(self, rules, factuals, done, edges, own)
         told = done.copy()
         here = Situation(self, rules, factuals, told, edges, own)
-        for each in self.followers:
+        for each in followers:
             column = self.features[each.place].columns[0]
             before = factuals[:, column]
             start = before if each.derived else told[:, column]

@@ -7,21 +7,27 @@ goes less far. What cannot be mended is put back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from changeproof.feasible.expressions import TURNED, Changed, Comparison, Node
 from changeproof.feasible.kernels import STEP_SLACK
-from changeproof.feasible.relations import Condition, Relations, Situation
+from changeproof.feasible.relations import Relations, Situation
 from changeproof.feasible.rules import CATEGORIES, Limits, Rules
 from changeproof.model import Booleans, Floats, Integers
 
-Judge = Callable[[Floats], tuple[Floats, Booleans]]
 # How often all rules are gone through, and how often a value is brought nearer to its bound.
-ROUNDS, STEPS = 3, 3
+ROUNDS, STEPS = 2, 3
+
+
+class Aim(NamedTuple):
+    """A comparison that should become true, and the number of the condition that it is part of."""
+
+    comparison: Comparison
+    number: int
 
 
 @dataclass(eq=False)
@@ -90,10 +96,14 @@ class Settling:
                 result[place, some] = condition.broken(here)
         return result
 
-    def _situation(self, some: Integers, done: Floats) -> Situation:
+    def _situation(self, some: Integers, done: Floats, number: int | None = None) -> Situation:
+        """Return what follows for some people; of one condition, only what it needs."""
+        followers = None if number is None else self.relations.needed[number]
         edges = self.edges[0][some], self.edges[1][some]
         own = {place: values[some] for place, values in self._own_values.items()}
-        return self.relations.situation(self.rules, self.factuals[some], done, edges, own)
+        return self.relations.situation(
+            self.rules, self.factuals[some], done, edges, own, followers
+        )
 
     @cached_property
     def _own_values(self) -> dict[int, Floats]:
@@ -101,7 +111,6 @@ class Settling:
         return {place: here.was(place) for place in self.relations.used}
 
     def _repair(self, number: int, which: Integers) -> None:
-        condition = self.relations.checked[number]
         for late in (False, True):
             for atom, wanted, levers in self.relations.repairs[number]:
                 for place in levers:
@@ -110,17 +119,15 @@ class Settling:
                     free = ~self.held[which, place] & (self.last[which, place] == late)
                     some = which[free & self._has_room(which, place)]
                     if len(some):
-                        mended = self._try(condition, atom, wanted, place, some)
-                        which = np.setdiff1d(which, mended)
+                        mended = self._try(number, atom, wanted, place, some)
+                        which = np.setdiff1d(which, mended, assume_unique=True)
 
     def _has_room(self, which: Integers, place: int) -> Booleans:
         columns = list(self.relations.features[place].columns)
         low, high = self.limits.low[which][:, columns], self.limits.high[which][:, columns]
         return np.asarray((low < high).any(axis=1))
 
-    def _try(
-        self, condition: Condition, atom: Node, wanted: bool, place: int, some: Integers
-    ) -> Integers:
+    def _try(self, number: int, atom: Node, wanted: bool, place: int, some: Integers) -> Integers:
         """Change a feature so that a comparison is as wanted; keep that where it mends a rule."""
         assert isinstance(atom, Comparison | Changed)
         if isinstance(atom, Changed):
@@ -129,14 +136,17 @@ class Settling:
             tried = self._moved(place, some) if wanted else self._own(place, some)
         else:
             sign = atom.sign if wanted else TURNED[atom.sign]
-            aim = Comparison(sign, atom.left, atom.right)
+            aim = Aim(Comparison(sign, atom.left, atom.right), number)
             if self.rules.features[place, 2] == CATEGORIES:
                 tried = self._category(aim, place, some)
             else:
-                tried = self._number(aim, place, some)
-        fits = ~condition.broken(self._situation(some, tried)) & (
-            self._count(some, tried) <= self.rules.most
-        )
+                some, tried = self._number(aim, place, some)
+        fits = (tried != self.done[some]).any(axis=1)
+        some, tried = some[fits], tried[fits]
+        if not len(some):
+            return some
+        broken = self.relations.checked[number].broken(self._situation(some, tried, number))
+        fits = ~broken & (self._count(some, tried) <= self.rules.most)
         mended = some[fits]
         self.done[mended] = tried[fits]
         return mended
@@ -175,12 +185,10 @@ class Settling:
     def _column(self, place: int) -> int:
         return int(self.rules.features[place, 0])
 
-    def _with(
-        self, place: int, some: Integers, values: Floats, rows: Floats | None = None
-    ) -> Floats:
+    def _with(self, place: int, some: Integers, values: Floats) -> Floats:
         """Return rows with other numbers of one feature, in the units of the data."""
         column = self._column(place)
-        tried = self.done[some] if rows is None else rows.copy()
+        tried = self.done[some]
         own, step = self.limits.own[some, column], self.rules.step[place]
         new = (values - self.rules.mean[column]) / self.rules.scale[column]
         stays = np.abs(values - own) <= STEP_SLACK * step
@@ -197,7 +205,7 @@ class Settling:
         tried[:, columns] = np.where(owns[:, None], self.factuals[some][:, columns], new)
         return tried, np.asarray(self.limits.high[some, chosen] > 0.0)
 
-    def _category(self, aim: Comparison, place: int, some: Integers) -> Floats:
+    def _category(self, aim: Aim, place: int, some: Integers) -> Floats:
         """Return rows with the first category that makes a comparison true, their own before."""
         result, n_codes = self.done[some], int(self.rules.features[place, 1])
         own = self._own(place, some)
@@ -207,7 +215,8 @@ class Settling:
             tried = own
             if code >= 0:
                 tried, possible = self._with_category(place, some, code)
-            fits = left & possible & (aim.of(self._situation(some, tried)).value == 1.0)
+            here = self._situation(some, tried, aim.number)
+            fits = left & possible & (aim.comparison.of(here).value == 1.0)
             result[fits], left = tried[fits], left & ~fits
             if not left.any():
                 break
@@ -236,58 +245,71 @@ class Settling:
         most = np.where(high <= own + slack, own, np.maximum(most, own))
         return least, most
 
-    def _number(self, aim: Comparison, place: int, some: Integers) -> Floats:
-        """Return rows in which a number is moved as little as makes a comparison true.
+    def _judged(
+        self, aim: Aim, place: int, some: Integers, values: Floats
+    ) -> tuple[Floats, Booleans]:
+        """Return how far from true a comparison is with other numbers, and where it is true."""
+        here = self._situation(some, self._with(place, some, values), aim.number)
+        gap, nothing = aim.comparison.gap(here)
+        return gap, np.asarray(aim.comparison.holds(gap, nothing) == 1.0)
+
+    def _number(self, aim: Aim, place: int, some: Integers) -> tuple[Integers, Floats]:
+        """Move a number as little as makes a comparison true; return for whom, and their rows.
 
         Between the present value, which does not, and an end of the room, which does, straight
         lines lead to the bound.
         """
-        column, rows = self._column(place), self.done[some]
-        here = rows[:, column] * self.rules.scale[column] + self.rules.mean[column]
-
-        def judged(values: Floats) -> tuple[Floats, Booleans]:
-            gap, nothing = aim.gap(self._situation(some, self._with(place, some, values, rows)))
-            return gap, np.asarray(aim.holds(gap, nothing) == 1.0)
-
-        if aim.sign == "!=":
-            return self._another(judged, place, some, here)
-        bad, bad_gap = here, judged(here)[0]
-        good, good_gap = here.copy(), bad_gap.copy()
+        column, sign = self._column(place), aim.comparison.sign
+        bad = self.done[some, column] * self.rules.scale[column] + self.rules.mean[column]
+        bad_gap, true = self._judged(aim, place, some, bad)
+        some, bad, bad_gap = some[~true], bad[~true], bad_gap[~true]
+        if not len(some):
+            return some, self.done[some]
+        if sign == "!=":
+            return some, self._another(aim, place, some, bad)
+        good, good_gap = bad.copy(), bad_gap.copy()
         found = np.zeros(len(some), dtype=np.bool_)
         for end in self._ends(place, some):
-            gap, true = judged(end)
-            if aim.sign == "==":
+            gap, true = self._judged(aim, place, some, end)
+            if sign == "==":
                 true |= np.sign(gap) == -np.sign(bad_gap)
-            nearer = ~found | (np.abs(end - here) < np.abs(good - here))
+            nearer = ~found | (np.abs(end - bad) < np.abs(good - bad))
             taken = true & nearer
             good, good_gap = np.where(taken, end, good), np.where(taken, gap, good_gap)
             found |= true
-        for _ in range(STEPS):
-            with np.errstate(all="ignore"):
-                share = bad_gap / (bad_gap - good_gap)
-            share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 0.5)
-            wanted = bad + share * (good - bad)
-            rising = good > bad
-            if aim.sign == "==":
-                tried = self._rounded(place, wanted, np.rint)
-            else:
-                up, down = (self._rounded(place, wanted, way) for way in (np.ceil, np.floor))
-                tried = np.where(rising, up, down)
-                # A bound that does not count itself is passed by one step.
-                step = np.where(rising, 1.0, -1.0) * self.rules.step[place]
-                tried = np.where(tried == bad, self._rounded(place, bad + step, np.rint), tried)
-            between = (np.minimum(bad, good) <= tried) & (tried <= np.maximum(bad, good))
-            tried = np.where(between, tried, good)
-            gap, true = judged(tried)
-            if aim.sign == "==":
+        some = some[found]
+        bad, bad_gap, good, good_gap = (each[found] for each in (bad, bad_gap, good, good_gap))
+        for _ in range(STEPS if len(some) else 0):
+            tried = self._between(sign, place, bad, bad_gap, good, good_gap)
+            if (tried == good).all():
+                break
+            gap, true = self._judged(aim, place, some, tried)
+            if sign == "==":
                 true |= np.sign(gap) != np.sign(bad_gap)
             good, good_gap = np.where(true, tried, good), np.where(true, gap, good_gap)
             bad, bad_gap = np.where(true, bad, tried), np.where(true, bad_gap, gap)
-            if (tried == good).all():
-                break
-        return np.where(found[:, None], self._with(place, some, good, rows), rows)
+        return some, self._with(place, some, good)
 
-    def _another(self, judged: Judge, place: int, some: Integers, here: Floats) -> Floats:
+    def _between(
+        self, sign: str, place: int, bad: Floats, bad_gap: Floats, good: Floats, good_gap: Floats
+    ) -> Floats:
+        """Return whole steps at which a comparison becomes true, if gaps are straight lines."""
+        with np.errstate(all="ignore"):
+            share = bad_gap / (bad_gap - good_gap)
+        share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 0.5)
+        wanted, rising = bad + share * (good - bad), good > bad
+        if sign == "==":
+            tried = self._rounded(place, wanted, np.rint)
+        else:
+            up, down = (self._rounded(place, wanted, way) for way in (np.ceil, np.floor))
+            tried = np.where(rising, up, down)
+            # A bound that does not count itself is passed by one step.
+            step = np.where(rising, 1.0, -1.0) * self.rules.step[place]
+            tried = np.where(tried == bad, self._rounded(place, bad + step, np.rint), tried)
+        between = (np.minimum(bad, good) <= tried) & (tried <= np.maximum(bad, good))
+        return np.where(between, tried, good)
+
+    def _another(self, aim: Aim, place: int, some: Integers, here: Floats) -> Floats:
         """Return rows with another number than one: the person's own, or one step away."""
         low, high = self._ends(place, some)
         step = self.rules.step[place]
@@ -300,6 +322,6 @@ class Settling:
             self._rounded(place, here - step, np.ceil),
         ):
             inside = np.clip(value, low, high)
-            fits = left & judged(inside)[1]
+            fits = left & self._judged(aim, place, some, inside)[1]
             result, left = np.where(fits, inside, result), left & ~fits
         return self._with(place, some, result)
