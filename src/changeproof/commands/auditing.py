@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from changeproof.commands.console import failures_reported, print_document, quiet_output, say
 from changeproof.commands.options import (
     DATA,
@@ -31,6 +33,7 @@ from changeproof.commands.options import (
 from changeproof.commands.parsing import successors_of, tables_of
 from changeproof.commands.running import say_where
 from changeproof.errors import InputError, unknown
+from changeproof.files import check_can_write, write_whole
 from changeproof.runs.plan import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -269,3 +272,53 @@ def folder_of(task: Task) -> Path:
     other = task.declared or task.most_changes is not None or task.time is not None
     suffix = f"-{task.fingerprint[:8]}" if other else ""
     return Path("runs") / f"explain-{task.name}{suffix}"
+
+
+def suggest_rules(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    out: Annotated[
+        Path | None,
+        ask("The dataset file to write; it must not exist.", "FILE", "beside the table, .toml"),
+    ] = None,
+    target: Annotated[str | None, ask("The column that is decided about.", "COLUMN")] = None,
+    favourable: Annotated[str | None, ask("Its favourable value.", "VALUE")] = None,
+    id_column: Annotated[str | None, ask("The column with people's ids.", "COLUMN")] = None,
+    time: Annotated[
+        str | None, ask("The column that says when a row became known.", "COLUMN")
+    ] = None,
+    drop: Annotated[str, ask("Columns to leave out.", "COLUMN,…")] = "",
+    categorical: Annotated[str, ask("Numbers that are codes.", "COLUMN,…")] = "",
+    encoding: Annotated[str | None, ask("The encoding of a CSV file.", default="UTF-8")] = None,
+) -> None:
+    """Propose rules between features that a table's rows keep, in a dataset file to edit.
+
+    It looks for columns that follow from others (charge = 0.17 * minutes), columns
+    that are never above others (seniority <= age - 16), numbers that always go with a
+    category, and columns that never fall from one row of a person to the next.
+
+    Every rule is a comment, with the evidence beside it: nothing is in force until
+    you take away its #.
+
+    changeproof suggest-rules loans.csv --target approved --favourable yes
+    """
+    from changeproof.commands.progress import announce_if_slow
+    from changeproof.datasets.suggesting import suggested_rules
+
+    path = data.with_suffix(".toml") if out is None else out
+    if path.exists():
+        raise InputError(f"{path} is there already; choose another file with --out")
+    check_can_write(path)
+    with announce_if_slow("looking for rules"):
+        content = suggested_rules(
+            data,
+            out=path,
+            target=target,
+            favourable=favourable,
+            id_column=id_column,
+            time=time,
+            drop=[name for name in drop.split(",") if name],
+            categorical=[name for name in categorical.split(",") if name],
+            encoding=encoding,
+        )
+    write_whole(path, content.encode())
+    say(f"Dataset file to edit: {path}")
