@@ -14,6 +14,7 @@ from changeproof.datasets.words import Catalogue, english, find_catalogue
 from changeproof.errors import InputError
 from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
+from changeproof.feasible.durations import durations
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, ONLY_PARTS, in_parts
 from changeproof.model import Floats
 from changeproof.report.constraints import (
@@ -56,6 +57,8 @@ class Explanation:
     ----------
     outcome, why_not
         "found", or why there is no advice: as stored, and in plain words ("" where there is some).
+    months
+        How long it takes to do that; None where nothing is said of any feature that changes.
     changes
         What to change, the largest first; `advice` says it in sentences.
     factual, counterfactual
@@ -88,6 +91,7 @@ class Explanation:
     why_not: str
     base_valid: bool
     distance: float | None = None
+    months: float | None = None
     changes: tuple[Change, ...] = ()
     factual: Mapping[str, Any]
     filled_in: Mapping[str, str]
@@ -121,6 +125,8 @@ class Explanation:
         del plain["trials"], plain["language"]
         if not self.lasting:
             del plain["lasting"]
+        if self.months is None:
+            del plain["months"]
         plain["changes"] = [each.as_dict() for each in self.changes]
         plain["constraints"] = [each._asdict() for each in self.constraints]
         return plain
@@ -179,13 +185,18 @@ def explain(
         share = held / models if models else np.nan
         return Holding(name, held, models, share, *interval(held, models, trials))
 
-    def lasting(name: str) -> Lasting:
-        own = family_of == name
-        return Lasting.of(name, Lives.of(survived[None, own], replicate[own].tolist()))
-
     outcome, valid = str(answers.outcomes[place]), bool(answers.base_valid[place])
     factual = answers.factuals[place]
     wording = Wording(task, shown.feasible, spoken(language))
+    advice: dict[str, Any] = {}
+    if outcome == FOUND:
+        advice = _advice(wording, row_id, factual, answers.rows[place])
+
+    def lasting(name: str) -> Lasting:
+        own = family_of == name
+        lives = Lives.of(survived[None, own], replicate[own].tolist())
+        return Lasting.of(name, lives, families[name].months, advice["months"])
+
     return Explanation(
         dataset=dataset,
         model=shown.model,
@@ -203,7 +214,7 @@ def explain(
         lasting=tuple(lasting(f) for f in shown.families if families[f].sequence and valid),
         trials=results.trials(dataset, seed),
         language=wording.language,
-        **(_advice(wording, row_id, factual, answers.rows[place]) if outcome == FOUND else {}),
+        **advice,
     )
 
 
@@ -214,7 +225,9 @@ def spoken(language: str | Catalogue | None) -> Catalogue | None:
 
 def _advice(wording: Wording, row_id: int, factual: Floats, row: Floats) -> dict[str, Any]:
     task = wording.task
+    months = float(durations(task.actions, factual[None], row[None])[0])
     return {
+        "months": None if np.isnan(months) else months,
         "distance": float(task.distances(factual[None], row[None])[0]),
         "changes": tuple(wording.changes(factual, row, row_id)),
         "counterfactual": _values(task, row),
@@ -304,6 +317,8 @@ def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
         f"  Today's model {accepts} this. "
         f"Distance: {answer.distance:.2f} typical deviations per feature."
     )
+    if answer.months is not None:
+        yield f"  {takes_about(answer.months)}."
     yield "Still holds after the model changes (95 % interval over changed models):"
     for each in (*answer.families, answer.overall):
         counts = f"{each.held} of {each.models}"
@@ -341,9 +356,24 @@ def comparison_lines(
             f"(95 % interval over such models: {100 * overall.low:.0f} % to "
             f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
         )
+        if answer.months is not None:
+            yield f"    {takes_about(answer.months)}."
         yield from (f"    {line}" for line in _lasting(answer))
     yield choice.sentence
     yield from _rules(task, answers)
+
+
+def takes_about(months: float) -> str:
+    """Say how long something takes.
+
+    >>> takes_about(0.4), takes_about(8.2), takes_about(30)
+    ('Takes about 2 weeks', 'Takes about 8 months', 'Takes about 2.5 years')
+    """
+    for count, unit in ((months / 12, "year"), (months, "month"), (months * 30.4375 / 7, "week")):
+        near = round(count, 1) if unit == "year" else round(count)
+        if near >= (2 if unit == "year" else 1):
+            return f"Takes about {near:g} {unit}{'' if near == 1 else 's'}"
+    return "Takes a few days"
 
 
 def _unknown(answer: Explanation, task: Task) -> Iterator[str]:

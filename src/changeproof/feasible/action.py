@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 
 from changeproof.errors import InputError, unknown
 from changeproof.feasible.feature import Feature
+from changeproof.feasible.takes import Takes
 from changeproof.files import validated
 
 Change = Literal["any", "none", "increase", "decrease"]
@@ -35,6 +36,8 @@ class Action(BaseModel):
     cost
         What one unit of a number, or another category, adds to the distance. By default the
         paper's scale, on which one typical deviation adds 1; another category adds 1, too.
+    takes
+        How long a change takes: "6 months", "6 months per level" (of an order), "1 month per 500".
     reason
         Why; people are shown it.
 
@@ -52,12 +55,15 @@ class Action(BaseModel):
     step: PositiveFloat | None = None
     order: tuple[str | bool | int | float, ...] | None = None
     cost: PositiveFloat | None = None
+    takes: str | None = None
     reason: str = ""
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise InputError(f"the range is empty: low {self.low:g} is above high {self.high:g}")
+        if self.takes is not None:
+            Takes.parsed(self.takes)
         return self
 
     @classmethod

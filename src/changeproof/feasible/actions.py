@@ -254,6 +254,11 @@ class Actions:
         own, new = self._positions(factuals), self._positions(rows)
         return np.asarray(np.abs(new - own) > self._slack(own))
 
+    def sizes(self, factuals: Floats, rows: Floats) -> Floats:
+        """Return by how much features [people, features] change: in the data's units, or places."""
+        moved = np.abs(self._positions(rows) - self._positions(factuals))
+        return np.where(self.changed(factuals, rows), moved, 0.0)
+
     def raw(self, rows: Floats) -> Floats:
         """Return standardised rows in the units of the data."""
         return np.asarray(rows * self.scales.scale + self.scales.mean)

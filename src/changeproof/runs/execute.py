@@ -178,7 +178,7 @@ def manifest_of(run: ResolvedRun) -> Manifest:
         tuple(run.tasks),
         {name: Description(str(m.summary), str(m.source)) for name, m in run.methods.items()},
         {
-            name: Description(str(f.summary), str(f.source), f.sequence, f.real)
+            name: Description(str(f.summary), str(f.source), f.sequence, f.real, f.months)
             for name, f in run.families.items()
         },
         pieces_of(run),

@@ -43,6 +43,7 @@ class Description:
     source: str = ""
     sequence: bool = False
     real: bool = False
+    months: float | None = None  # between two updates
 
 
 @dataclass(frozen=True)
