@@ -29,6 +29,7 @@ from changeproof.report.constraints import (
 from changeproof.report.page.life import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose
 from changeproof.runs.results import StoredResults
+from changeproof.tables.reasons import PrincipalReasons, ToldReason, with_reasons
 
 # So many reasons are printed; if there are more, JSON has them.
 MOST_REASONS = 5
@@ -76,6 +77,9 @@ class Explanation:
         Which constraint the advice breaks, in words.
     partly
         The features that have a category in part in the tested row: nobody can be told those.
+    reasons
+        The principal reasons for the decision, derived from this model and these rules; none
+        where the run did not look for them.
     families, overall
         In how many changed models the advice holds, by family and in all. Sequences of updates
         are not part of all, unless there is nothing else.
@@ -101,6 +105,7 @@ class Explanation:
     most_changes: int | None
     breach: str = ""
     partly: tuple[str, ...] = ()
+    reasons: tuple[ToldReason, ...] = ()
     families: tuple[Holding, ...]
     overall: Holding
     lasting: tuple[Lasting, ...]
@@ -128,6 +133,7 @@ class Explanation:
         if self.months is None:
             del plain["months"]
         plain["changes"] = [each.as_dict() for each in self.changes]
+        plain["reasons"] = [each.as_dict() for each in self.reasons]
         plain["constraints"] = [each._asdict() for each in self.constraints]
         return plain
 
@@ -209,6 +215,7 @@ def explain(
         filled_in=wording.unknown(answers.row_ids[[place]], factual[None])[0],
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
+        reasons=_reasons(results, dataset, seed, row_id, wording),
         families=tuple(holding(name, name) for name in shown.families),
         overall=holding("all", *results.counting_families),
         lasting=tuple(lasting(f) for f in shown.families if families[f].sequence and valid),
@@ -216,6 +223,14 @@ def explain(
         language=wording.language,
         **advice,
     )
+
+
+def _reasons(
+    results: StoredResults, dataset: str, seed: int, row_id: int, wording: Wording
+) -> tuple[ToldReason, ...]:
+    if (dataset, seed) not in with_reasons(results):
+        return ()
+    return PrincipalReasons(results, dataset, seed, wording).of(row_id)
 
 
 def spoken(language: str | Catalogue | None) -> Catalogue | None:
@@ -308,6 +323,8 @@ def _values(task: Task, row: Any) -> dict[str, Any]:
 def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, for a terminal."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
+    for line in _why_rejected(answer):
+        yield f"  {line}"
     for line in (*_unknown(answer, task), *_sentences(answer), *_rules(task, [answer])):
         yield f"  {line}"
     if answer.counterfactual is None:
@@ -339,6 +356,7 @@ def comparison_lines(
         yield from _rules(task, answers)
         return
     yield f"{who} (distances in typical deviations per feature):"
+    yield from (f"  {line}" for line in _why_rejected(answers[0]))
     yield from (f"  {line}" for line in _unknown(answers[0], task))
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
@@ -374,6 +392,15 @@ def takes_about(months: float) -> str:
         if near >= (2 if unit == "year" else 1):
             return f"Takes about {near:g} {unit}{'' if near == 1 else 's'}"
     return "Takes a few days"
+
+
+def _why_rejected(answer: Explanation) -> Iterator[str]:
+    """Yield the principal reasons for the decision."""
+    if answer.reasons:
+        yield "Principal reasons for the decision, derived from this model and these rules:"
+    for each in answer.reasons:
+        code = "" if each.code == each.feature else f" [{each.code}]"
+        yield f"  {each.rank}. {each.sentence}{code} ({each.words})"
 
 
 def _unknown(answer: Explanation, task: Task) -> Iterator[str]:

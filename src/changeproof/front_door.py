@@ -60,6 +60,7 @@ def evaluate(
     feasible: bool | None = None,
     limit: bool = False,
     imprecise: bool | None = None,
+    reasons: bool | None = None,
     over_time: bool = False,
     threshold: float | str | None = None,
     successors: Mapping[str, Any] | None = None,
@@ -115,6 +116,10 @@ def evaluate(
     imprecise
         Whether to test advice that is followed imprecisely as well: 5, 10 or 20 % short, or with
         noise. By default on your own data.
+    reasons
+        Whether to look for the principal reasons for decisions as well: the features without
+        whose change no accepted row was found near. By default on your own data, where people
+        are told only what they can do.
     over_time
         Whether the base model is trained on the earlier rows, and the later ones are the update
         pool (see `Task.over_time`). A table then needs `time`, the column that says when.
@@ -177,6 +182,7 @@ def evaluate(
     if rows is None and given:
         rows = pd.concat([each.table["row_id"] for each in given.values()]).unique().tolist()
     next_models = given_successors(successors, [own], given, threshold, data.get("id_column"))
+    told = own.name not in paper_datasets() if feasible is None else feasible
     values = more | {
         "datasets": (own.name if own.name in dataset_names() else task_file(own.name),),
         "methods": tuple(chosen),
@@ -191,9 +197,10 @@ def evaluate(
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else list(replacements),
         "refit": refit,
-        "feasible": own.name not in paper_datasets() if feasible is None else feasible,
+        "feasible": told,
         "limit": limit,
         "imprecise": own.name not in dataset_names() if imprecise is None else imprecise,
+        "reasons": told and own.name not in dataset_names() if reasons is None else reasons,
         "over_time": over_time,
         "by": tuple(by),
         "smallest_group": smallest_group,

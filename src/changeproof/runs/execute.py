@@ -350,7 +350,7 @@ class Jobs:
     def _ingredients(self, piece: Piece) -> Ingredients:
         run, given = self.run, self._given
         # Methods are told what the families reserve; the limit may have to make their models.
-        alone = piece.family or piece.kind in (Kind.BASE, Kind.REFIT, Kind.IMPRECISE)
+        alone = piece.family or piece.kind in (Kind.BASE, Kind.REFIT, Kind.IMPRECISE, Kind.REASONS)
         families = () if alone else run.families.values()
         renewing = piece.kind is Kind.RENEWALS
         return Ingredients(

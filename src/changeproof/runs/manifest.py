@@ -109,6 +109,8 @@ class Manifest:
             update["limit"], left_out["the limit"] = False, reason
         if Kind.IMPRECISE in broken:
             update["imprecise"], left_out["imprecise following"] = False, reason
+        if Kind.REASONS in broken:
+            update["reasons"], left_out["reasons for decisions"] = False, reason
         judged = self.judged
         if Kind.REFIT in broken and judged is not None:
             judged, left_out["refit"] = replace(judged, no_refit=reason), reason
@@ -288,6 +290,7 @@ def _check_pieces(manifest: Manifest) -> None:
         Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
         Kind.REFIT: [(method, "") for method in ("", *methods)] if refitted else [],
         Kind.IMPRECISE: [(method, "") for method in methods] if plan.imprecise else [],
+        Kind.REASONS: [("", "")] if plan.reasons else [],
     }
     keys = {
         PieceKey(kind, dataset, seed, *which)

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     RENEWALS = "renewals"
     REFIT = "refit"
     IMPRECISE = "imprecise"
+    REASONS = "reasons"
 
 
 class Form(NamedTuple):
@@ -71,6 +72,11 @@ FORMS = {
         singular="refit",
     ),
     Kind.IMPRECISE: Form("imprecise following", frozenset({"row_id", "held"})),
+    Kind.REASONS: Form(
+        "reasons",
+        frozenset({"row_id", "rows", "lengths", "places", "without"}),
+        singular="search for reasons",
+    ),
 }
 
 

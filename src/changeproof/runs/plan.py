@@ -199,6 +199,16 @@ class Plan(BaseModel):
             commands=EVERYWHERE,
         ),
     ] = False
+    reasons: Annotated[
+        bool,
+        Option(
+            "Also look for the principal reasons for decisions: the features without whose change "
+            "no accepted row was found near.",
+            default="on your own data",
+            flags="--reasons/--no-reasons",
+            commands=EVERYWHERE,
+        ),
+    ] = False
     over_time: Annotated[
         bool,
         Option(

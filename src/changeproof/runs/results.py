@@ -18,6 +18,7 @@ from changeproof.evaluation.counting import changes_nothing, counting_families
 from changeproof.evaluation.imprecise import WAYS
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
+from changeproof.evaluation.reasons import Reasons
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
@@ -298,6 +299,11 @@ class StoredResults:
             return found
 
         return self._read_once(shares, *where)
+
+    def reasons(self, dataset: str, base_seed: int) -> Reasons:
+        """Return why a base model rejects its people, as was found."""
+        where = (Kind.REASONS, dataset, base_seed)
+        return self._read_once(lambda held: Reasons.from_arrays(arrays_from_bytes(held)), *where)
 
     @property
     def timings(self) -> pd.DataFrame:

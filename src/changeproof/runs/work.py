@@ -27,6 +27,7 @@ from changeproof.evaluation.factuals import (
 from changeproof.evaluation.imprecise import held_imprecisely
 from changeproof.evaluation.letters import letter_scores, renewals
 from changeproof.evaluation.limit import PERCENTS, find_limit, rejected
+from changeproof.evaluation.reasons import find_reasons
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.answers import Counterfactuals
@@ -59,6 +60,8 @@ SAME_PROBABILITIES = 1e-6
 OWN_FIT = 0.2
 # The limit per person; where not every row can be told; with a model that is not ours.
 LIMIT, FEASIBLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
+# The reasons for a decision, per person.
+REASONS = 0.02
 # So many columns double the search for feasible rows.
 TWICE_AS_LONG = 200
 
@@ -121,6 +124,9 @@ class _OfTask:
                 yield from (
                     _made_from([each], Kind.IMPRECISE, method=each.method) for each in answers
                 )
+            if plan.reasons:
+                more = {"feasible": True, "cost": 0.05 + self._people * REASONS * self._longer}
+                yield _made_from([base], Kind.REASONS, **people, **more)
             if plan.limit:
                 counting = [bank for bank in banks if bank.family in run.counting_families]
                 more = {"feasible": feasible, "cost": self._limit_cost()}
@@ -506,3 +512,13 @@ def _make_imprecise(making: Making) -> bytes:
     base, answers = making.base(source.inputs[0]), making.answers(source)
     held = held_imprecisely(base.task, _model(base), answers, base.seed)
     return arrays_to_bytes({"row_id": answers.row_ids, "held": held})
+
+
+@makes(Kind.REASONS, "evaluation.reasons", "evaluation.factuals")
+def _make_reasons(making: Making) -> bytes:
+    """Look for the reasons why the base model rejects its people."""
+    base = making.base(making.piece.inputs[0])
+    context = making.context(base)
+    people = making.factuals(context)
+    found = find_reasons(base.task, context.model, people, base.task.actions)
+    return arrays_to_bytes(found.to_arrays())

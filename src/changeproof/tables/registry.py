@@ -13,7 +13,17 @@ from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
-from changeproof.tables import advice, imprecise, letters, life, limit, model, people, scores
+from changeproof.tables import (
+    advice,
+    imprecise,
+    letters,
+    life,
+    limit,
+    model,
+    people,
+    reasons,
+    scores,
+)
 from changeproof.tables.display import Table, Tables
 from changeproof.tables.spreadsheets import csv_bytes, read_table
 
@@ -28,6 +38,7 @@ BUILDERS = (
     people.interval_tables,
     people.bar_tables,
     advice.everyone_tables,
+    reasons.reason_tables,
     scores.same_base_tables,
     letters.letter_tables,
     people.group_tables,

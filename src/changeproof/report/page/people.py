@@ -35,6 +35,7 @@ from changeproof.tables.cases import Case
 from changeproof.tables.display import fixed, percent
 from changeproof.tables.imprecise import IMPRECISE
 from changeproof.tables.names import dataset_name, different_names, method_name
+from changeproof.tables.reasons import PrincipalReasons, with_reasons
 
 MEANING = (
     "Features changed, inside the data and plausibility are of answers that the base model "
@@ -217,10 +218,21 @@ def _network(
             for place, mine in enumerate(wording.unknown(first.row_ids, first.factuals))
             if mine
         },
+        # By person: the principal reasons for the decision, and what they are worth.
+        "principal": _principal(results, wording, dataset, seed, first.row_ids.tolist()),
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [answers[name].shown if name in answers else None for name in plan.methods],
         "recommended": _recommended(answers, plan.methods) if len(answers) > 1 else None,
     }
+
+
+def _principal(
+    results: StoredResults, wording: Wording, dataset: str, seed: int, row_ids: list[int]
+) -> list[list[tuple[str, str]]] | None:
+    if (dataset, seed) not in with_reasons(results):
+        return None
+    reasons = PrincipalReasons(results, dataset, seed, wording)
+    return [[(each.sentence, each.words) for each in reasons.of(row_id)] for row_id in row_ids]
 
 
 def _answers(

@@ -56,6 +56,9 @@ page.personControls = (chosen, people, show) => {
   return controls;
 };
 
+// Names of columns stay as they are.
+page.capital = (text) => text.includes("_") ? text : text.charAt(0).toUpperCase() + text.slice(1);
+
 page.filled = (template, values) =>
   template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
@@ -80,12 +83,22 @@ page.personView = (parent, chosen, people, network) => {
       `${features[place]} (${factual[place]} was filled in)`).join(", ") +
       ". Advice was tested with what was filled in.");
   }
+  page.principal(parent, network.principal?.[chosen.person] ?? []);
   if (words) parent.append(page.make("p", { class: "sentence", id: "recommended" }, words));
   page.rules(parent, people, told.length > 0, told.some(([, , , , breach]) => breach));
   parent.append(page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
     page.answerCard(method, answer, people, factual, network.models, method === best))));
   const unfinished = `${left} of ${page.methods.length} methods are not finished`;
   if (left) page.say(parent, `${unfinished} for this base model.`);
+};
+
+// Why the model decided against the person, as far as was found.
+page.principal = (parent, reasons) => {
+  if (reasons.length === 0) return;
+  parent.append(page.make("p", {}, "Principal reasons for the decision, derived from this model " +
+    "and these rules:"),
+    page.make("ol", { class: "principal" }, ...reasons.map(([sentence, worth]) =>
+      page.make("li", {}, sentence, page.make("span", { class: "muted" }, ` (${worth})`)))));
 };
 
 // What must not change, and why.
@@ -134,7 +147,7 @@ page.advice = (changes, people, factual, parts) => {
   if (changes.length === 0) return [page.make("p", {}, words.only_parts)];
   const item = ([feature, template, after, size, before]) => page.make("li", {},
     page.filled(people.sentences[template], { feature: features[feature],
-      Feature: features[feature].charAt(0).toUpperCase() + features[feature].slice(1),
+      Feature: page.capital(features[feature]),
       before: before ?? factual[feature], after }),
     page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, words.most_changes);
