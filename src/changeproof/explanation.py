@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from changeproof.report.constraints import (
 )
 from changeproof.report.page.life import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose
-from changeproof.runs.results import StoredResults
+from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.reasons import PrincipalReasons, ToldReason, with_reasons
 
 # So many reasons are printed; if there are more, JSON has them.
@@ -85,6 +85,8 @@ class Explanation:
         are not part of all, unless there is nothing else.
     lasting
         Through how many updates valid advice held, for every family that is a sequence.
+    alternatives
+        The method's further choices for this person, where the run has some.
     """
 
     dataset: str
@@ -109,6 +111,7 @@ class Explanation:
     families: tuple[Holding, ...]
     overall: Holding
     lasting: tuple[Lasting, ...]
+    alternatives: tuple[Explanation, ...] = ()
     # How many of all changed models are independent; None where all are.
     trials: int | None
     # That of the sentences.
@@ -132,6 +135,10 @@ class Explanation:
             del plain["lasting"]
         if self.months is None:
             del plain["months"]
+        if self.alternatives:
+            plain["alternatives"] = [each.as_dict() for each in self.alternatives]
+        else:
+            del plain["alternatives"]
         plain["changes"] = [each.as_dict() for each in self.changes]
         plain["reasons"] = [each.as_dict() for each in self.reasons]
         plain["constraints"] = [each._asdict() for each in self.constraints]
@@ -168,7 +175,17 @@ def explain(
     """
     shown = results.shown
     dataset = shown.datasets[0] if dataset is None else dataset
-    task, seed = results.task(dataset), shown.base_seeds[0]
+    every = results.choices(AnswerKey(dataset, shown.base_seeds[0], method))
+    first, *others = (_explain(results, person, key, language) for key in every)
+    further = tuple(each for each in others if each.counterfactual is not None)
+    return replace(first, alternatives=further)
+
+
+def _explain(
+    results: StoredResults, person: Any, key: AnswerKey, language: str | Catalogue | None
+) -> Explanation:
+    shown, (dataset, seed, method) = results.shown, key
+    task = results.task(dataset)
     row_id = row_of(task.ids, person)
     answers = results.counterfactuals(dataset, seed, method)
     (places,) = np.nonzero(answers.row_ids == row_id)
@@ -342,6 +359,7 @@ def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
         interval = f"({each.low:.0%} to {each.high:.0%})"
         yield f"  {each.family:<24}{counts:>11}  {each.share:>4.0%}  {interval}"
     yield from _lasting(answer)
+    yield from _others(answer)
 
 
 def comparison_lines(
@@ -376,7 +394,7 @@ def comparison_lines(
         )
         if answer.months is not None:
             yield f"    {takes_about(answer.months)}."
-        yield from (f"    {line}" for line in _lasting(answer))
+        yield from (f"    {line}" for line in (*_lasting(answer), *_others(answer)))
     yield choice.sentence
     yield from _rules(task, answers)
 
@@ -416,6 +434,17 @@ def _unknown(answer: Explanation, task: Task) -> Iterator[str]:
             f"{label(name)} ({value} was filled in)" for name, value in answer.filled_in.items()
         )
         yield f"Not known about this person: {each}. Advice was tested with what was filled in."
+
+
+def _others(answer: Explanation) -> Iterator[str]:
+    """Yield the method's further choices, each with its own numbers."""
+    for each in answer.alternatives:
+        overall = each.overall
+        accepts = "" if each.base_valid else "Today's model does not accept this. "
+        yield (
+            f"Or: {' '.join(_sentences(each))} {accepts}Holds in {overall.held} of "
+            f"{overall.models} changed models. Distance: {each.distance:.2f}."
+        )
 
 
 def _lasting(answer: Explanation) -> Iterator[str]:

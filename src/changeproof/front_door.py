@@ -61,6 +61,7 @@ def evaluate(
     limit: bool = False,
     imprecise: bool | None = None,
     reasons: bool | None = None,
+    alternatives: int = 1,
     over_time: bool = False,
     threshold: float | str | None = None,
     successors: Mapping[str, Any] | None = None,
@@ -120,6 +121,9 @@ def evaluate(
         Whether to look for the principal reasons for decisions as well: the features without
         whose change no accepted row was found near. By default on your own data, where people
         are told only what they can do.
+    alternatives
+        Up to so many pieces of advice per person and method. Each further one leaves the main
+        feature of those before alone. Needs feasible answers.
     over_time
         Whether the base model is trained on the earlier rows, and the later ones are the update
         pool (see `Task.over_time`). A table then needs `time`, the column that says when.
@@ -201,6 +205,7 @@ def evaluate(
         "limit": limit,
         "imprecise": own.name not in dataset_names() if imprecise is None else imprecise,
         "reasons": told and own.name not in dataset_names() if reasons is None else reasons,
+        "alternatives": alternatives,
         "over_time": over_time,
         "by": tuple(by),
         "smallest_group": smallest_group,

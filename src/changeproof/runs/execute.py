@@ -29,7 +29,7 @@ from changeproof.runs.manifest import (
     task_file,
     write_manifest,
 )
-from changeproof.runs.pieces import FORMS, Kind, Piece, in_order
+from changeproof.runs.pieces import FORMS, Kind, Piece, first_choice, in_order
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.store import Inventory, Store, checksum
@@ -356,7 +356,7 @@ class Jobs:
         return Ingredients(
             given(run.tasks[piece.dataset]),
             given(run.learner),
-            given(run.renewer if renewing else run.methods.get(piece.method)),
+            given(run.renewer if renewing else run.methods.get(first_choice(piece.method))),
             given(run.families.get(piece.family)),
             tuple(map(given, families)),
         )

@@ -31,7 +31,7 @@ from changeproof.runs.content import (
     table_from_bytes,
 )
 from changeproof.runs.manifest import Description, Manifest, read_manifest
-from changeproof.runs.pieces import Kind, Piece, PieceKey
+from changeproof.runs.pieces import Kind, Piece, PieceKey, further_choice
 from changeproof.runs.plan import TUNING_SEED, Plan
 from changeproof.runs.resolve import load_tasks
 from changeproof.runs.store import Inventory, Store
@@ -118,6 +118,12 @@ class StoredResults:
         """Whose answers are there and were put to every changed model, in the plan's order."""
         keys = [AnswerKey(*base, method) for base in self._bases for method in self.methods]
         return [key for key in keys if self._under_all(Kind.SURVIVAL, *key)]
+
+    def choices(self, key: AnswerKey) -> list[AnswerKey]:
+        """Return a method's answers and its further choices, as far as they are there."""
+        numbers = range(2, self.plan.alternatives + 1)
+        further = [key._replace(method=further_choice(key.method, number)) for number in numbers]
+        return [key, *(each for each in further if self._under_all(Kind.SURVIVAL, *each))]
 
     @cached_property
     def banks(self) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from changeproof.feasible.durations import durations
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
-from changeproof.tables.cases import Case, cases, mean_and_std
+from changeproof.tables.cases import Case, mean_and_std
 from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 from changeproof.tables.spreadsheets import whole_as_int
 
@@ -75,7 +75,8 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         for dataset in results.shown.datasets
     }
     people, changed = [], []
-    for case in cases(results):
+    every = [Case.of(results, each) for key in results.answered for each in results.choices(key)]
+    for case in every:
         wording = wordings[case.key.dataset]
         changes = changes_of(wording, case.answers)
         people.append(_people(case, wording, changes))

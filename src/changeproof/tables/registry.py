@@ -15,6 +15,7 @@ from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
 from changeproof.tables import (
     advice,
+    alternatives,
     imprecise,
     letters,
     life,
@@ -35,6 +36,7 @@ BUILDERS = (
     limit.limit_tables,
     life.life_tables,
     imprecise.imprecise_tables,
+    alternatives.alternative_tables,
     people.interval_tables,
     people.bar_tables,
     advice.everyone_tables,
@@ -48,7 +50,7 @@ BUILDERS = (
 ALWAYS = {"seed_results", "full_results", people.INTERVALS, people.ABOVE_BAR}
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
-FORMS |= model.FORMS | imprecise.FORMS
+FORMS |= model.FORMS | imprecise.FORMS | alternatives.FORMS
 # The main ones, in the order in which screens show them.
 ON_SCREEN = (
     "full_results",
@@ -57,6 +59,7 @@ ON_SCREEN = (
     "life_summary",
     "price",
     imprecise.IMPRECISE,
+    alternatives.ALTERNATIVES,
     "advice",
     "change_magnitude",
     model.MODEL,
