@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
+from changeproof.adapters.tables import ID_COLUMNS, read_choices
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import SUCCESSOR, published_family_names
 from changeproof.datasets import dataset_names, paper_datasets
@@ -296,15 +296,18 @@ def _given(
         return {}
     encoding, id_column = data.get("encoding", UTF8) if data else None, data.get("id_column")
     found = {}
-    for name, table in (tables if isinstance(tables, Mapping) else {"given": tables}).items():
+    named = tables if isinstance(tables, Mapping) else {"given": tables}
+    for name, table in named.items():
         if name in method_names():
             raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
         if id_column is not None:
             frame = read_table(table, text_columns=[id_column], encoding=encoding)
             if id_column in frame.columns:
                 table = frame.rename(columns={id_column: ID_COLUMNS[0]})
-        answers = read_counterfactuals(table, task, encoding=encoding)
-        for remark in answers.attrs.get("notes", ()):
-            (observer or Observer()).note(f"{name}: {remark}")
-        found[name] = GivenCounterfactuals.named(name, {"table": answers})
+        for called, answers in read_choices(name, table, task, encoding=encoding).items():
+            if called in found or (called != name and called in named):
+                raise InputError(f"two tables are called {called!r}; give one another name")
+            for remark in answers.attrs.get("notes", ()):
+                (observer or Observer()).note(f"{called}: {remark}")
+            found[called] = GivenCounterfactuals.named(called, {"table": answers})
     return found

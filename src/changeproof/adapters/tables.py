@@ -109,6 +109,41 @@ def read_counterfactuals(
     return table
 
 
+def read_choices(
+    name: str,
+    source: pd.DataFrame | str | Path,
+    task: Task,
+    id_column: str | None = None,
+    encoding: str | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Read counterfactuals of which there may be several for a person, and test all of them.
+
+    Everybody's first are under the name, the second under NAME-2, and so on, each as from
+    `read_counterfactuals`.
+    """
+    if isinstance(source, pd.DataFrame) and ROW_ID in source.columns and REASON in source.columns:
+        return {name: read_counterfactuals(source, task, id_column, encoding)}
+    where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
+    features = [feature.name for feature in task.features]
+    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
+    possible = [each for each in ID_COLUMNS if each not in features]
+    possible = possible if id_column is None else [id_column]
+    frame, column = read_with_ids(where, source, possible, spelled, encoding)
+    number = frame.groupby(frame[column].map(_number), dropna=False).cumcount()
+    if not number.any():
+        return {name: read_counterfactuals(source, task, id_column, encoding)}
+    found = {}
+    for choice in range(int(number.max()) + 1):
+        part = frame[number == choice].reset_index(drop=True)
+        part.attrs = frame.attrs if choice == 0 else {}
+        called = name if choice == 0 else f"{name}-{choice + 1}"
+        found[called] = read_counterfactuals(part, task, column, encoding)
+    found[name].attrs["notes"].append(
+        f"up to {len(found)} rows per person: all are tested, as {', '.join(found)}"
+    )
+    return found
+
+
 def people_in(table: pd.DataFrame, task: Task) -> Factuals:
     """Return the people that a table of `read_counterfactuals` is about, in its order."""
     row_ids = table[ROW_ID].to_numpy(np.int64)
@@ -171,7 +206,7 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
         if known[key] in found:
             raise InputError(
                 f"{where}: id {value} appears twice, in rows {found[known[key]]} and {number}; "
-                f"expected one row per person"
+                "expected one row per person (evaluate and audit take several)"
             )
         found[known[key]] = number
     return np.array(list(found), dtype=np.int64)

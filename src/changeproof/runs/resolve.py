@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from changeproof import changes, methods
-from changeproof.adapters.tables import read_counterfactuals
+from changeproof.adapters.tables import read_choices
 from changeproof.changes import HASH_SIGN, SUCCESSOR
 from changeproof.changes.family import Family
 from changeproof.changes.successors import Successors, read_successors
@@ -132,7 +132,14 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
 
     found = {name: method(name) for name in plan.methods}
     for name, path in plan.counterfactuals.items():
-        found[name] = given.methods.get(name) or _answers(name, located(path, folder), every)
+        if name in given.methods:
+            found[name] = given.methods[name]
+            continue
+        tables = _answers(name, located(path, folder), every)
+        found |= tables
+        # Of several for a person, each has a name and a file of its own from now on.
+        files = plan.counterfactuals | dict.fromkeys(tables, path)
+        plan = plan.model_copy(update={"counterfactuals": files})
     families = {
         name: given.families.get(name) or changes.REGISTRY.make(name) for name in plan.families
     }
@@ -229,15 +236,18 @@ def given_successors(
     return read_successors(given, task, letters, threshold, id_column)
 
 
-def _answers(name: str, path: str, tasks: Sequence[Task]) -> Method:
+def _answers(name: str, path: str, tasks: Sequence[Task]) -> dict[str, Method]:
     task = _only(tasks, f"counterfactuals {name!r}: they belong")
     kept = path.endswith(KEPT_TABLE)
     try:
         source = table_from_bytes(Path(path).read_bytes()) if kept else path
-        table = read_counterfactuals(source, task)
+        tables = read_choices(name, source, task)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read counterfactuals {path}: {one_line(error)}") from None
-    return GivenCounterfactuals.named(name, {"table": table})
+    return {
+        called: GivenCounterfactuals.named(called, {"table": table})
+        for called, table in tables.items()
+    }
 
 
 def _under_successors(run: ResolvedRun) -> ResolvedRun:
