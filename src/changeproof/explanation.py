@@ -405,11 +405,19 @@ def takes_about(months: float) -> str:
     >>> takes_about(0.4), takes_about(8.2), takes_about(30)
     ('Takes about 2 weeks', 'Takes about 8 months', 'Takes about 2.5 years')
     """
+    count, unit = duration(months)
+    if unit == "day":
+        return "Takes a few days"
+    return f"Takes about {count:g} {unit}{'' if count == 1 else 's'}"
+
+
+def duration(months: float) -> tuple[float, str]:
+    """Return about how many years, months or weeks something takes; less is days."""
     for count, unit in ((months / 12, "year"), (months, "month"), (months * 30.4375 / 7, "week")):
         near = round(count, 1) if unit == "year" else round(count)
         if near >= (2 if unit == "year" else 1):
-            return f"Takes about {near:g} {unit}{'' if near == 1 else 's'}"
-    return "Takes a few days"
+            return near, unit
+    return 0.0, "day"
 
 
 def _why_rejected(answer: Explanation) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from changeproof.adapters.letters import is_folder
 from changeproof.adapters.tables import ID_COLUMNS, read_choices
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import SUCCESSOR, published_family_names
@@ -300,7 +301,7 @@ def _given(
     for name, table in named.items():
         if name in method_names():
             raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
-        if id_column is not None:
+        if id_column is not None and not is_folder(table):
             frame = read_table(table, text_columns=[id_column], encoding=encoding)
             if id_column in frame.columns:
                 table = frame.rename(columns={id_column: ID_COLUMNS[0]})

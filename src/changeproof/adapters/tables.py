@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from changeproof.adapters.letters import is_folder, read_letters
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -65,7 +66,7 @@ def read_counterfactuals(
     source
         A CSV or Parquet file, or a frame, with one row per person: the id of the person and the
         features of the counterfactual in original units. If features are missing, the tool found
-        nothing for this person.
+        nothing for this person. Or a folder of letters, as `changeproof letters` wrote it.
     task
         The task that the people belong to.
     id_column
@@ -83,6 +84,8 @@ def read_counterfactuals(
     encoded = [PREFIX + name for name in task.feature_names]
     if isinstance(source, pd.DataFrame) and list(source.columns) == [ROW_ID, REASON, *encoded]:
         return source  # what this function has returned
+    if is_folder(source):
+        source, id_column = letters_table(Path(str(source))), None
     where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
     wanted = [feature.name for feature in task.features]
     possible = [name for name in ID_COLUMNS if name not in wanted]
@@ -123,6 +126,8 @@ def read_choices(
     """
     if isinstance(source, pd.DataFrame) and ROW_ID in source.columns and REASON in source.columns:
         return {name: read_counterfactuals(source, task, id_column, encoding)}
+    if is_folder(source):
+        source, id_column = letters_table(Path(str(source))), None
     where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
     features = [feature.name for feature in task.features]
     spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
@@ -142,6 +147,14 @@ def read_choices(
         f"up to {len(found)} rows per person: all are tested, as {', '.join(found)}"
     )
     return found
+
+
+def letters_table(folder: Path) -> pd.DataFrame:
+    """Return letters that `changeproof letters` wrote as a table: a row for every way."""
+    letters = read_letters(folder)
+    features = list(dict.fromkeys(name for row in letters.rows for name in row or ()))
+    rows = [None if row is None else [row.get(name) for name in features] for row in letters.rows]
+    return one_row_each(str(folder), letters.people, features, rows)
 
 
 def people_in(table: pd.DataFrame, task: Task) -> Factuals:

@@ -64,7 +64,6 @@ class PrincipalReasons:
         self._places = {row_id: place for place, row_id in enumerate(self.row_ids)}
         row_ids = self._found.row_ids
         self._factuals = task.standardise(task.frame.loc[row_ids.tolist()])
-        self._values = self.wording.values(self._factuals)
 
     def known(self, row_id: int) -> bool:
         """Say whether an accepted row of this person was found, so that there can be reasons."""
@@ -79,8 +78,9 @@ class PrincipalReasons:
         row = self._found.rows[place]
         changes = self.wording.changes(self._factuals[place], row, row_id)
         direction = {change.feature: change.direction for change in changes}
+        (values,) = self.wording.values(self._factuals[[place]])
         return tuple(
-            self._told(rank, each, direction, self._values[place])
+            self._told(rank, each, direction, values)
             for rank, each in enumerate(self._found.of(place), start=1)
         )
 
