@@ -87,7 +87,8 @@ page.personView = (parent, chosen, people, network) => {
   if (words) parent.append(page.make("p", { class: "sentence", id: "recommended" }, words));
   page.rules(parent, people, told.length > 0, told.some(([, , , , breach]) => breach));
   parent.append(page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
-    page.answerCard(method, answer, people, factual, network.models, method === best))));
+    page.answerCard(method, answer, people, factual, network.models, method === best,
+      network.others[method]?.[chosen.person] ?? []))));
   const unfinished = `${left} of ${page.methods.length} methods are not finished`;
   if (left) page.say(parent, `${unfinished} for this base model.`);
 };
@@ -112,7 +113,7 @@ page.rules = (parent, { rules, reasons }, told, broken) => {
   }
 };
 
-page.answerCard = (method, answer, people, factual, models, recommended) => {
+page.answerCard = (method, answer, people, factual, models, recommended, others) => {
   const { data } = page;
   const { counted } = people;
   const title = page.make("h3", {}, page.marker(page.data.marks[method]), page.methods[method],
@@ -133,6 +134,7 @@ page.answerCard = (method, answer, people, factual, models, recommended) => {
     page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}, ` +
       `the mean over ${counted} features` + (changes.length
         ? `; ${changes.length} of them ${changes.length === 1 ? "changes" : "change"}.` : ".")),
+    ...others.map((words) => page.make("p", { class: "other" }, words)),
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
