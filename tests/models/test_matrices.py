@@ -17,8 +17,9 @@ from changeproof.datasets.task import Task
 from changeproof.feasible.decimals import unscaled
 from changeproof.methods.method import Context, Factuals
 from changeproof.methods.robx import RobXBalanced
-from changeproof.models import estimator as estimators
-from changeproof.models.estimator import DecidingModel, ShippedEstimator
+from changeproof.models import judging
+from changeproof.models.estimator import ShippedEstimator
+from changeproof.models.judging import EstimatorModel
 from changeproof.models.matrices import POWERS, _unscaled
 from forests import COLUMNS, frame, table
 
@@ -61,18 +62,18 @@ def applications(numbers: bool) -> pd.DataFrame:
     return found.assign(granted=labels)
 
 
-def shipped(kind: str, favourable: str = "1") -> tuple[DecidingModel, Task]:
+def shipped(kind: str, favourable: str = "1") -> tuple[EstimatorModel, Task]:
     """Return a fitted model on the columns of a table, and the task."""
     data = applications(kind in NUMBERS)
     fitted = (MIXED | NUMBERS)[kind]().fit(data.drop(columns="granted"), data["granted"])
     task = own_task(data, target="granted", favourable=favourable, missing="as-is")
     model = ShippedEstimator(fitted, kind, "object").fitted(task)
-    assert isinstance(model, DecidingModel)
+    assert isinstance(model, EstimatorModel)
     return model, task
 
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimators, "read_estimator", lambda *_: None)
+    monkeypatch.setattr(judging, "read_estimator", lambda *_: None)
 
 
 def moved(task: Task) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import coo_array, issparse
+from sklearn.pipeline import Pipeline
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.raw import RawColumn
@@ -19,9 +21,10 @@ from changeproof.feasible.feature import Feature, text_of
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.models.forests.forest import Forest
 from changeproof.models.forests.reading import read_forest
-from changeproof.models.forests.views import ForestView
-from changeproof.models.inputs import Inputs
-from changeproof.models.settings import probabilities
+from changeproof.models.forests.views import ForestView, Rows
+from changeproof.models.inputs import EncodedInputs, Inputs
+from changeproof.models.libraries import library_of
+from changeproof.models.settings import predictions, probabilities
 
 NUMBER, TWO, SEVERAL = 0, 1, 2
 # How a column of numbers may be written in a table.
@@ -172,81 +175,97 @@ def _unscaled(value: float, mean: float, scale: float, powers: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class ReadEstimator:
-    """A fitted classifier, read as a forest, that takes rows as a matrix."""
+class Transformed:
+    """How a forest takes rows at the end of a pipeline: as the steps before it transform them.
 
-    forest: Forest
-    classes_: npt.NDArray[Any]
-
-    def predict_proba(self, matrix: Floats) -> Floats:
-        return self.forest.probabilities(matrix)
-
-    def predict(self, matrix: Floats) -> npt.NDArray[Any]:
-        return np.asarray(self.classes_[self.forest.classes(matrix)])
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixInputs(Inputs):
-    """How a forest that was read takes rows: as a matrix."""
-
-    matrix: Matrix
-
-    def taken(self, rows: Floats, task: Task) -> Floats:
-        return self.matrix.of_rows(rows)
-
-
-class ReadModel(NamedTuple):
-    """A fitted classifier that was read as a forest, and how it takes rows."""
-
-    estimator: ReadEstimator
-    inputs: MatrixInputs
-
-    def view(self, places: Sequence[int], spare: float = 0.0) -> ForestView | None:
-        """Return it as a forest of two classes, if it has two, of which one is favourable."""
-        if self.estimator.forest.n_classes != 2:
-            return None
-        return ForestView(self.estimator.forest, places[0], self.inputs.matrix, spare)
-
-
-def read_estimator(estimator: Any, inputs: Inputs, task: Task) -> ReadModel | None:
-    """Read a fitted classifier on columns of a table; None where it has to be asked itself.
-
-    What was read is compared with the classifier on some rows, also between those of the table.
+    `unstored` is what a forest takes for entries that a sparse matrix leaves out.
     """
-    forest = read_forest(estimator).forest
-    if forest is None or not forest.n_classes:
+
+    steps: tuple[Any, ...]
+    categories: Mapping[int, tuple[Any, ...]]
+    unstored: float
+    inputs: Inputs
+    task: Task
+
+    def of_rows(self, rows: Floats) -> Floats:
+        table: Any = self.inputs.taken(rows, self.task)
+        for step in self.steps:
+            table = step.transform(table)
+        if issparse(table):
+            stored: Any = coo_array(cast("Any", table))
+            matrix = np.full(stored.shape, self.unstored)
+            matrix[stored.coords] = stored.data
+            return matrix
+        if not self.categories:
+            return np.ascontiguousarray(table, np.float64)
+        frame = pd.DataFrame(table)
+        columns = [
+            _places(values, self.categories[place])
+            if place in self.categories
+            else values.to_numpy(np.float64, na_value=np.nan)
+            for place, (_, values) in enumerate(frame.items())
+        ]
+        return np.column_stack(columns)
+
+
+def _places(values: pd.Series[Any], known: tuple[Any, ...]) -> Floats:
+    """Return the places of values among those that are known: -1 for others, NaN for missing."""
+    found = pd.Index(known).get_indexer(pd.Index(values.astype(object)))
+    return np.where(values.isna(), np.nan, found)
+
+
+def read_estimator(
+    estimator: Any, inputs: Inputs, task: Task, places: Sequence[int] = (), own: bool = False
+) -> ForestView | None:
+    """Read a fitted forest, also at the end of a pipeline; None where it has to be asked itself.
+
+    What was read is compared with the estimator on some rows, also between those of the table.
+    """
+    steps, final = _steps(estimator)
+    forest = read_forest(final).forest
+    if forest is None:
         return None
-    known = _SAMPLES.setdefault(task, {})
-    key = repr((inputs, forest.n_features, sorted(forest.categories.items())))
-    if key not in known:
-        known[key] = Sample.of(forest, inputs, task)
-    sample = known[key]
-    if sample is None:
-        return None
-    expected = np.asarray(probabilities(estimator, sample.taken), np.float64)
-    if not np.array_equal(forest.probabilities(sample.numbers), expected):
-        return None
-    classes = np.asarray(estimator.classes_)
-    return ReadModel(ReadEstimator(forest, classes), MatrixInputs(sample.matrix))
-
-
-class Sample(NamedTuple):
-    """How forests take rows, and some rows: as an estimator takes them, and as numbers."""
-
-    matrix: Matrix
-    taken: pd.DataFrame | Floats
-    numbers: Floats
-
-    @classmethod
-    def of(cls, forest: Forest, inputs: Inputs, task: Task) -> Self | None:
-        matrix = Matrix.of(forest, inputs, task)
+    rows, taken = _once(task, inputs, partial(_sample, inputs, task))
+    matrix: Rows | None = None
+    if steps:
+        unstored = np.nan if library_of(final) == "xgboost" else 0.0
+        matrix = Transformed(steps, forest.categories, unstored, inputs, task)
+    elif not isinstance(inputs, EncodedInputs):
+        key = (inputs, forest.n_features, sorted(forest.categories.items()))
+        matrix = _once(task, key, partial(Matrix.of, forest, inputs, task))
         if matrix is None:
             return None
-        rows = task.rows("train")[:COMPARED]
-        moves = MOVED * np.random.default_rng(0).standard_normal(rows.shape)
-        rows = np.concatenate([rows, rows + moves])
-        return cls(matrix, inputs.taken(rows, task), matrix.of_rows(rows))
+    try:
+        found = forest.probabilities(rows if matrix is None else matrix.of_rows(rows))
+        expected = probabilities(estimator, taken) if places else predictions(estimator, taken)
+    except Exception:  # whoever asks the estimator itself is told
+        return None
+    same = np.array_equal(found if places else found[:, -1], np.asarray(expected, np.float64))
+    return ForestView(forest, places, matrix, own) if same else None
 
 
-# The same for all models that take the rows of a task in the same way.
-_SAMPLES: WeakKeyDictionary[Task, dict[str, Sample | None]] = WeakKeyDictionary()
+def _steps(estimator: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the steps of a pipeline that transform, and the last."""
+    if type(estimator) is not Pipeline:
+        return (), estimator
+    *steps, final = (step for _, step in estimator.steps)
+    return tuple(step for step in steps if step not in (None, "passthrough")), final
+
+
+def _sample(inputs: Inputs, task: Task) -> tuple[Floats, pd.DataFrame | Floats]:
+    """Return some rows, also as an estimator takes them."""
+    rows = task.rows("train")[:COMPARED]
+    moves = MOVED * np.random.default_rng(0).standard_normal(rows.shape)
+    rows = np.concatenate([rows, rows + moves])
+    return rows, inputs.taken(rows, task)
+
+
+def _once(task: Task, key: Any, make: Callable[[], Any]) -> Any:
+    """Return what is the same for all models that take the rows of a task in the same way."""
+    known = _KNOWN.setdefault(task, {})
+    if (name := repr(key)) not in known:
+        known[name] = make()
+    return known[name]
+
+
+_KNOWN: WeakKeyDictionary[Task, dict[str, Any]] = WeakKeyDictionary()

@@ -15,7 +15,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, asked_model
+from changeproof.models.asked import Answers, asked_model
 from changeproof.models.learner import FittedModel
 from changeproof.models.libraries import required
 from changeproof.models.shipped import ShippedModel
