@@ -16,6 +16,7 @@ import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.changes.successors import read_successors
 from changeproof.datasets.threshold import Threshold
+from changeproof.models import judging
 from changeproof.models.find import as_shipped, find_shipped, shipped_learner
 
 BOOSTERS = ("xgboost", "lightgbm", "catboost")
@@ -122,6 +123,32 @@ def test_a_booster_of_numbers_gives_scores(library: str, frame: pd.DataFrame, ta
     assert kept.fitted(task).gives_scores
     accepted = kept.model(task, Threshold(560.0)).favourable(rows)
     np.testing.assert_array_equal(accepted, asked(task.readable(rows)) >= 560)
+
+
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_a_booster_is_evaluated_as_the_forest_that_it_is(
+    library: str, kind: str, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = np.random.default_rng(3).normal(0, 200, len(frame))
+    grades = np.digitize(frame["income"] + noise, [2000, 3000])
+    targets = {"shares": approved(frame), "scores": frame["income"], "classes": grades}
+    model, _ = trained(library, frame, targets[kind], OBJECTIVES[kind][library])
+    for favourable in (0, 1):
+        table = frame.assign(approved=grades if kind == "classes" else approved(frame))
+        task = own_task(table, **shipped.DATA | {"favourable": favourable})
+        rows = task.rows("test")
+        moves = 0.5 * np.random.default_rng(3).standard_normal(rows.shape)
+        rows = np.concatenate([rows, rows + moves])
+        found = as_shipped(model).fitted(task)
+        # CatBoost turns categories into statistics of the target.
+        assert (found.as_forest is None) == (library == "catboost")
+        with monkeypatch.context() as patched:
+            patched.setattr(judging, "read_estimator", lambda *_: None)
+            plain = as_shipped(model).fitted(task)
+            assert plain.as_forest is None
+        np.testing.assert_array_equal(found.scores(rows), plain.scores(rows))
+        if kind != "scores":
+            np.testing.assert_array_equal(found.probabilities(rows), plain.probabilities(rows))
 
 
 def test_of_several_classes_the_favourable_ones_count(library: str, frame: pd.DataFrame) -> None:

@@ -19,6 +19,11 @@ from changeproof.models.forests.kernels import MOST_LEAVES
 class Rows(Protocol):
     """How rows become the numbers that a forest takes."""
 
+    @property
+    def key(self) -> object:
+        """Where it is equal, the numbers are."""
+        ...
+
     def of_rows(self, rows: Floats) -> Floats: ...
 
 
@@ -112,10 +117,9 @@ class ViewStack(NamedTuple):
     def of(cls, views: Sequence[ForestView | None]) -> Self | None:
         """Return those that are faster together; None where there are no two such forests."""
         found = [(n, view) for n, view in enumerate(views) if view is not None and _is_small(view)]
-        kinds = [
-            (id(view.taken), view.forest.n_features, view.forest.n_outputs) for _, view in found
-        ]
-        found = [each for each, kind in zip(found, kinds, strict=True) if kind == kinds[0]]
+        kinds = [_kind(view) for _, view in found]
+        most = max(kinds, key=kinds.count, default=None)
+        found = [each for each, kind in zip(found, kinds, strict=True) if kind == most]
         if len(found) < 2:
             return None
         members, together = [n for n, _ in found], [view for _, view in found]
@@ -125,6 +129,11 @@ class ViewStack(NamedTuple):
         """Return the probabilities of the favourable classes [members, rows]."""
         margins = self.stack.margins(self.views[0].matrix(rows))
         return np.stack([view.decided(own) for view, own in zip(self.views, margins, strict=True)])
+
+
+def _kind(view: ForestView) -> tuple[object, ...]:
+    taken = None if view.taken is None else view.taken.key
+    return taken, view.forest.n_features, view.forest.n_outputs
 
 
 def _is_small(view: ForestView) -> bool:
