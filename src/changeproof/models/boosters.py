@@ -67,7 +67,7 @@ class Booster(ShippedModel):
                 f"{reference} is no model of {self.library}: {one_line(error)}"
             ) from error
 
-    def fitted(self, task: Task) -> EstimatorModel:
+    def _fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.library_model, task)
         self._check_types(dict(inputs.types), task)
         classes = self.classes_

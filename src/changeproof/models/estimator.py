@@ -200,7 +200,7 @@ class ShippedEstimator(ShippedModel):
         self.columns = columns_of(estimator)
         self.digest = model_digest(estimator)
 
-    def fitted(self, task: Task) -> EstimatorModel:
+    def _fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.estimator, task)
         outcomes = Outcomes.of(self.name, self.estimator, task)
         return EstimatorModel.of(self.name, self.estimator, inputs, outcomes, task)

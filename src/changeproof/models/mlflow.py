@@ -49,7 +49,7 @@ class PyfuncModel(ShippedModel):
         self.digest = _digest(files)
         self.columns = _columns(loaded(files).model)
 
-    def fitted(self, task: Task) -> FittedModel:
+    def _fitted(self, task: Task) -> FittedModel:
         ask = partial(self._ask, task, TableInputs.named_by(self.name, self.columns, task))
         return asked_model(self.name, ask, ask(task.rows("train")).classes, task)
 

@@ -51,7 +51,7 @@ class OnnxModel(ShippedModel):
         except Exception as error:
             raise InputError(f"{reference} is not an ONNX model: {one_line(error)}") from error
 
-    def fitted(self, task: Task) -> FittedModel:
+    def _fitted(self, task: Task) -> FittedModel:
         ask = partial(self._ask, task)
         answers = ask(task.rows("train"))
         classes = None if answers.numbers.ndim == 1 else classes_of(self.name, answers)

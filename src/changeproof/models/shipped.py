@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from changeproof.datasets.task import Task
@@ -19,12 +20,14 @@ from changeproof.networks.training import TrainingRecipe
 
 # A fitted model is one base model: that of the first base seed, which methods are tuned on too.
 BASE_SEED = 2026
+# On so many tasks, a model is kept ready.
+MOST_TASKS = 4
 
 
 class ShippedModel(ABC):
     """A fitted model that judges people by their original features.
 
-    A kind of model is a subclass with `fitted`, and with `refits` where it can be trained again.
+    A kind of model is a subclass with `_fitted`, and with `refits` where it can be trained again.
 
     Attributes
     ----------
@@ -49,9 +52,26 @@ class ShippedModel(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference})"
 
-    @abstractmethod
+    def __getstate__(self) -> dict[str, Any]:
+        own, found = vars(self), type(self)
+        return {k: own[k] for k in own if not isinstance(getattr(found, k, 0), cached_property)}
+
     def fitted(self, task: Task) -> FittedModel:
         """Return the model on the rows of a task, or refuse a task that does not fit."""
+        found = self._on_tasks.get(task.fingerprint)
+        if found is None:
+            if len(self._on_tasks) >= MOST_TASKS:
+                self._on_tasks.clear()
+            found = self._on_tasks[task.fingerprint] = self._fitted(task)
+        return found
+
+    @cached_property
+    def _on_tasks(self) -> dict[str, FittedModel]:
+        return {}
+
+    @abstractmethod
+    def _fitted(self, task: Task) -> FittedModel:
+        """Do what `fitted` does, once per task: this may ask about all training rows."""
 
     def refits(self, task: Task) -> Learner:
         """Return the learner that fits clones of it on other rows; by default one that cannot."""
@@ -84,7 +104,7 @@ class ShippedFunction(ShippedModel):
         self.function, self.name, self.reference = function, name, reference
         self.digest = thing_fingerprint(function)
 
-    def fitted(self, task: Task) -> FittedModel:
+    def _fitted(self, task: Task) -> FittedModel:
         def judge(rows: Floats) -> Any:
             return self.function(task.table_rows(rows))
 
