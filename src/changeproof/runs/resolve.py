@@ -290,6 +290,10 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
             reasons[name] = f"trains models of its own; {traits.no_training}"
         elif method.needs not in offers:
             reasons[name] = f"needs {method.needs} of a model; {learner.name} offers {offers}"
+            if method.needs in traits.offers and any(
+                task.classes is not None for task in run.tasks.values()
+            ):
+                reasons[name] = f"is for two classes: {reasons[name]} where there are several"
     for name, family in run.families.items():
         if reason := family.left_out(learner, run.tasks.values()):
             reasons[name] = reason
