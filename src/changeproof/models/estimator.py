@@ -110,6 +110,7 @@ class EstimatorLearner(RefittedLearner):
             forests=is_read(final_step(estimator)[1]),
             gives_scores=not hasattr(estimator, "predict_proba"),
             predicts_numbers=not outcomes.classes,
+            decides_at_half=len(outcomes.classes) == 2,
         )
 
     def __repr__(self) -> str:

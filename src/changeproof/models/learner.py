@@ -199,6 +199,10 @@ class Learner(ABC):
         """Return what methods may use of its models of a task, known before any is trained."""
         return self.traits.offers
 
+    def decides_at_half_on(self, task: Task) -> bool:
+        """Return whether its models of a task call favourable what is more likely than not."""
+        return self.traits.decides_at_half
+
     def favourable_or_not(self) -> Learner:
         """Return the learner whose models tell favourable from the rest, whatever the classes."""
         return self

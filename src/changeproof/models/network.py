@@ -53,6 +53,9 @@ class NetworkLearner(Learner):
     def offers_on(self, task: Task) -> Access:
         return self.traits.offers if self._classes(task) is None else Access.GRADIENTS
 
+    def decides_at_half_on(self, task: Task) -> bool:
+        return self._classes(task) is None
+
     def favourable_or_not(self) -> NetworkLearner:
         found = copy(self)
         found.by_class = False
