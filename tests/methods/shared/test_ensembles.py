@@ -5,34 +5,34 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from changeproof import Task, TrainingRecipe
 from changeproof.methods.shared import ensembles
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.model import Booleans, Floats
-from changeproof.models.estimator import EstimatorModel
-from changeproof.models.forests.views import ForestView
+from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import ModelStack, stacked
-from changeproof.models.settings import probabilities
 from changeproof.networks.network import Network
 
-COLUMNS = 5
+COLUMNS, STRICTEST = 5, 5
 
 
-def models_of_kinds() -> ModelStack:
-    """Return forests that are evaluated together, others, and a model that refuses most."""
-    generator = np.random.default_rng(0)
-    rows = generator.standard_normal((300, COLUMNS))
+@pytest.fixture(scope="module")
+def models(small_task: Task) -> ModelStack:
+    """Forests that are evaluated together, others, and a model that refuses most."""
+    generator, n_rows = np.random.default_rng(0), len(small_task.split.train)
+    n_rows += len(small_task.split.update)
+    kinds = (
+        HistGradientBoostingClassifier(max_iter=10),
+        LogisticRegression(),
+        ExtraTreesClassifier(10, random_state=0),
+    )
     found = []
     for number in range(7):
-        labels = rows @ generator.random(COLUMNS) + 0.5 * generator.standard_normal(300) > 0
-        kind = [
-            HistGradientBoostingClassifier(max_iter=10),
-            LogisticRegression(),
-            ExtraTreesClassifier(10, random_state=number),
-        ][number % 3]
-        fitted = kind.fit(rows, rows[:, 0] > 1.0 if number == 5 else labels)
-        judge = lambda estimator, asked: probabilities(estimator, asked)[:, 1]  # noqa: E731
-        forest = lambda estimator: ForestView.of(estimator, 1)  # noqa: E731
-        found.append(EstimatorModel(judge, f"model {number}", fitted, find_forest=forest))
+        share = 0.05 if number == STRICTEST else 0.6
+        recipe = TrainingRecipe(
+            initialisation_seed=number, labels=(generator.random(n_rows) < share).astype(float)
+        )
+        found += EstimatorLearner(kinds[number % 3]).train([recipe], small_task)
     return ModelStack(found)
 
 
@@ -47,10 +47,10 @@ def asked_of_all(models: ModelStack, rows: Floats, failures: int, least: Floats 
 @pytest.mark.parametrize("failures", [0, 1, 3])
 @pytest.mark.parametrize("bars", [None, np.linspace(0.3, 0.7, 7)])
 def test_answers_are_those_of_all_models_before_and_after_they_are_in_order(
-    failures: int, bars: Floats | None, monkeypatch: pytest.MonkeyPatch
+    models: ModelStack, failures: int, bars: Floats | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ensembles, "ROWS_SHOWING", 100)
-    models, generator = models_of_kinds(), np.random.default_rng(1)
+    generator = np.random.default_rng(1)
     ensemble = Ensemble(models)
     for n_rows in (0, 1, 40, 200, 7, 300):
         rows = generator.standard_normal((n_rows, COLUMNS))
@@ -58,15 +58,15 @@ def test_answers_are_those_of_all_models_before_and_after_they_are_in_order(
         np.testing.assert_array_equal(ensemble.accepts(rows, failures, bars), expected)
 
 
-def test_the_strictest_is_asked_first_and_alone() -> None:
-    models, asked = models_of_kinds(), np.random.default_rng(1).standard_normal((2_000, COLUMNS))
+def test_the_strictest_is_asked_first_and_alone(models: ModelStack) -> None:
+    asked = np.random.default_rng(1).standard_normal((2_000, COLUMNS))
     ensemble = Ensemble(models)
     for first in range(0, len(asked), 20):
         ensemble.accepts(asked[first : first + 20])
     strictest = (~models.favourable(asked)).sum(axis=1).argmax()
-    assert strictest == 5
+    assert strictest == STRICTEST
     first, *others = [which.tolist() for which, _ in ensemble._steps]
-    assert first == [5]
+    assert first == [STRICTEST]
     assert sorted(np.concatenate(others).tolist()) == [0, 1, 2, 3, 4, 6]
 
 
