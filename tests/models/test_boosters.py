@@ -286,6 +286,41 @@ def test_unseen_categories_are_what_the_library_makes_of_them(
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
+def test_advice_names_no_category_that_lightgbm_has_never_seen(
+    frame: pd.DataFrame, wrapped: bool
+) -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed (extra: lightgbm)")
+    # What is missing is favourable, so an unknown purpose would be the best advice.
+    seen = frame[frame["purpose"] != "car"].copy()
+    seen["purpose"] = seen["purpose"].where(np.random.default_rng(0).random(len(seen)) < 0.6)
+    target = (seen["purpose"].isna() | (seen["income"] > 3200)).astype(int)
+    rows = inputs("lightgbm", seen)
+    settings = {"verbose": -1, "num_threads": 1, "min_data_in_leaf": 5}
+    if wrapped:
+        model = lightgbm.LGBMClassifier(n_estimators=20, **settings).fit(rows, target)
+    else:
+        data = lightgbm.Dataset(rows, target)
+        model = lightgbm.train({"objective": "binary", **settings}, data, 20)
+    table = frame.assign(approved=np.where(frame["purpose"] == "car", "yes", frame["approved"]))
+    task = own_task(table, **shipped.DATA)
+    told = task.readable(task.rows("test"))
+    judged = as_shipped(model).model(task, None).favourable(task.rows("test"))
+    assert judged[told["purpose"] == "car"].all() and not judged.all()
+    results = cp.evaluate(
+        table,
+        model,
+        methods=["kdtree", "wachter", "robx-balanced"],
+        families=["decision-threshold"],
+        factuals=10,
+        jobs=1,
+        **shipped.DATA,
+    )
+    people = results.table("people")
+    told = people.loc[people["base_valid"], "told:purpose"]
+    assert len(told) >= 5 and (told != "car").all()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
 def test_names_that_lightgbm_writes_otherwise_are_found(frame: pd.DataFrame, wrapped: bool) -> None:
     lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed (extra: lightgbm)")
     table = frame.rename(columns={"income": "income per month"})

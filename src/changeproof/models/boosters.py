@@ -76,6 +76,9 @@ class Booster(ShippedModel):
         decides = Decides.LIKELIEST if several else Decides.AT_HALF
         return EstimatorModel(self.name, self, inputs, task, places, decides)
 
+    def unseen(self, task: Task) -> dict[str, list[Any]]:
+        return TableInputs.of(self.name, self.library_model, task).unseen(task)
+
     def predict_proba(self, frame: Frame) -> Any:
         numbers = self._numbers(self.library_model, frame)
         return np.column_stack([1.0 - numbers, numbers]) if numbers.ndim == 1 else numbers

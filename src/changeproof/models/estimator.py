@@ -206,6 +206,9 @@ class ShippedEstimator(ShippedModel):
         outcomes = Outcomes.of(self.name, self.estimator, task)
         return EstimatorModel.of(self.name, self.estimator, inputs, outcomes, task)
 
+    def unseen(self, task: Task) -> dict[str, list[Any]]:
+        return TableInputs.of(self.name, self.estimator, task).unseen(task)
+
     def decides_at(self, task: Task, given: Threshold | None) -> Threshold | None:
         if not self.predicts_numbers or given is not None:
             return given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
+from changeproof.feasible.action import Action
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Model
 from changeproof.models.learner import (
@@ -83,6 +84,23 @@ class ShippedModel(ABC):
     @abstractmethod
     def _fitted(self, task: Task) -> FittedModel:
         """Do what `fitted` does, once per task: this may ask about all training rows."""
+
+    def unseen(self, task: Task) -> Mapping[str, Sequence[Any]]:
+        """Return the categories of a task, by feature, that it is known to have never seen."""
+        return {}
+
+    def advised(self, task: Task) -> Task:
+        """Return the task where advice names only categories that the model has seen.
+
+        Of others, it knows nothing; people who have them keep them, or are told to change.
+        """
+        features, declared = {each.name: each for each in task.features}, dict(task.declared)
+        for name, unseen in self.unseen(task).items():
+            action = declared.get(name, Action())
+            among = features[name].categories if action.among is None else action.among
+            seen = tuple(each for each in among if each not in unseen)
+            declared[name] = action.model_copy(update={"among": seen})
+        return task if declared == task.declared else task.replaced(actions=declared)
 
     def refits(self, task: Task) -> Learner:
         """Return the learner that fits clones of it on other rows; by default one that cannot."""

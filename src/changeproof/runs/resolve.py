@@ -33,6 +33,7 @@ from changeproof.methods.method import Method
 from changeproof.model import Access
 from changeproof.models.find import (
     AbsentLearner,
+    advised_by,
     load_model,
     object_reference,
     shipped_learner,
@@ -110,7 +111,10 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     """
     given = given if given is not None else Given()
     model = given.learner or load_model(plan.model)
-    tasks = dict(given.tasks) or load_tasks(plan, folder, taken_columns(model))
+    tasks = dict(given.tasks)
+    if not tasks:
+        loaded = load_tasks(plan, folder, taken_columns(model))
+        tasks = {name: advised_by(model, task) for name, task in loaded.items()}
     every = list(tasks.values())
     _check_tasks(plan, every)
     learner = given.learner
