@@ -26,7 +26,7 @@ from changeproof.errors import InputError
 from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.models.find import load_model, object_reference, taken_columns
+from changeproof.models.find import advised_by, load_model, object_reference, taken_columns
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedModel
 from changeproof.runs.directory import check_free
@@ -167,7 +167,7 @@ def evaluate(
     more = {name: data.pop(name) for name in sorted(data.keys() & PLAN_FIELDS)}
     loaded = load_model(model)
     own = task_for(loaded, task, data, columns_of(by))
-    own = own.over_time() if over_time else own
+    own = advised_by(loaded, own.over_time() if over_time else own)
     threshold = None if threshold is None else str(Threshold.of(threshold))
     learner = learner_of(
         loaded,

@@ -88,6 +88,25 @@ class Split:
         return cls(train, order[len(known) :], validation, test)
 
 
+@dataclass(frozen=True)
+class Classes:
+    """Several classes of an outcome, adverse ones first, and the number of each row's class."""
+
+    outcomes: tuple[Any, ...]
+    n_adverse: int
+    numbers: Integers
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def number_of(self, outcome: Any) -> int:
+        return list(map(text_of, self.outcomes)).index(text_of(outcome))
+
+    def shares(self, positions: Integers) -> Floats:
+        """Return the shares of classes [rows, classes] of rows: 1 of a row's own, 0 of others."""
+        return np.eye(len(self))[self.numbers[positions]]
+
+
 def _cut(
     positions: Integers, share: float, labels: npt.NDArray[np.int8], seed: int
 ) -> tuple[Integers, Integers]:
@@ -425,6 +444,23 @@ class Task:
         if self.outcomes is None or self.outcomes.dtype.kind != "f":
             return None
         return Threshold.of(self.favourable_values[0])
+
+    @cached_property
+    def classes(self) -> Classes | None:
+        """The classes of the outcome, where there are more than two."""
+        if self.outcomes is None or self.favourable_range is not None:
+            return None
+        values = self.outcomes.tolist()
+        pairs = list(zip(self.labels.tolist(), map(text_of, values), strict=True))
+        known = dict(sorted(dict(zip(pairs, values, strict=True)).items()))
+        if len(known) <= 2:
+            return None
+        places = {pair: place for place, pair in enumerate(known)}
+        return Classes(
+            tuple(known.values()),
+            sum(label == 0 for label, _ in known),
+            np.array([places[pair] for pair in pairs], dtype=np.int64),
+        )
 
     def outcomes_of(self, part: Part) -> npt.NDArray[Any] | None:
         """Return the outcomes of one part as the table has them, if they are known."""

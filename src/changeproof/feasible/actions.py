@@ -17,6 +17,7 @@ from changeproof.feasible.rules import (
     FIXED,
     MOST,
     NONE,
+    RANGE,
     STEP,
     WAYS,
     Limits,
@@ -113,8 +114,8 @@ class Actions:
     @property
     def changeable(self) -> Booleans:
         """Which features may change at all; a constant one may not."""
-        rules = self.rules
-        return np.asarray((rules.features[:, 3] != NONE) & (rules.low < rules.high))
+        rules, among = self.rules, np.array([bool(action.among) for action in self.of])
+        return np.asarray((rules.features[:, 3] != NONE) & ((rules.low < rules.high) | among))
 
     def keeping(self, places: Integers) -> Actions:
         """Return the same, where these features may not change either."""
@@ -166,7 +167,8 @@ class Actions:
         alone = (np.ceil(low) == np.floor(high))[:, rules.feature_of]
         own, low, high = (each[:, rules.feature_of] for each in (own, low, high))
         categories = rules.features[rules.feature_of, 2] == CATEGORIES
-        has, may_have = rules.ranks == own, (low <= rules.ranks) & (rules.ranks <= high)
+        has = rules.ranks == own
+        may_have = (low <= rules.ranks) & (rules.ranks <= high) & (rules.named | has)
         found = Limits(
             np.where(categories, has, own),
             np.where(categories, has & alone, low),
@@ -230,6 +232,8 @@ class Actions:
                     found.note(way, which[:, place], words.format(**self._numbers(place)))
             if feature.categories:
                 shares = raw[:, list(feature.columns)]
+                others = changed[:, place] & ~self._named(feature, shares)
+                found.note(RANGE, others, f"{feature.name} becomes what advice may not name")
                 whole = np.rint(shares)
                 wrong = (np.abs(shares - whole) > PART) | ((whole != 0) & (whole != 1))
                 several = feature.kind == "categorical" and whole.sum(axis=1) != 1
@@ -279,6 +283,13 @@ class Actions:
                 largest = raw[:, columns].argmax(axis=1)
                 result[:, place] = self.rules.ranks[columns[largest]]
         return result
+
+    def _named(self, feature: Feature, shares: Floats) -> Booleans:
+        """Return where advice may name the category of rows."""
+        if feature.kind == "categorical":
+            largest = np.array(feature.columns)[shares.argmax(axis=1)]
+            return np.asarray(self.rules.named[largest])
+        return np.ones(len(shares), dtype=np.bool_)  # of two values, the range says it
 
     def _slack(self, positions: Floats) -> Floats:
         """Return how far from a position another one is still the same."""

@@ -33,6 +33,7 @@ from changeproof.methods.method import Method
 from changeproof.model import Access
 from changeproof.models.find import (
     AbsentLearner,
+    advised_by,
     load_model,
     object_reference,
     shipped_learner,
@@ -110,7 +111,10 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     """
     given = given if given is not None else Given()
     model = given.learner or load_model(plan.model)
-    tasks = dict(given.tasks) or load_tasks(plan, folder, taken_columns(model))
+    tasks = dict(given.tasks)
+    if not tasks:
+        loaded = load_tasks(plan, folder, taken_columns(model))
+        tasks = {name: advised_by(model, task) for name, task in loaded.items()}
     every = list(tasks.values())
     _check_tasks(plan, every)
     learner = given.learner
@@ -123,7 +127,7 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
             replacements=plan.replacements,
             refit=plan.refit,
         )
-    judged = _judged(learner, plan, folder)
+    judged = _judged(learner, plan, folder, every)
     if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
 
@@ -154,10 +158,12 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
 
 
-def _judged(learner: Learner, plan: Plan, folder: Path | None) -> Judged | None:
+def _judged(
+    learner: Learner, plan: Plan, folder: Path | None, tasks: Sequence[Task]
+) -> Judged | None:
     """Say which model is judged; of one that is not at hand, what its run says."""
     if not isinstance(learner, AbsentLearner):
-        return judged_by(learner, plan.model, plan.refit or "")
+        return judged_by(learner, plan.model, plan.refit or "", tasks)
     try:
         there = None if folder is None else read_manifest(folder)
     except InputError:  # it is going to be written again
@@ -294,12 +300,15 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
     offers = traits.offers
     if any(method.needs is not Access.PREDICTIONS for method in run.methods.values()):
         offers = reduce(and_, (learner.offers_on(task) for task in run.tasks.values()))
+    several = [name for name, task in run.tasks.items() if task.classes is not None]
     reasons = {}
     for name, method in run.methods.items():
         if method.trains and traits.no_training:
             reasons[name] = f"trains models of its own; {traits.no_training}"
         elif method.needs not in offers:
             reasons[name] = f"needs {method.needs} of a model; {learner.name} offers {offers}"
+            if method.needs in traits.offers and several:
+                reasons[name] = f"is for two classes; the outcome of {several[0]} has more"
     for name, family in run.families.items():
         if reason := family.left_out(learner, run.tasks.values()):
             reasons[name] = reason

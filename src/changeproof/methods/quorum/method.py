@@ -281,12 +281,9 @@ class Quorum(Method):
 
     def _most_agreed(self, factuals: Floats) -> Floats:
         """Return the nearest of the training rows that most models accept, of the base's own."""
-        train = self.context.task.rows("train")
-        favourable = self._jury.stack.favourable(train)
-        if not favourable[0].any():
+        best = self._jury.most_agreed(self.context.task)
+        if not len(best):
             return np.full_like(factuals, np.nan)
-        train, votes = train[favourable[0]], favourable[:, favourable[0]].sum(axis=0)
-        best = train[votes == votes.max()]
         several = np.broadcast_to(best, (len(factuals), *best.shape))
         far = lengths(factuals, several, self.context.task.distance_weights)
         return np.asarray(best[far.argmin(axis=1)])
