@@ -55,6 +55,7 @@ QUICK := \
   feasible \
   fingerprints \
   gating/test_rules.py \
+  letters/test_render.py \
   methods/test_betarce.py methods/test_given.py methods/test_method.py methods/test_rnce.py \
   methods/test_robx.py \
   models/test_estimator.py models/test_find.py models/test_thresholds.py \

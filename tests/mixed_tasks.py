@@ -27,6 +27,7 @@ def random_task(seed: int, rows: int = 60) -> Task:
         for name in frame.columns[:-1]
     ):
         actions = {}
+    _restrict(np.random.default_rng([seed, 1]), frame, actions)
     most = int(generator.integers(1, 4)) if generator.random() < 0.4 else None
     return own_task(frame, target="outcome", favourable="yes", actions=actions, most_changes=most)
 
@@ -72,6 +73,17 @@ def _said(generator: np.random.Generator, frame: pd.DataFrame, name: str) -> dic
     return said
 
 
+def _restrict(
+    generator: np.random.Generator, frame: pd.DataFrame, actions: dict[str, dict[str, Any]]
+) -> None:
+    """Say of some columns of text which values advice may name."""
+    for name in frame.columns[:-1]:
+        if pd.api.types.is_string_dtype(frame[name].dtype) and generator.random() < 0.3:
+            values = [str(each) for each in generator.permutation(sorted(set(frame[name])))]
+            some = values[: generator.integers(1, len(values) + 1)]
+            actions[name] = actions.get(name, {}) | {"among": some}
+
+
 def may_be_told(task: Task, person: dict[str, Any], told: dict[str, Any]) -> bool:
     """Judge one row, in the values of the data, by the words of the rules alone."""
     changed = 0
@@ -86,6 +98,8 @@ def may_be_told(task: Task, person: dict[str, Any], told: dict[str, Any]) -> boo
             return False
         if feature.categories:
             if after not in feature.categories:
+                return False
+            if action is not None and action.among is not None and after not in action.among:
                 return False
             if change != "any":
                 order = list(map(str, action.order)) if action.order else None

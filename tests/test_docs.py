@@ -34,6 +34,14 @@ EXPECTED = {
         "features_changed_mean",
         "halfway-and-sure            100.0",
     ],
+    "choices.md": [
+        "Report: audit/report/index.html",
+        "simulated futures",
+        "times_as_far_mean",
+        "Or: (",
+        "20 % short_mean",
+        "Dataset file to edit: proposed.toml",
+    ],
     "gate.md": [
         "pass         advice survives a retrain: ",
         "not decided  every method helps everybody: ",

@@ -50,6 +50,7 @@ from .datasets.find import find_task as find_task
 from .datasets.find import load_task as load_task
 from .datasets.split import Split as Split
 from .datasets.task import Task as Task
+from .datasets.words import FeatureWords as FeatureWords
 from .errors import InputError as InputError
 from .evaluation.factuals import evaluation_factuals as evaluation_factuals
 from .evaluation.factuals import survival as survival
@@ -68,6 +69,7 @@ from .front_door import audit as audit
 from .front_door import evaluate as evaluate
 from .gating.judging import Gate as Gate
 from .gating.judging import gate as gate
+from .letters.folder import write_letters as write_letters
 from .methods import builtin_method_names as builtin_method_names
 from .methods import get_method as get_method
 from .methods import make_method as make_method

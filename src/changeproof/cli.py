@@ -34,6 +34,8 @@ diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper
 app.command(cls=Command)(running.run)
 app.command(cls=Command)(auditing.audit)
 app.command(cls=Command)(auditing.explain)
+app.command("suggest-rules", cls=Command)(auditing.suggest_rules)
+app.command(cls=Command)(auditing.letters)
 app.command(cls=Command)(running.status)
 app.command(cls=Command)(reading.report)
 app.command(cls=Command)(reading.show)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from changeproof.datasets.words import Catalogue, english, find_catalogue
 from changeproof.errors import InputError
 from changeproof.evaluation.bar import interval
 from changeproof.evaluation.life import Lives
+from changeproof.feasible.durations import durations
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, ONLY_PARTS, in_parts
 from changeproof.model import Floats
 from changeproof.report.constraints import (
@@ -27,7 +28,8 @@ from changeproof.report.constraints import (
 )
 from changeproof.report.page.life import Lasting
 from changeproof.report.recommendation import Option, Recommendation, choose
-from changeproof.runs.results import StoredResults
+from changeproof.runs.results import AnswerKey, StoredResults
+from changeproof.tables.reasons import PrincipalReasons, ToldReason, with_reasons
 
 # So many reasons are printed; if there are more, JSON has them.
 MOST_REASONS = 5
@@ -56,6 +58,8 @@ class Explanation:
     ----------
     outcome, why_not
         "found", or why there is no advice: as stored, and in plain words ("" where there is some).
+    months
+        How long it takes to do that; None where nothing is said of any feature that changes.
     changes
         What to change, the largest first; `advice` says it in sentences.
     factual, counterfactual
@@ -73,11 +77,16 @@ class Explanation:
         Which constraint the advice breaks, in words.
     partly
         The features that have a category in part in the tested row: nobody can be told those.
+    reasons
+        The principal reasons for the decision, derived from this model and these rules; none
+        where the run did not look for them.
     families, overall
         In how many changed models the advice holds, by family and in all. Sequences of updates
         are not part of all, unless there is nothing else.
     lasting
         Through how many updates valid advice held, for every family that is a sequence.
+    alternatives
+        The method's further choices for this person, where the run has some.
     """
 
     dataset: str
@@ -88,6 +97,7 @@ class Explanation:
     why_not: str
     base_valid: bool
     distance: float | None = None
+    months: float | None = None
     changes: tuple[Change, ...] = ()
     factual: Mapping[str, Any]
     filled_in: Mapping[str, str]
@@ -97,9 +107,11 @@ class Explanation:
     most_changes: int | None
     breach: str = ""
     partly: tuple[str, ...] = ()
+    reasons: tuple[ToldReason, ...] = ()
     families: tuple[Holding, ...]
     overall: Holding
     lasting: tuple[Lasting, ...]
+    alternatives: tuple[Explanation, ...] = ()
     # How many of all changed models are independent; None where all are.
     trials: int | None
     # That of the sentences.
@@ -121,7 +133,14 @@ class Explanation:
         del plain["trials"], plain["language"]
         if not self.lasting:
             del plain["lasting"]
+        if self.months is None:
+            del plain["months"]
+        if self.alternatives:
+            plain["alternatives"] = [each.as_dict() for each in self.alternatives]
+        else:
+            del plain["alternatives"]
         plain["changes"] = [each.as_dict() for each in self.changes]
+        plain["reasons"] = [each.as_dict() for each in self.reasons]
         plain["constraints"] = [each._asdict() for each in self.constraints]
         return plain
 
@@ -156,7 +175,17 @@ def explain(
     """
     shown = results.shown
     dataset = shown.datasets[0] if dataset is None else dataset
-    task, seed = results.task(dataset), shown.base_seeds[0]
+    every = results.choices(AnswerKey(dataset, shown.base_seeds[0], method))
+    first, *others = (_explain(results, person, key, language) for key in every)
+    further = tuple(each for each in others if each.counterfactual is not None)
+    return replace(first, alternatives=further)
+
+
+def _explain(
+    results: StoredResults, person: Any, key: AnswerKey, language: str | Catalogue | None
+) -> Explanation:
+    shown, (dataset, seed, method) = results.shown, key
+    task = results.task(dataset)
     row_id = row_of(task.ids, person)
     answers = results.counterfactuals(dataset, seed, method)
     (places,) = np.nonzero(answers.row_ids == row_id)
@@ -179,13 +208,18 @@ def explain(
         share = held / models if models else np.nan
         return Holding(name, held, models, share, *interval(held, models, trials))
 
-    def lasting(name: str) -> Lasting:
-        own = family_of == name
-        return Lasting.of(name, Lives.of(survived[None, own], replicate[own].tolist()))
-
     outcome, valid = str(answers.outcomes[place]), bool(answers.base_valid[place])
     factual = answers.factuals[place]
     wording = Wording(task, shown.feasible, spoken(language))
+    advice: dict[str, Any] = {}
+    if outcome == FOUND:
+        advice = _advice(wording, row_id, factual, answers.rows[place])
+
+    def lasting(name: str) -> Lasting:
+        own = family_of == name
+        lives = Lives.of(survived[None, own], replicate[own].tolist())
+        return Lasting.of(name, lives, families[name].months, advice["months"])
+
     return Explanation(
         dataset=dataset,
         model=shown.model,
@@ -198,13 +232,22 @@ def explain(
         filled_in=wording.unknown(answers.row_ids[[place]], factual[None])[0],
         constraints=tuple(constraints(task)),
         most_changes=task.most_changes,
+        reasons=_reasons(results, dataset, seed, row_id, wording),
         families=tuple(holding(name, name) for name in shown.families),
         overall=holding("all", *results.counting_families),
         lasting=tuple(lasting(f) for f in shown.families if families[f].sequence and valid),
         trials=results.trials(dataset, seed),
         language=wording.language,
-        **(_advice(wording, row_id, factual, answers.rows[place]) if outcome == FOUND else {}),
+        **advice,
     )
+
+
+def _reasons(
+    results: StoredResults, dataset: str, seed: int, row_id: int, wording: Wording
+) -> tuple[ToldReason, ...]:
+    if (dataset, seed) not in with_reasons(results):
+        return ()
+    return PrincipalReasons(results, dataset, seed, wording).of(row_id)
 
 
 def spoken(language: str | Catalogue | None) -> Catalogue | None:
@@ -214,7 +257,9 @@ def spoken(language: str | Catalogue | None) -> Catalogue | None:
 
 def _advice(wording: Wording, row_id: int, factual: Floats, row: Floats) -> dict[str, Any]:
     task = wording.task
+    months = float(durations(task.actions, factual[None], row[None])[0])
     return {
+        "months": None if np.isnan(months) else months,
         "distance": float(task.distances(factual[None], row[None])[0]),
         "changes": tuple(wording.changes(factual, row, row_id)),
         "counterfactual": _values(task, row),
@@ -297,6 +342,8 @@ def _values(task: Task, row: Any) -> dict[str, Any]:
 def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, for a terminal."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
+    for line in _why_rejected(answer):
+        yield f"  {line}"
     for line in (*_unknown(answer, task), *_sentences(answer), *_rules(task, [answer])):
         yield f"  {line}"
     if answer.counterfactual is None:
@@ -306,12 +353,15 @@ def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
         f"  Today's model {accepts} this. "
         f"Distance: {answer.distance:.2f} typical deviations per feature."
     )
+    if answer.months is not None:
+        yield f"  {takes_about(answer.months)}."
     yield "Still holds after the model changes (95 % interval over changed models):"
     for each in (*answer.families, answer.overall):
         counts = f"{each.held} of {each.models}"
         interval = f"({each.low:.0%} to {each.high:.0%})"
         yield f"  {each.family:<24}{counts:>11}  {each.share:>4.0%}  {interval}"
     yield from _lasting(answer)
+    yield from _others(answer)
 
 
 def comparison_lines(
@@ -326,6 +376,7 @@ def comparison_lines(
         yield from _rules(task, answers)
         return
     yield f"{who} (distances in typical deviations per feature):"
+    yield from (f"  {line}" for line in _why_rejected(answers[0]))
     yield from (f"  {line}" for line in _unknown(answers[0], task))
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
@@ -343,9 +394,41 @@ def comparison_lines(
             f"(95 % interval over such models: {100 * overall.low:.0f} % to "
             f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
         )
-        yield from (f"    {line}" for line in _lasting(answer))
+        if answer.months is not None:
+            yield f"    {takes_about(answer.months)}."
+        yield from (f"    {line}" for line in (*_lasting(answer), *_others(answer)))
     yield choice.sentence
     yield from _rules(task, answers)
+
+
+def takes_about(months: float) -> str:
+    """Say how long something takes.
+
+    >>> takes_about(0.4), takes_about(8.2), takes_about(30)
+    ('Takes about 2 weeks', 'Takes about 8 months', 'Takes about 2.5 years')
+    """
+    count, unit = duration(months)
+    if unit == "day":
+        return "Takes a few days"
+    return f"Takes about {count:g} {unit}{'' if count == 1 else 's'}"
+
+
+def duration(months: float) -> tuple[float, str]:
+    """Return about how many years, months or weeks something takes; less is days."""
+    for count, unit in ((months / 12, "year"), (months, "month"), (months * 30.4375 / 7, "week")):
+        near = round(count, 1) if unit == "year" else round(count)
+        if near >= (2 if unit == "year" else 1):
+            return near, unit
+    return 0.0, "day"
+
+
+def _why_rejected(answer: Explanation) -> Iterator[str]:
+    """Yield the principal reasons for the decision."""
+    if answer.reasons:
+        yield "Principal reasons for the decision, derived from this model and these rules:"
+    for each in answer.reasons:
+        code = "" if each.code == each.feature else f" [{each.code}]"
+        yield f"  {each.rank}. {each.sentence}{code} ({each.words})"
 
 
 def _unknown(answer: Explanation, task: Task) -> Iterator[str]:
@@ -361,6 +444,17 @@ def _unknown(answer: Explanation, task: Task) -> Iterator[str]:
             f"{label(name)} ({value} was filled in)" for name, value in answer.filled_in.items()
         )
         yield f"Not known about this person: {each}. Advice was tested with what was filled in."
+
+
+def _others(answer: Explanation) -> Iterator[str]:
+    """Yield the method's further choices, each with its own numbers."""
+    for each in answer.alternatives:
+        overall = each.overall
+        accepts = "" if each.base_valid else "Today's model does not accept this. "
+        yield (
+            f"Or: {' '.join(_sentences(each))} {accepts}Holds in {overall.held} of "
+            f"{overall.models} changed models. Distance: {each.distance:.2f}."
+        )
 
 
 def _lasting(answer: Explanation) -> Iterator[str]:

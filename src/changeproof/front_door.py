@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from changeproof.adapters.tables import ID_COLUMNS, read_counterfactuals
+from changeproof.adapters.letters import is_folder
+from changeproof.adapters.tables import ID_COLUMNS, read_choices
 from changeproof.changes import REGISTRY as FAMILIES
 from changeproof.changes import SUCCESSOR, published_family_names
 from changeproof.datasets import dataset_names, paper_datasets
@@ -25,7 +26,7 @@ from changeproof.errors import InputError
 from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
 from changeproof.methods.given import GivenCounterfactuals
-from changeproof.models.find import load_model, object_reference, taken_columns
+from changeproof.models.find import advised_by, load_model, object_reference, taken_columns
 from changeproof.models.learner import Learner
 from changeproof.models.shipped import ShippedModel
 from changeproof.runs.directory import check_free
@@ -60,6 +61,8 @@ def evaluate(
     feasible: bool | None = None,
     limit: bool = False,
     imprecise: bool | None = None,
+    reasons: bool | None = None,
+    alternatives: int = 1,
     over_time: bool = False,
     threshold: float | str | None = None,
     successors: Mapping[str, Any] | None = None,
@@ -115,6 +118,13 @@ def evaluate(
     imprecise
         Whether to test advice that is followed imprecisely as well: 5, 10 or 20 % short, or with
         noise. By default on your own data.
+    reasons
+        Whether to look for the principal reasons for decisions as well: the features without
+        whose change no accepted row was found near. By default on your own data, where people
+        are told only what they can do.
+    alternatives
+        Up to so many pieces of advice per person and method. Each further one leaves the main
+        feature of those before alone. Needs feasible answers.
     over_time
         Whether the base model is trained on the earlier rows, and the later ones are the update
         pool (see `Task.over_time`). A table then needs `time`, the column that says when.
@@ -157,7 +167,7 @@ def evaluate(
     more = {name: data.pop(name) for name in sorted(data.keys() & PLAN_FIELDS)}
     loaded = load_model(model)
     own = task_for(loaded, task, data, columns_of(by))
-    own = own.over_time() if over_time else own
+    own = advised_by(loaded, own.over_time() if over_time else own)
     threshold = None if threshold is None else str(Threshold.of(threshold))
     learner = learner_of(
         loaded,
@@ -177,6 +187,7 @@ def evaluate(
     if rows is None and given:
         rows = pd.concat([each.table["row_id"] for each in given.values()]).unique().tolist()
     next_models = given_successors(successors, [own], given, threshold, data.get("id_column"))
+    told = own.name not in paper_datasets() if feasible is None else feasible
     values = more | {
         "datasets": (own.name if own.name in dataset_names() else task_file(own.name),),
         "methods": tuple(chosen),
@@ -191,9 +202,11 @@ def evaluate(
         "grid": None if grid is None else dict(grid),
         "replacements": None if replacements is None else list(replacements),
         "refit": refit,
-        "feasible": own.name not in paper_datasets() if feasible is None else feasible,
+        "feasible": told,
         "limit": limit,
         "imprecise": own.name not in dataset_names() if imprecise is None else imprecise,
+        "reasons": told and own.name not in dataset_names() if reasons is None else reasons,
+        "alternatives": alternatives,
         "over_time": over_time,
         "by": tuple(by),
         "smallest_group": smallest_group,
@@ -284,15 +297,18 @@ def _given(
         return {}
     encoding, id_column = data.get("encoding", UTF8) if data else None, data.get("id_column")
     found = {}
-    for name, table in (tables if isinstance(tables, Mapping) else {"given": tables}).items():
+    named = tables if isinstance(tables, Mapping) else {"given": tables}
+    for name, table in named.items():
         if name in method_names():
             raise InputError(f"counterfactuals cannot be called {name!r}: a method has that name")
-        if id_column is not None:
+        if id_column is not None and not is_folder(table):
             frame = read_table(table, text_columns=[id_column], encoding=encoding)
             if id_column in frame.columns:
                 table = frame.rename(columns={id_column: ID_COLUMNS[0]})
-        answers = read_counterfactuals(table, task, encoding=encoding)
-        for remark in answers.attrs.get("notes", ()):
-            (observer or Observer()).note(f"{name}: {remark}")
-        found[name] = GivenCounterfactuals.named(name, {"table": answers})
+        for called, answers in read_choices(name, table, task, encoding=encoding).items():
+            if called in found or (called != name and called in named):
+                raise InputError(f"two tables are called {called!r}; give one another name")
+            for remark in answers.attrs.get("notes", ()):
+                (observer or Observer()).note(f"{called}: {remark}")
+            found[called] = GivenCounterfactuals.named(called, {"table": answers})
     return found

@@ -1,4 +1,4 @@
-"""DiCE's answers become one counterfactual per person."""
+"""All of DiCE's answers are tested, those of the desired class first."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import pytest
 
 from changeproof import Context, Factuals, InputError
 from changeproof.adapters.dice import from_dice
-from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_counterfactuals
+from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_choices
 from changeproof.methods.answers import FOUND
 from changeproof.methods.given import GivenCounterfactuals
 
-NOTE = "DiCE gave {} more counterfactuals: one per person was kept, the first of the desired class"
 COLUMNS = ["a", "b", "c", "d", "e", "approved"]
 
 
@@ -44,32 +43,36 @@ def row(value: float, outcome: float) -> list[float]:
 @pytest.mark.parametrize(
     ("person", "expected"),
     [
-        (example([row(1, 1), row(2, 1)]), 1),
-        (example([row(1, 0), row(2, 1), row(3, 1)]), 2),
-        (example([row(1, 0.31), row(2, 0.74)]), 2),
-        (example([row(1, 0), row(2, 0)]), 1),
-        (example([row(1, 1)], [row(7, 1)]), 7),
-        (example(None), np.nan),
-        (example([]), np.nan),
+        (example([row(1, 1), row(2, 1)]), [1, 2]),
+        (example([row(1, 0), row(2, 1), row(3, 1)]), [2, 3, 1]),
+        (example([row(1, 0.31), row(2, 0.74)]), [2, 1]),
+        (example([row(1, 0), row(2, 0)]), [1, 2]),
+        (example([row(1, 1)], [row(7, 1)]), [7]),
+        (example(None), [np.nan]),
+        (example([]), [np.nan]),
     ],
     ids=["first", "desired", "probability", "none desired", "sparse", "nothing", "no rows"],
 )
-def test_one_counterfactual_per_person_is_chosen(person: Any, expected: float) -> None:
+def test_those_of_the_desired_class_come_first(person: Any, expected: list[float]) -> None:
     frame = from_dice(explanation(person), ids=["p-1"])
     assert frame.columns.tolist() == ["id", "a", "b", "c", "d", "e"]
-    assert frame["id"].tolist() == ["p-1"]
-    np.testing.assert_array_equal(frame.drop(columns="id").to_numpy(float), [[expected] * 5])
+    assert frame["id"].tolist() == ["p-1"] * len(expected)
+    each = [[value] * 5 for value in expected]
+    np.testing.assert_array_equal(frame.drop(columns="id").to_numpy(float), each)
 
 
-def test_what_is_left_out_is_counted_and_told_to_the_end(small_context: Context) -> None:
+def test_all_of_them_are_read_under_names_of_their_own(small_context: Context) -> None:
     ids = small_context.task.row_ids("test")[:3]
-    people = explanation(example([row(1, 1)] * 3), example(None), example([row(1, 1)] * 2))
-    frame = from_dice(people, ids=ids)
-    note = NOTE.format(3)
-    assert frame.attrs["notes"] == [note]
-    table = read_counterfactuals(frame, small_context.task)
-    assert table.attrs["notes"] == [note, "1 of 3 rows have no counterfactual"]
-    assert table["reason"].tolist() == ["", EMPTY_IN_TABLE, ""]
+    people = explanation(example([row(1, 1), row(4, 1)]), example(None), example([row(2, 1)]))
+    tables = read_choices("dice", from_dice(people, ids=ids), small_context.task)
+    first, second = tables["dice"], tables["dice-2"]
+    assert first["row_id"].tolist() == list(ids)
+    assert first["reason"].tolist() == ["", EMPTY_IN_TABLE, ""]
+    assert second["row_id"].tolist() == [ids[0]]
+    assert first.attrs["notes"] == [
+        "1 of 3 rows have no counterfactual",
+        "up to 2 rows per person: all are tested, as dice, dice-2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -114,10 +117,9 @@ def test_real_explanations_go_through_the_protocol(
     found = explainer.generate_counterfactuals(
         people, total_CFs=3, desired_class=1, verbose=False, posthoc_sparsity_param=None
     )
-    table = read_counterfactuals(from_dice(found, ids=people.index), task)
-    more = sum(len(one.final_cfs_df) - 1 for one in found.cf_examples_list)
-    assert more > 0
-    assert table.attrs["notes"] == [NOTE.format(more)]
+    tables = read_choices("dice", from_dice(found, ids=people.index), task)
+    table = tables["dice"]
+    assert len(tables) == max(len(one.final_cfs_df) for one in found.cf_examples_list) > 1
     np.testing.assert_array_equal(people_in(table, task).rows, asked.rows)
     answers = GivenCounterfactuals(table=table).fit(small_context).generate(asked)
     assert answers.outcomes.tolist() == [FOUND] * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import changeproof as cp
 from changeproof import Context, Factuals, InputError, Task, get_method, own_task
 from changeproof.adapters.tables import EMPTY_IN_TABLE, people_in, read_counterfactuals
 from changeproof.methods.answers import ALREADY_FAVOURABLE, FOUND, UNCHANGED
@@ -267,3 +269,29 @@ def test_settings_rebuild_it(frame: pd.DataFrame, small_task: Task) -> None:
     again = GivenCounterfactuals(**method.settings())
     assert again.fingerprint == method.fingerprint
     assert repr(method) == "GivenCounterfactuals(table=<40 people>)"
+
+
+SEVERAL: dict[str, Any] = {"families": ["bootstrap(replicates=2)"], "methods": ["kdtree"]}
+
+
+def test_several_rows_per_person_are_all_tested(tmp_path: Path) -> None:
+    """Everybody's first row under the name, the second under another: in Python and in a file."""
+    task = cp.find_task("diabetes")
+    first = cp.evaluate("diabetes", factuals=4, publish=False, **SEVERAL)
+    people = first.counterfactuals("diabetes", 2026, "kdtree").row_ids
+    frame = task.readable(task.standardise(task.frame.loc[people])).assign(id=people)
+    twice = pd.concat([frame, frame.iloc[[1, 2]].assign(glucose=90)])
+    more = SEVERAL
+    results = cp.evaluate("diabetes", counterfactuals={"tool": twice}, out=tmp_path / "a", **more)
+    assert list(results.methods) == ["kdtree", "tool", "tool-2"]
+    second = results.counterfactuals("diabetes", 2026, "tool-2")
+    assert second.outcomes[[0, 3]].tolist() == ["not in the table"] * 2
+    twice.to_csv(tmp_path / "twice.csv", index=False)
+    again = cp.evaluate(
+        "diabetes", counterfactuals={"tool": tmp_path / "twice.csv"}, out=tmp_path / "b", **more
+    )
+    np.testing.assert_array_equal(
+        again.counterfactuals("diabetes", 2026, "tool-2").rows, second.rows
+    )
+    with pytest.raises(InputError, match="two tables are called 'tool-2'"):
+        cp.evaluate("diabetes", counterfactuals={"tool": twice, "tool-2": frame}, **more)

@@ -135,8 +135,9 @@ def test_codes_that_are_numbers_reach_the_model_as_numbers(tmp_path: Path) -> No
     plain = tmp_path / "plain.csv"
     frame[["job", "home", "paid"]].to_csv(plain, index=False)
     model.fit(frame[["job", "home"]], frame["paid"])
-    with pytest.raises(cp.PieceFailedError, match=r"unknown categor.*say `categorical="):
-        cp.evaluate(plain, model, **SMALL, **data)
+    with pytest.raises(InputError, match=r"unknown categor.*say `categorical=") as caught:
+        cp.evaluate(plain, model, **SMALL, **data, out=tmp_path / "run")
+    assert "\n" not in str(caught.value) and not (tmp_path / "run").exists()
 
 
 def test_refits_are_by_something_that_can_be_trained() -> None:

@@ -16,6 +16,7 @@ import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.changes.successors import read_successors
 from changeproof.datasets.threshold import Threshold
+from changeproof.models import judging
 from changeproof.models.find import as_shipped, find_shipped, shipped_learner
 
 BOOSTERS = ("xgboost", "lightgbm", "catboost")
@@ -122,6 +123,34 @@ def test_a_booster_of_numbers_gives_scores(library: str, frame: pd.DataFrame, ta
     assert kept.fitted(task).gives_scores
     accepted = kept.model(task, Threshold(560.0)).favourable(rows)
     np.testing.assert_array_equal(accepted, asked(task.readable(rows)) >= 560)
+
+
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_a_booster_is_evaluated_as_the_forest_that_it_is(
+    library: str, kind: str, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = np.random.default_rng(3).normal(0, 200, len(frame))
+    grades = np.digitize(frame["income"] + noise, [2000, 3000])
+    targets = {"shares": approved(frame), "scores": frame["income"], "classes": grades}
+    model, _ = trained(library, frame, targets[kind], OBJECTIVES[kind][library])
+    for favourable in (0, 1):
+        table = frame.assign(approved=grades if kind == "classes" else approved(frame))
+        task = own_task(table, **shipped.DATA | {"favourable": favourable})
+        rows = task.rows("test")
+        moves = 0.5 * np.random.default_rng(3).standard_normal(rows.shape)
+        rows = np.concatenate([rows, rows + moves])
+        found = as_shipped(model).fitted(task)
+        # CatBoost turns categories into statistics of the target; of exponentials, LightGBM's may
+        # end in another digit.
+        unknown = (library, kind) == ("lightgbm", "classes")
+        assert unknown or (found.as_forest is None) == (library == "catboost")
+        with monkeypatch.context() as patched:
+            patched.setattr(judging, "read_estimator", lambda *_: None)
+            plain = as_shipped(model).fitted(task)
+            assert plain.as_forest is None
+        np.testing.assert_array_equal(found.scores(rows), plain.scores(rows))
+        if kind != "scores":
+            np.testing.assert_array_equal(found.probabilities(rows), plain.probabilities(rows))
 
 
 def test_of_several_classes_the_favourable_ones_count(library: str, frame: pd.DataFrame) -> None:
@@ -254,6 +283,41 @@ def test_unseen_categories_are_what_the_library_makes_of_them(
     else:
         expected = model.predict(people, prediction_type="Probability")[:, 1]
     np.testing.assert_array_equal(judged, expected)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_advice_names_no_category_that_lightgbm_has_never_seen(
+    frame: pd.DataFrame, wrapped: bool
+) -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed (extra: lightgbm)")
+    # What is missing is favourable, so an unknown purpose would be the best advice.
+    seen = frame[frame["purpose"] != "car"].copy()
+    seen["purpose"] = seen["purpose"].where(np.random.default_rng(0).random(len(seen)) < 0.6)
+    target = (seen["purpose"].isna() | (seen["income"] > 3200)).astype(int)
+    rows = inputs("lightgbm", seen)
+    settings = {"verbose": -1, "num_threads": 1, "min_data_in_leaf": 5}
+    if wrapped:
+        model = lightgbm.LGBMClassifier(n_estimators=20, **settings).fit(rows, target)
+    else:
+        data = lightgbm.Dataset(rows, target)
+        model = lightgbm.train({"objective": "binary", **settings}, data, 20)
+    table = frame.assign(approved=np.where(frame["purpose"] == "car", "yes", frame["approved"]))
+    task = own_task(table, **shipped.DATA)
+    told = task.readable(task.rows("test"))
+    judged = as_shipped(model).model(task, None).favourable(task.rows("test"))
+    assert judged[told["purpose"] == "car"].all() and not judged.all()
+    results = cp.evaluate(
+        table,
+        model,
+        methods=["kdtree", "wachter", "robx-balanced"],
+        families=["decision-threshold"],
+        factuals=10,
+        jobs=1,
+        **shipped.DATA,
+    )
+    people = results.table("people")
+    told = people.loc[people["base_valid"], "told:purpose"]
+    assert len(told) >= 5 and (told != "car").all()
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

@@ -56,7 +56,7 @@ def test_neither_data_nor_learner_are_written(small_task: Task, place: Path) -> 
     rows = small_task.rows("test")
     np.testing.assert_array_equal(first.probabilities(rows), again.probabilities(rows))
     assert again[0] is not first[0]
-    assert again[0].judge.args[0] is small_task  # type: ignore[attr-defined]
+    assert again[0].task is small_task  # type: ignore[attr-defined]
     assert max(path.stat().st_size for path in place.iterdir()) < small_task.rows("train").nbytes
 
 

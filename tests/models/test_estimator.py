@@ -20,7 +20,7 @@ from changeproof import InputError, NetworkLearner, Task, TrainingRecipe, find_l
 from changeproof.model import Model
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import FittedModel
-from changeproof.models.settings import seed_matters, seeded
+from changeproof.models.settings import probabilities, seed_matters, seeded
 
 BOOSTED = HistGradientBoostingClassifier(max_iter=5)
 
@@ -119,3 +119,27 @@ def test_models_without_weights_say_so(small_task: Task) -> None:
         NetworkLearner().weights(FittedModel(lambda rows: np.zeros(1), "fixed"))
     with pytest.raises(InputError, match="RandomForestClassifier has no parameters to perturb"):
         forest.perturbed(model, 0.1, 1)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 17, 400])
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": False}, {"C": 0.01}])
+def test_logistic_regressions_have_the_digits_of_scikit_learn(
+    n_rows: int, settings: dict[str, Any]
+) -> None:
+    generator = np.random.default_rng(n_rows)
+    rows, labels = generator.standard_normal((500, 9)), generator.integers(0, 2, 500)
+    model = LogisticRegression(**settings).fit(rows, labels)
+    asked = generator.standard_normal((n_rows, 9))
+    np.testing.assert_array_equal(probabilities(model, asked), model.predict_proba(asked))
+    # In another order in memory, and of three classes.
+    turned = np.asfortranarray(asked)
+    np.testing.assert_array_equal(probabilities(model, turned), model.predict_proba(turned))
+    model.fit(rows, generator.integers(0, 3, 500))
+    np.testing.assert_array_equal(probabilities(model, asked), model.predict_proba(asked))
+
+
+def test_logistic_regressions_refuse_what_scikit_learn_refuses() -> None:
+    model = LogisticRegression().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    for rows in (np.array([[np.nan, 0.0]]), np.zeros((2, 3)), np.zeros((0, 2))):
+        with pytest.raises(ValueError, match=r"NaN|features|0 sample"):
+            probabilities(model, rows)

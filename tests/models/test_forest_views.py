@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from changeproof.datasets.task import Task
 from changeproof.methods.method import Context, Factuals
 from changeproof.methods.robx import RobXBalanced
-from changeproof.models.estimator import EstimatorLearner, EstimatorModel
+from changeproof.models.estimator import EstimatorLearner
+from changeproof.models.judging import EstimatorModel
 from changeproof.models.learner import ModelStack, stacked
 from changeproof.networks.training import TrainingRecipe
 from forests import COLUMNS, frame, table

@@ -155,7 +155,7 @@ def test_a_stack_gives_what_its_members_give() -> None:
     ]
     for stack in (ForestStack(forests), ForestStack(forests[:3])):
         assert (stack.splits is None) == (len(stack) == 4)
-        for asked in (rows, rows[:4]):
+        for asked in (rows, *(rows[:count] for count in (1, 2, 7, 8, 9, 16, 25, 33))):
             margins, classes = stack.margins(asked), stack.classes(asked)
             for k, forest in enumerate(stack.forests):
                 np.testing.assert_array_equal(margins[k], forest.margins(asked))
@@ -166,6 +166,20 @@ def test_a_stack_gives_what_its_members_give() -> None:
     part = ForestStack(forests).part(1, 3)
     assert len(part) == 2
     assert part[1] is forests[2]
+
+
+def test_a_stack_of_several_links_has_the_probabilities_of_each() -> None:
+    rows, labels = table(0, missing=False, classes=3)
+    models = [
+        HistGradientBoostingClassifier(max_iter=5),
+        RandomForestClassifier(5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=3),
+    ]
+    forests = [forest_of(model.fit(rows, labels)) for model in models]
+    together = ForestStack(forests).probabilities(rows)
+    assert len({forest.link for forest in forests}) == 2
+    for forest, own in zip(forests, together, strict=True):
+        np.testing.assert_array_equal(own, forest.probabilities(rows))
 
 
 def test_a_stack_wants_forests_that_fit_together() -> None:

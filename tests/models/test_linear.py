@@ -33,8 +33,9 @@ from sklearn.svm import LinearSVC
 import shipped
 from changeproof import Access, Task, own_task
 from changeproof.datasets.threshold import Threshold
-from changeproof.models.estimator import EstimatorLearner, EstimatorModel
+from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import as_shipped, shipped_learner
+from changeproof.models.judging import EstimatorModel
 from changeproof.models.thresholds import at_threshold
 from changeproof.networks.training import TrainingRecipe
 

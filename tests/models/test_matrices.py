@@ -6,10 +6,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import issparse
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
 )
 
 from changeproof.datasets.custom import own_task
@@ -17,10 +31,13 @@ from changeproof.datasets.task import Task
 from changeproof.feasible.decimals import unscaled
 from changeproof.methods.method import Context, Factuals
 from changeproof.methods.robx import RobXBalanced
-from changeproof.models import estimator as estimators
-from changeproof.models.estimator import DecidingModel, ShippedEstimator
-from changeproof.models.matrices import POWERS, _unscaled
-from forests import COLUMNS, frame, table
+from changeproof.models import judging
+from changeproof.models.estimator import ShippedEstimator
+from changeproof.models.judging import EstimatorModel
+from changeproof.models.learner import ModelStack
+from changeproof.models.matrices import POWERS, Matrix, Transformed, _unscaled
+from changeproof.networks.training import TrainingRecipe
+from forests import CODED, COLUMNS, frame, table
 
 
 def xgboost() -> Any:
@@ -38,6 +55,11 @@ def catboost() -> Any:
     return library.CatBoostClassifier(iterations=30, verbose=0, allow_writing_files=False)
 
 
+def catboost_of_numbers() -> Any:
+    library = pytest.importorskip("catboost", reason="catboost is not installed")
+    return library.CatBoostRegressor(iterations=30, verbose=0, allow_writing_files=False)
+
+
 # With categories and missing values, or numbers only.
 MIXED: dict[str, Callable[[], Any]] = {
     "histograms": lambda: HistGradientBoostingClassifier(
@@ -53,6 +75,72 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 
+def by_column(encoder: Any, scaler: Any = None) -> Any:
+    """Return what prepares the mixed table column by column."""
+    numbers = make_pipeline(SimpleImputer(strategy="median"), scaler or StandardScaler())
+    words = [COLUMNS[CODED]]
+    return make_column_transformer(
+        (numbers, COLUMNS[:3]), (encoder, words), remainder="passthrough"
+    )
+
+
+# Pipelines on the mixed table, and whether one compiled loop does what their transformers do.
+PIPELINES: dict[str, tuple[Callable[[], Any], bool]] = {
+    "one-hot": (
+        lambda: make_pipeline(
+            by_column(OneHotEncoder(handle_unknown="ignore")),
+            HistGradientBoostingClassifier(max_iter=30),
+        ),
+        True,
+    ),
+    "ordinal": (
+        lambda: make_pipeline(
+            by_column(OrdinalEncoder(), MinMaxScaler()),
+            HistGradientBoostingClassifier(max_iter=30, categorical_features=[3]),
+        ),
+        True,
+    ),
+    "sparse": (
+        lambda: make_pipeline(
+            by_column(OneHotEncoder(), RobustScaler()).set_params(sparse_threshold=1.0), lightgbm()
+        ),
+        True,
+    ),
+    "sparse, zeros are missing": (
+        lambda: make_pipeline(
+            by_column(OneHotEncoder()).set_params(sparse_threshold=1.0), xgboost()
+        ),
+        False,
+    ),
+    "named columns": (
+        lambda: make_pipeline(
+            by_column(OneHotEncoder(sparse_output=False)).set_output(transform="pandas"),
+            SimpleImputer(),
+            RandomForestClassifier(20, random_state=0),
+        ),
+        True,
+    ),
+    "categories in the middle": (
+        lambda: make_pipeline(
+            make_column_transformer(
+                (SimpleImputer(), COLUMNS[:CODED]), remainder="passthrough"
+            ).set_output(transform="pandas"),
+            lightgbm(),
+        ),
+        True,
+    ),
+    "turned": (
+        lambda: make_pipeline(
+            by_column(OneHotEncoder(sparse_output=False)),
+            SimpleImputer(),
+            PCA(4, svd_solver="full"),
+            GradientBoostingClassifier(n_estimators=20, random_state=0),
+        ),
+        False,
+    ),
+}
+
+
 def applications(numbers: bool) -> pd.DataFrame:
     rows, labels = table(0, missing=not numbers)
     rows[:, 0] = np.round(10 * rows[:, 0])
@@ -61,18 +149,19 @@ def applications(numbers: bool) -> pd.DataFrame:
     return found.assign(granted=labels)
 
 
-def shipped(kind: str, favourable: str = "1") -> tuple[DecidingModel, Task]:
+def shipped(kind: str, favourable: str = "1") -> tuple[EstimatorModel, Task]:
     """Return a fitted model on the columns of a table, and the task."""
     data = applications(kind in NUMBERS)
-    fitted = (MIXED | NUMBERS)[kind]().fit(data.drop(columns="granted"), data["granted"])
+    kinds = MIXED | NUMBERS | {name: make for name, (make, _) in PIPELINES.items()}
+    fitted = kinds[kind]().fit(data.drop(columns="granted"), data["granted"])
     task = own_task(data, target="granted", favourable=favourable, missing="as-is")
     model = ShippedEstimator(fitted, kind, "object").fitted(task)
-    assert isinstance(model, DecidingModel)
+    assert isinstance(model, EstimatorModel)
     return model, task
 
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimators, "read_estimator", lambda *_: None)
+    monkeypatch.setattr(judging, "read_estimator", lambda *_: None)
 
 
 def moved(task: Task) -> Any:
@@ -82,7 +171,7 @@ def moved(task: Task) -> Any:
 
 
 @pytest.mark.parametrize("favourable", ["0", "1"])
-@pytest.mark.parametrize("kind", [*MIXED, *NUMBERS])
+@pytest.mark.parametrize("kind", [*MIXED, *NUMBERS, *PIPELINES])
 def test_a_fitted_forest_judges_rows_as_its_library_does(
     kind: str, favourable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +189,7 @@ def test_a_fitted_forest_judges_rows_as_its_library_does(
 
 
 @pytest.mark.parametrize("favourable", ["0", "1"])
-@pytest.mark.parametrize("kind", ["histograms", "forest"])
+@pytest.mark.parametrize("kind", ["histograms", "forest", "one-hot"])
 def test_robx_answers_as_it_does_without_knowing_of_trees(
     kind: str, favourable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +206,71 @@ def test_robx_answers_as_it_does_without_knowing_of_trees(
     assert np.isfinite(found).all(axis=1).any()
     unread(monkeypatch)
     np.testing.assert_array_equal(answers(), found)
+
+
+@pytest.mark.parametrize("kind", PIPELINES)
+def test_what_is_done_column_by_column_is_one_loop(kind: str) -> None:
+    model, task = shipped(kind)
+    assert model.as_forest is not None
+    assert isinstance(model.as_forest.taken, Matrix if PIPELINES[kind][1] else Transformed)
+    rows, before = moved(task), model.estimator[:-1]
+    numbers = before.transform(model.inputs.taken(rows, task))
+    if kind == "categories in the middle":
+        place = numbers.columns.get_loc(f"remainder__{COLUMNS[CODED]}")
+        codes = numbers.iloc[:, place].cat.codes.to_numpy(np.float64)
+        numbers = numbers.assign(**{numbers.columns[place]: np.where(codes < 0, np.nan, codes)})
+    if issparse(numbers):  # what is not stored is missing to XGBoost
+        stored = numbers.tocoo()
+        numbers = np.full(stored.shape, np.nan if kind.endswith("missing") else 0.0)
+        numbers[stored.coords] = stored.data
+    expected = np.asarray(numbers, np.float64)
+    np.testing.assert_array_equal(model.as_forest.matrix(rows), expected)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RandomForestRegressor(20, random_state=0),
+        lambda: make_pipeline(StandardScaler(), HistGradientBoostingRegressor(max_iter=20)),
+        lambda: catboost_of_numbers(),
+    ],
+    ids=["forest", "pipeline", "catboost"],
+)
+def test_a_forest_of_numbers_predicts_them_as_its_library_does(make: Callable[[], Any]) -> None:
+    data = applications(numbers=True).drop(columns="granted")
+    data["score"] = np.round(600 + 50 * data["a"] - 20 * data["b"])
+    fitted = make().fit(data.drop(columns="score"), data["score"])
+    task = own_task(data, target="score", favourable=">=620")
+    source = ShippedEstimator(fitted, "numbers", "object")
+    model, rows = source.fitted(task), moved(task)
+    assert model.as_forest is not None and model.gives_scores
+    expected = fitted.predict(model.inputs.taken(rows, task))
+    np.testing.assert_array_equal(model.scores(rows), expected)
+    accepted = source.model(task, source.decides_at(task, None)).favourable(rows)
+    np.testing.assert_array_equal(accepted, expected >= 620)
+    assert accepted.any() and not accepted.all()
+
+
+@pytest.mark.parametrize("kind", ["histograms", "boosting", "ordinal"])
+def test_refits_on_the_same_columns_are_evaluated_together(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, task = shipped(kind)
+    learner = ShippedEstimator(model.estimator, kind, "object").refits(task)
+    generator = np.random.default_rng(0)
+    n_rows = len(task.split.train) + len(task.split.update)
+    weights = [generator.integers(0, 3, n_rows).astype(float) for _ in range(3)]
+    recipes = [TrainingRecipe(initialisation_seed=0, row_weights=each) for each in weights]
+    stack, rows = learner.train(recipes, task), moved(task)
+    assert isinstance(stack, ModelStack)
+    together = stack._forests.members if stack._forests is not None else None
+    # Of a pipeline, every refit has its own scale.
+    assert together == (None if kind == "ordinal" else [0, 1, 2])
+    found = stack.probabilities(rows), stack.favourable(rows)
+    unread(monkeypatch)
+    plain = learner.train(recipes, task)
+    np.testing.assert_array_equal(found[0], [each.probabilities(rows) for each in plain])
+    np.testing.assert_array_equal(found[1], [each.favourable(rows) for each in plain])
 
 
 def test_categories_that_a_move_may_change_are_found() -> None:

@@ -50,7 +50,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     mlflow.set_tracking_uri(address)
     if not file:
         mlflow.create_experiment("loans", artifact_location=(tmp_path / "kept").as_uri())
-        mlflow.set_experiment("loans")
+    mlflow.set_experiment("Default" if file else "loans")
     yield tmp_path
     mlflow.set_tracking_uri(before)
 
@@ -118,6 +118,30 @@ def test_a_registered_model_is_its_estimator(
         with pytest.raises(InputError, match=f"MLflow model {absent} cannot be loaded: ") as caught:
             find_shipped(f"mlflow:{absent}", unpickle=True)
         assert "\n" not in str(caught.value)
+
+
+def test_no_store_is_created_by_looking_for_a_model(
+    store: Path, today: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow.sklearn.log_model(
+        today,
+        name="model",
+        registered_model_name="loans",
+        serialization_format="cloudpickle",
+        **REQUIREMENTS,
+    )
+    registry, empty = mlflow.get_tracking_uri(), tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    mlflow.set_tracking_uri(None)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    for where in ("models:/loans/1", "runs:/0123/model"):
+        with pytest.raises(InputError, match=f"MLflow model {where}: there is no store at ") as no:
+            find_shipped(f"mlflow:{where}", unpickle=True)
+        assert "\n" not in str(no.value)
+    monkeypatch.setenv("MLFLOW_REGISTRY_URI", registry)
+    assert isinstance(find_shipped("mlflow:models:/loans/1", unpickle=True), ShippedEstimator)
+    assert not list(empty.iterdir()) and "MLFLOW_TRACKING_URI" not in os.environ
 
 
 def test_folders_that_hold_no_model_are_refused(tmp_path: Path) -> None:

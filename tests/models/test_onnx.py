@@ -13,6 +13,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import shipped
 from changeproof import InputError, Task, own_task
 from changeproof.datasets.threshold import Threshold
+from changeproof.model import Floats
+from changeproof.models.asked import Answers
 from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.onnx import OnnxModel, classes_of, read_outputs
 
@@ -49,6 +51,26 @@ def test_a_pipeline_with_an_input_per_column_judges_as_before(
     other = kept.model(refused, None).probabilities(refused.rows("test"))
     frame_of_others = refused.readable(refused.rows("test"))[shipped.FEATURES]
     np.testing.assert_allclose(other, model.predict_proba(frame_of_others)[:, 0], atol=1e-5)
+
+
+def test_training_rows_are_judged_once_per_task(
+    frame: pd.DataFrame, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    ask = OnnxModel._ask
+
+    def counted(self: OnnxModel, task: Task, rows: Floats) -> Answers:
+        counts.append(len(rows))
+        return ask(self, task, rows)
+
+    monkeypatch.setattr(OnnxModel, "_ask", counted)
+    kept = OnnxModel(shipped.onnx_bytes(shipped.current(frame)), "kept", "onnx:kept.onnx")
+    refused = own_task(frame, **shipped.DATA | {"favourable": "no"})
+    for each in (task, refused, task, refused):
+        kept.fitted(each)
+    assert counts == [len(each.rows("train")) for each in (task, refused)]
+    again = pickle.loads(pickle.dumps(kept))
+    assert len(pickle.dumps(again)) < len(kept.content) + 1000, "tasks are not taken along"
 
 
 @pytest.mark.parametrize("zipmap", [True, False])

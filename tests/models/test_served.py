@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import changeproof as cp
 import shipped
-from changeproof import InputError, PieceFailedError, Task
+from changeproof import InputError, PieceFailedError, Task, own_task
 from changeproof.changes.successors import read_successors
 from changeproof.datasets.threshold import Threshold
 from changeproof.models import served as module
@@ -316,6 +316,18 @@ def test_the_hash_is_that_of_the_answers(
             records.append(read_successors({"next": other.address}, task, {}).records["next"])
     assert records[0] != records[1]
     assert all(record.startswith(f"{other.address}#") for record in records)
+
+
+def test_training_rows_are_asked_once_per_task(
+    asked: Asked, task: Task, frame: pd.DataFrame
+) -> None:
+    model = find_shipped(asked.address)
+    other = own_task(frame, **shipped.DATA | {"favourable": "no"})
+    first = [model.fitted(each) for each in (task, other)]
+    asked.bodies.clear()
+    again = [model.fitted(each) for each in (task, other)]
+    assert [len(body["rows"]) for body in asked.bodies] == 2 * [module.ASKED_AGAIN]
+    assert all(one is two for one, two in zip(first, again, strict=True))
 
 
 def test_a_model_that_changes_meanwhile_is_refused(

@@ -124,8 +124,9 @@ NAMED: dict[str, dict[str, object]] = {
 }
 # The fields that name no code, and no file but those of the run directory.
 NO_CODE = {
-    "datasets", "base_seeds", "factuals", "rows", "grid", "feasible", "imprecise", "limit", "over_time", "by",
-    "smallest_group", "counterfactuals", "threshold", "left_out",
+    "datasets", "base_seeds", "factuals", "rows", "grid", "feasible", "imprecise", "reasons",
+    "limit", "alternatives", "over_time", "by", "smallest_group", "counterfactuals", "threshold",
+    "left_out",
 }  # fmt: skip
 
 

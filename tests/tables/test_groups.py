@@ -104,7 +104,7 @@ def test_groups_that_the_model_does_not_see_change_no_answer(
             for path in folder.rglob("*.*")
         }
 
-    assert len(contents(without)) == 8
+    assert len(contents(without)) == 9
     assert contents(without) == contents(grouped)
     assert without.task("data").fingerprint != grouped.task("data").fingerprint
     assert "groups" not in without.tables()

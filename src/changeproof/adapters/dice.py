@@ -17,10 +17,9 @@ def from_dice(
 ) -> pd.DataFrame:
     """Turn what DiCE explained into a table for `read_counterfactuals`.
 
-    DiCE gives several counterfactuals per person, and the protocol tests one of them: the first
-    in DiCE's order that has the desired class according to DiCE, or the first if none has it. The
-    sparse version is taken if DiCE made one. DiCE's searches "genetic" and "kdtree" order by
-    closeness; "random" does not.
+    DiCE gives several counterfactuals per person, and all of them are tested: first those that have
+    the desired class according to DiCE, in its order, then the others. The sparse version is taken
+    if DiCE made one. DiCE's searches "genetic" and "kdtree" order by closeness; "random" does not.
 
     Parameters
     ----------
@@ -34,8 +33,8 @@ def from_dice(
     Returns
     -------
     pandas.DataFrame
-        Ids and features, one row per person, empty if DiCE found nothing. `attrs["notes"]` says
-        how many counterfactuals were left out.
+        Ids and features, a row for every counterfactual, and an empty one for whom DiCE found
+        nothing.
     """
     examples = getattr(explanation, "cf_examples_list", None)
     if not examples:
@@ -49,29 +48,24 @@ def from_dice(
     unknown = [name for name in names if name not in asked]
     if unknown:
         raise InputError(f"DiCE was asked about the features {asked}, not about {unknown}")
-    chosen: list[Sequence[Any] | None] = []
-    left_out = 0
-    for example in examples:
+    if len(ids) != len(examples):
+        one_row_each("DiCE", ids, names, [None] * len(examples))
+    people: list[Any] = []
+    rows: list[Sequence[Any] | None] = []
+    for person, example in zip(ids, examples, strict=True):
         sparse = example.final_cfs_df_sparse
         found = sparse if sparse is not None else example.final_cfs_df
-        if found is None or found.empty:
-            chosen.append(None)
-            continue
-        left_out += len(found) - 1
-        chosen.append(found[names].iloc[_first_desired(found, outcome, example)].tolist())
-    frame = one_row_each("DiCE", ids, names, chosen)
-    if left_out:
-        frame.attrs["notes"] = [
-            f"DiCE gave {left_out} more counterfactuals: one per person was kept, "
-            "the first of the desired class"
-        ]
-    return frame
+        several = [None] if found is None or found.empty else _ordered(found, outcome, example)
+        mine = [None if each is None else found[names].iloc[each].tolist() for each in several]
+        people, rows = [*people, *[person] * len(mine)], [*rows, *mine]
+    return one_row_each("DiCE", people, names, rows)
 
 
-def _first_desired(found: pd.DataFrame, outcome: str, example: Any) -> int:
-    """Return the position of the first row with the class that was asked for, else 0."""
+def _ordered(found: pd.DataFrame, outcome: str, example: Any) -> list[int]:
+    """Return the positions of rows: first those with the class that was asked for."""
     if outcome not in found.columns:
-        return 0
+        return list(range(len(found)))
     # Some of DiCE's backends write the probability where others write the class.
     classes = pd.to_numeric(found[outcome]).round()
-    return int(np.argmax((classes == float(example.new_outcome)).to_numpy()))
+    desired = (classes == float(example.new_outcome)).to_numpy()
+    return [int(each) for each in np.argsort(~desired, kind="stable")]

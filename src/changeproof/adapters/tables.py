@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from changeproof.adapters.letters import is_folder, read_letters
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
@@ -65,7 +66,7 @@ def read_counterfactuals(
     source
         A CSV or Parquet file, or a frame, with one row per person: the id of the person and the
         features of the counterfactual in original units. If features are missing, the tool found
-        nothing for this person.
+        nothing for this person. Or a folder of letters, as `changeproof letters` wrote it.
     task
         The task that the people belong to.
     id_column
@@ -83,6 +84,8 @@ def read_counterfactuals(
     encoded = [PREFIX + name for name in task.feature_names]
     if isinstance(source, pd.DataFrame) and list(source.columns) == [ROW_ID, REASON, *encoded]:
         return source  # what this function has returned
+    if is_folder(source):
+        source, id_column = letters_table(Path(str(source))), None
     where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
     wanted = [feature.name for feature in task.features]
     possible = [name for name in ID_COLUMNS if name not in wanted]
@@ -107,6 +110,51 @@ def read_counterfactuals(
     table.insert(1, REASON, [_reason(features.columns, each) for each in missing])
     table.attrs["notes"] = notes
     return table
+
+
+def read_choices(
+    name: str,
+    source: pd.DataFrame | str | Path,
+    task: Task,
+    id_column: str | None = None,
+    encoding: str | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Read counterfactuals of which there may be several for a person, and test all of them.
+
+    Everybody's first are under the name, the second under NAME-2, and so on, each as from
+    `read_counterfactuals`.
+    """
+    if isinstance(source, pd.DataFrame) and ROW_ID in source.columns and REASON in source.columns:
+        return {name: read_counterfactuals(source, task, id_column, encoding)}
+    if is_folder(source):
+        source, id_column = letters_table(Path(str(source))), None
+    where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
+    features = [feature.name for feature in task.features]
+    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
+    possible = [each for each in ID_COLUMNS if each not in features]
+    possible = possible if id_column is None else [id_column]
+    frame, column = read_with_ids(where, source, possible, spelled, encoding)
+    number = frame.groupby(frame[column].map(_number), dropna=False).cumcount()
+    if not number.any():
+        return {name: read_counterfactuals(source, task, id_column, encoding)}
+    found = {}
+    for choice in range(int(number.max()) + 1):
+        part = frame[number == choice].reset_index(drop=True)
+        part.attrs = frame.attrs if choice == 0 else {}
+        called = name if choice == 0 else f"{name}-{choice + 1}"
+        found[called] = read_counterfactuals(part, task, column, encoding)
+    found[name].attrs["notes"].append(
+        f"up to {len(found)} rows per person: all are tested, as {', '.join(found)}"
+    )
+    return found
+
+
+def letters_table(folder: Path) -> pd.DataFrame:
+    """Return letters that `changeproof letters` wrote as a table: a row for every way."""
+    letters = read_letters(folder)
+    features = list(dict.fromkeys(name for row in letters.rows for name in row or ()))
+    rows = [None if row is None else [row.get(name) for name in features] for row in letters.rows]
+    return one_row_each(str(folder), letters.people, features, rows)
 
 
 def people_in(table: pd.DataFrame, task: Task) -> Factuals:
@@ -171,7 +219,7 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
         if known[key] in found:
             raise InputError(
                 f"{where}: id {value} appears twice, in rows {found[known[key]]} and {number}; "
-                f"expected one row per person"
+                "expected one row per person (evaluate and audit take several)"
             )
         found[known[key]] = number
     return np.array(list(found), dtype=np.int64)

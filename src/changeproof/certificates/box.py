@@ -44,6 +44,8 @@ class ParameterBox:
 
     def __post_init__(self) -> None:
         check_radius(self.radius)
+        if self.network.sides.several:
+            raise InputError(f"certificates are for one output; got {self.network!r}")
 
     @property
     def flat(self) -> FlatNetwork:

@@ -171,8 +171,9 @@ def reason_against(variant: Any, task: Task, learner: Learner) -> str | None:
     for field in fields(change):
         if field.name not in kind.traits.follows and getattr(change, field.name) != field.default:
             return f"sets {field.name!r} of the recipe, which {kind.name} does not follow"
-    split = (variant.task or task).split
-    if problem := row_problem(change, len(split.train) + len(split.update)):
+    rows = variant.task or task
+    n_rows = len(rows.split.train) + len(rows.split.update)
+    if problem := row_problem(change, n_rows, 0 if rows.classes is None else len(rows.classes)):
         return problem
     weights, labels = change.row_weights, change.labels
     if not kind.traits.weighs_rows and weights is not None and (weights != np.rint(weights)).any():

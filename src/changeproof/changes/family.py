@@ -110,6 +110,8 @@ class Family(Configurable, ABC):
     cost: ClassVar[float] = 1.0
     real: ClassVar[bool] = False
     sequence: ClassVar[bool] = False
+    # How many months there are between two updates of a sequence, where that is said.
+    months: float | None = None
     trains: ClassVar[bool] = True
     needs: ClassVar[str | Sequence[str]] = ()
 

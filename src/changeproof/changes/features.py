@@ -207,7 +207,7 @@ def _wider_start(base: BaseModel, seed: int) -> Network | None:
     if not isinstance(base.model, Network):
         return None
     n_features, hidden = base.model.n_features, base.model.hidden
-    start = Network.initialised(n_features, hidden, base.seed)
+    start = Network.initialised(n_features, hidden, base.seed, base.model.sides)
     bound = 1.0 / math.sqrt(n_features + 1)
     column = TorchDraws(seed).uniform(-bound, bound, (hidden[0], 1))
     first = np.concatenate([start.weights[0], column], axis=1)

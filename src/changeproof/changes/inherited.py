@@ -21,7 +21,9 @@ from changeproof.changes.family import (
     other_layers,
 )
 from changeproof.datasets.task import Task
+from changeproof.model import Floats, Model, Singles
 from changeproof.models.learner import Learner
+from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights
 
 # Some of the architecture family's: narrow and wide, one layer and two.
@@ -34,10 +36,10 @@ DISTILLATION_SEEDS, TUNING_SEEDS = 310_000, 320_000
 class Distillation(ReplicatedFamily):
     """Train students on what the base model says of the training rows and the update pool.
 
-    A student learns from the probabilities if its kind can, and else from the decisions. The epoch
-    that is kept is chosen by the true labels of the validation rows. Another seed need not give
-    another student unless it is one of our networks: other kinds are trained on bootstrap samples,
-    all but the first.
+    A student learns from the probabilities if its kind can, of all classes where the base model is
+    a network of several, and else from the decisions. The epoch that is kept is chosen by the true
+    labels of the validation rows. Another seed need not give another student unless it is one of
+    our networks: other kinds are trained on bootstrap samples, all but the first.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class Distillation(ReplicatedFamily):
             students = [Variant("the same kind", 0, recipe)]
         students += alternatives(base, learner.replacements())
         rows = np.concatenate([task.rows("train"), task.rows("update")])
-        probabilities = base.model.probabilities(rows).astype(np.float32)
+        probabilities = taught(base.model, rows)
         decisions = base.model.favourable(rows).astype(np.int8)
         variants = []
         for student, r, seed in self.with_seeds(students, base.seed + DISTILLATION_SEEDS):
@@ -88,6 +90,16 @@ class Distillation(ReplicatedFamily):
             )
             variants.append(replace(student, replicate=r, change=recipe))
         return variants
+
+
+def taught(model: Model, rows: Floats) -> Singles:
+    """Return the probabilities that a student hears: of a network of several classes, those of all.
+
+    [rows], or [rows, classes].
+    """
+    if not isinstance(model, Network) or not model.sides.several:
+        return model.probabilities(rows).astype(np.float32)
+    return model.class_probabilities(rows).astype(np.float32)
 
 
 class FineTuning(ReplicatedFamily):

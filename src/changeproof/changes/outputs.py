@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
 from typing import Annotated, Any
@@ -100,7 +101,16 @@ class Recalibration(ReplicatedFamily):
     def reason_against(self, learner: Learner) -> str | None:
         if learner.traits.decides_at_half:
             return None
-        return f"calibrated models decide at 0.5, and {learner.name} decides at another threshold"
+        return f"calibrated models decide at 0.5, and {learner.name} does not"
+
+    def left_out(self, learner: Learner, tasks: Iterable[Task]) -> str:
+        """Of several classes the best is predicted, also where it is less likely than the rest."""
+        several = list(tasks)
+        if reason := super().left_out(learner, several):
+            return reason
+        if all(learner.decides_at_half_on(task) for task in several):
+            return ""
+        return f"calibrated models decide at 0.5, and {learner.name} between several classes"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         rows, labels = task.rows("validation"), task.labels_of("validation")

@@ -98,11 +98,16 @@ class DataAddition(ShareFamily):
 
 
 class LabelUpdate(ShareFamily):
-    """Retrain after flipping a share of the training labels at random."""
+    """Retrain after flipping a share of the training labels at random.
+
+    Of several classes, each of them becomes another one, drawn at random.
+    """
 
     name = "label-update"
     label = Label("Label update", "labels", "Label update")
-    summary = "retraining after 1, 5 or 10 % of the training labels were flipped"
+    summary = (
+        "retraining after 1, 5 or 10 % of labels were flipped, or moved to a random other class"
+    )
     shares, seeds = recipes.FLIPPED_SHARES, 40_000
     recipe = staticmethod(recipes.label_flip_recipe)
 

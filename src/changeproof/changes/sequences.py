@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from changeproof.changes.family import REPLICATES, BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
@@ -143,6 +143,9 @@ class Updates(Family):
         The share of the present rows that go with each update, at random.
     every
         A new configuration or architecture comes so many updates after the last, on average.
+    months
+        How many months there are between two updates. With it, advice that takes time is read at
+        the update by which it is done.
     steps
         What an update is made of, by the names of the families that do it once: "data-addition",
         "data-deletion", "new-initialization", "training-configuration", "architecture", which are
@@ -164,9 +167,11 @@ class Updates(Family):
         arriving: Annotated[float, Field(ge=0, lt=1)] = 0.05,
         leaving: Annotated[float, Field(ge=0, lt=1)] = 0.05,
         every: PositiveInt = 4,
+        months: PositiveFloat | None = None,
         steps: str | Sequence[str] = (),
     ) -> None:
         self.length, self.replicates, self.every = length, replicates, every
+        self.months = months
         self.arriving, self.leaving, self.steps = arriving, leaving, steps
         given = [steps] if isinstance(steps, str) else steps
         for step in given:

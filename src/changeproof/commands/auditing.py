@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from changeproof.commands.console import failures_reported, print_document, quiet_output, say
 from changeproof.commands.options import (
     DATA,
@@ -19,6 +21,7 @@ from changeproof.commands.options import (
     AsJson,
     DataFile,
     Given,
+    RunDirectory,
     ask,
     data_of,
     flags_of,
@@ -31,6 +34,7 @@ from changeproof.commands.options import (
 from changeproof.commands.parsing import successors_of, tables_of
 from changeproof.commands.running import say_where
 from changeproof.errors import InputError, unknown
+from changeproof.files import check_can_write, write_whole
 from changeproof.runs.plan import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -133,6 +137,15 @@ def explain(
     out: Annotated[
         Path | None, ask("The run directory.", "DIR", default="runs/explain-NAME", panel=RUN)
     ] = None,
+    language: Annotated[
+        str | None,
+        ask(
+            "The language of the advice: en, de, or a catalogue file (.toml).",
+            "LANGUAGE",
+            default="that of the data",
+            panel=RUN,
+        ),
+    ] = None,
     as_json: Annotated[bool, ask("Print JSON.", flags="--json", panel=RUN)] = False,
 ) -> None:
     """Show what one person is told, and whether it will hold.
@@ -171,7 +184,8 @@ def explain(
             results = _explain_now(data, given, out, row)
         dataset = results.shown.datasets[0]
     # What does not fit the model has been left out.
-    answers = explain_all(results, row, methods if audit is not None else None, dataset)
+    asked = methods if audit is not None else None
+    answers = explain_all(results, row, asked, dataset, language)
     one = methods is not None and len(methods) == 1
     choice, judged = recommendation(answers), judged_words(model_tables(results))
     if as_json:
@@ -193,6 +207,80 @@ def explain(
     for line in lines:
         say(line)
     say_what_was_left_out(results)
+
+
+def letters(
+    directory: RunDirectory,
+    out: Annotated[Path, ask("The folder for the letters.", "DIR")],
+    template: Annotated[
+        Path | None,
+        ask("A Markdown template of jinja2, such as letter.md.j2.", "FILE", "a letter in words"),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        ask(
+            "Whose advice. Repeat for up to three ways.",
+            "NAME",
+            "the method that the verdict names",
+        ),
+    ] = None,
+    row: Annotated[
+        list[str] | None, ask("The id of a person. Repeat for several.", "ID", "everybody")
+    ] = None,
+    language: Annotated[
+        str | None,
+        ask("en, de, or a catalogue file (.toml).", "LANGUAGE", "that of the data"),
+    ] = None,
+    name: Annotated[str | None, ask("Which data, of several.", "NAME", "the first")] = None,
+    date: Annotated[str, ask("The date of the letters, as they say it.", "TEXT")] = "",
+    until: Annotated[str, ask("Until when the advice is meant.", "TEXT")] = "",
+    pdf: Annotated[
+        bool, ask("Print PDFs, with a browser that is installed.", flags="--pdf/--no-pdf")
+    ] = True,
+) -> None:
+    """Write a letter to each person of a finished audit.
+
+    A letter says what was decided and why, up to three ways to another decision, what
+    was tested and how sure that is. Everybody gets it as Markdown, HTML, PDF (where
+    Chromium is installed) and JSON for programs. letters.csv lists every document with
+    its checksum. Nothing is computed again: numbers are those of the audit.
+
+    A later audit takes the letters as they went out: --counterfactuals letters.
+
+    A template is Markdown. It sees plain values only: person, decision, reasons, ways,
+    unknown, date, until, sender, and say("sentence") for the sentences of a language.
+    See docs/letters.md.
+
+    changeproof letters audit --out letters
+
+    changeproof letters audit --language de --method robx-robust --out briefe
+    """
+    from changeproof.commands.progress import counting
+    from changeproof.letters.folder import write_letters
+
+    results, dataset = _finished(directory, {"name": name} if name is not None else {})
+    with counting("writing letters") as progress:
+        written = write_letters(
+            results,
+            out,
+            template=template,
+            methods=method,
+            people=row,
+            dataset=dataset,
+            language=language,
+            date=date,
+            until=until,
+            pdf=pdf,
+            progress=progress,
+        )
+    if written.why_no_pdf:
+        say(f"No PDF: {written.why_no_pdf}.")
+    count = "1 letter" if written.letters == 1 else f"{written.letters} letters"
+    whose, same = ", ".join(written.methods), " (the same letters were there already)"
+    say(
+        f"{count}, {written.with_advice} of them with advice (by {whose}), in {out}"
+        f"{'' if written.new else same}"
+    )
 
 
 def say_what_was_left_out(results: Results) -> None:
@@ -269,3 +357,53 @@ def folder_of(task: Task) -> Path:
     other = task.constrained or task.time is not None
     suffix = f"-{task.fingerprint[:8]}" if other else ""
     return Path("runs") / f"explain-{task.name}{suffix}"
+
+
+def suggest_rules(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    out: Annotated[
+        Path | None,
+        ask("The dataset file to write; it must not exist.", "FILE", "beside the table, .toml"),
+    ] = None,
+    target: Annotated[str | None, ask("The column that is decided about.", "COLUMN")] = None,
+    favourable: Annotated[str | None, ask("Its favourable value.", "VALUE")] = None,
+    id_column: Annotated[str | None, ask("The column with people's ids.", "COLUMN")] = None,
+    time: Annotated[
+        str | None, ask("The column that says when a row became known.", "COLUMN")
+    ] = None,
+    drop: Annotated[str, ask("Columns to leave out.", "COLUMN,…")] = "",
+    categorical: Annotated[str, ask("Numbers that are codes.", "COLUMN,…")] = "",
+    encoding: Annotated[str | None, ask("The encoding of a CSV file.", default="UTF-8")] = None,
+) -> None:
+    """Propose rules between features that a table's rows keep, in a dataset file to edit.
+
+    It looks for columns that follow from others (charge = 0.17 * minutes), columns
+    that are never above others (seniority <= age - 16), numbers that always go with a
+    category, and columns that never fall from one row of a person to the next.
+
+    Every rule is a comment, with the evidence beside it: nothing is in force until
+    you take away its #.
+
+    changeproof suggest-rules loans.csv --target approved --favourable yes
+    """
+    from changeproof.commands.progress import announce_if_slow
+    from changeproof.datasets.suggesting import suggested_rules
+
+    path = data.with_suffix(".toml") if out is None else out
+    if path.exists():
+        raise InputError(f"{path} is there already; choose another file with --out")
+    check_can_write(path)
+    with announce_if_slow("looking for rules"):
+        content = suggested_rules(
+            data,
+            out=path,
+            target=target,
+            favourable=favourable,
+            id_column=id_column,
+            time=time,
+            drop=[name for name in drop.split(",") if name],
+            categorical=[name for name in categorical.split(",") if name],
+            encoding=encoding,
+        )
+    write_whole(path, content.encode())
+    say(f"Dataset file to edit: {path}")

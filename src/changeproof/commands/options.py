@@ -146,7 +146,8 @@ OTHER_TOOLS = _in_panel(
     RUN,
     counterfactuals=(
         list[str],
-        "A table of counterfactuals from another tool. Repeat for several.",
+        "A table of counterfactuals from another tool, or a folder of letters that 'changeproof "
+        "letters' wrote. Repeat for several.",
         "[NAME=]FILE",
     ),
 )

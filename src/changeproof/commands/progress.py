@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -43,6 +43,38 @@ def announce_if_slow(what: str, seconds: float = 2.0) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+@contextmanager
+def counting(what: str, seconds: float = 2.0) -> Iterator[Callable[[int, int], None]]:
+    """Give what is told how many of how many are done; shown if it takes longer than seconds."""
+    console, begun = Console(stderr=True, emoji=False), time.monotonic()
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task(visible(what), total=None)
+    last = begun
+
+    def done(number: int, every: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if console.is_terminal:
+            bar.update(task, completed=number, total=every)
+            if now - begun > seconds:
+                bar.start()
+        elif now - last > (seconds if last == begun else SECONDS_BETWEEN_LINES):
+            last = now
+            console.print(f"{visible(what)}: {number} of {every}", markup=False)
+
+    try:
+        yield done
+    finally:
+        bar.stop()
 
 
 class ConsoleObserver(Observer):

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +22,17 @@ from changeproof.datasets.columns import (
     shown,
     stands_for,
 )
+from changeproof.datasets.relations import (
+    ENOUGH_OF_BOTH,
+    ENOUGH_ROWS,
+    Sample,
+    evenly_spread,
+    following,
+)
 from changeproof.errors import InputError, setting
 from changeproof.feasible.action import Action
-from changeproof.feasible.decimals import decimals_of
 from changeproof.model import Floats, Integers
 
-# With fewer rows than this, distinct values, rare ones and perfect predictions may be chance.
-ENOUGH_ROWS = 50
 # A share of the rows: with one value, with distinct values, or predicted correctly.
 NEARLY_ALL = 0.99
 # So many interquartile ranges away from the quartiles; and so many on a logarithmic scale.
@@ -38,22 +41,12 @@ FAR, FAR_IN_LOGARITHMS = 50.0, 8.0
 SMALLEST_DEVIATION = 1e-8
 # So many columns with the same oddity are named one by one.
 MOST_ALIKE = 5
-# With fewer rows of an outcome or a category, a perfect prediction may be chance.
-ENOUGH_OF_BOTH = 5
 # A column of categories is tested as a predictor with so many rows per category on average.
 ROWS_PER_CATEGORY = 10
 # A near copy of the target makes at most this share of the mistakes of a constant guess.
 FEWER_MISTAKES = 0.1
 # So many rows, evenly spread, are tried first to see whether a column predicts the target.
 ROWS_TRIED = 50_000
-# So many rows are compared between columns; so many columns in pairs, and so many in triples.
-ROWS_COMPARED, MOST_IN_PAIRS, MOST_IN_TRIPLES = 2_000, 2_000, 40
-# Numbers with fewer distinct values follow from each other by chance.
-ENOUGH_VALUES = 10
-# So many numbers show with how many decimals a column is written.
-DIGITS_LOOKED_AT = 30
-# A column has to vary this much more than rounding, if rounding is to explain a difference.
-SPREAD_OVER_ROUNDING = 20.0
 
 CALLED_ID = re.compile(r"(^|[^a-z])(id|ids|uid|uuid|guid|key|nr|no|number|index)([^a-z]|$)|ID$|Id$")
 NINES = re.compile(r"-?99+")
@@ -70,8 +63,6 @@ _EMPTY = (
 
 # The kind of an oddity, and the end of a sentence that begins with the column.
 Oddity = tuple[str, str]
-# A column that follows from others, and how.
-Relation = tuple[str, str]
 
 
 def table_notes(
@@ -111,6 +102,13 @@ def table_notes(
 def hard_to_change(names: Iterable[str]) -> list[str]:
     """Return the columns that people can hardly change, judging by their names."""
     return [name for name in names if _matches(NOT_BY_CHOICE, name)]
+
+
+def declared_by_name(names: Iterable[str]) -> dict[str, str]:
+    """Return how columns may change that people can hardly change, judging by their names."""
+    return {
+        name: "increase" if _matches(ONLY_UP, name) else "none" for name in hard_to_change(names)
+    }
 
 
 def _target_note(name: str, adverse: pd.Series[Any], favourable: Sequence[Any]) -> list[str]:
@@ -297,7 +295,7 @@ def _leak_notes(
         guessing = min(favourable, rows - favourable)
         if rows < ENOUGH_ROWS or guessing < ENOUGH_OF_BOTH:
             continue
-        tried = _evenly_spread(rows, ROWS_TRIED)
+        tried = evenly_spread(rows, ROWS_TRIED)
         if len(tried) < rows:
             few = _mistakes(cells.iloc[tried], outcomes[tried], bool(column.categories))
             if few > 2 * (1.0 - NEARLY_ALL) * len(tried):
@@ -353,135 +351,35 @@ def _spelling_notes(columns: Iterable[Column]) -> Iterator[str]:
             )
 
 
-class _Numbers(NamedTuple):
-    """Columns of numbers with many distinct values and none missing, at the rows compared."""
-
-    names: list[str]
-    values: Floats  # [columns, rows]
-    rounding: Floats  # By how much rounding moves a number of each column at most.
-
-
 def _relation_notes(columns: Sequence[Column], fixed: Iterable[str]) -> Iterator[str]:
     """Yield notes on columns that follow from others and may change without them."""
-    rows = _evenly_spread(len(columns[0].cells), ROWS_COMPARED)
-    if len(rows) < ENOUGH_ROWS:
+    sample = Sample.of(columns)
+    if sample is None:
         return
-    numbers = _numbers(columns, rows)
-    relations = (_linear(numbers), _sums_and_products(numbers), _mappings(columns, rows, numbers))
     done = set(fixed)
-    for name, words in (relation for some in relations for relation in some):
-        if name not in done:
-            done.add(name)
+    for relation in following(sample):
+        if relation.column not in done:
+            done.add(relation.column)
+            name = relation.column
             yield (
-                f"column {name!r} {words} in all {len(rows)} rows that were compared, and advice "
-                f"may change one without the other; drop it ({setting(drop=[name])}), or rule out "
-                f"that it changes ({setting(actions={name: {'change': 'none'}})})"
+                f"column {name!r} {relation.words} in all {sample.rows} rows that were compared, "
+                f"and advice may change one without the other; drop it ({setting(drop=[name])}), "
+                f"or rule out that it changes ({setting(actions={name: {'change': 'none'}})})"
             )
-
-
-def _numbers(columns: Iterable[Column], rows: Integers) -> _Numbers:
-    found: dict[str, Floats] = {}
-    for column in columns:
-        if column.categories or len(found) == MOST_IN_PAIRS:
-            continue
-        values = column.cells.iloc[rows].to_numpy(np.float64)
-        if not np.isnan(values).any() and len(np.unique(values)) >= ENOUGH_VALUES:
-            found[column.name] = values
-    table = np.array(list(found.values())).reshape(len(found), len(rows))
-    first = table[:, :DIGITS_LOOKED_AT].tolist()
-    decimals = [max(map(decimals_of, each)) for each in first]
-    return _Numbers(list(found), table, np.array([0.500001 * 10.0**-each for each in decimals]))
-
-
-def _linear(numbers: _Numbers) -> Iterator[Relation]:
-    names, values, rounding = numbers
-    if len(names) < 2:
-        return
-    middle = values - values.mean(axis=1, keepdims=True)
-    middle /= np.maximum(np.sqrt((middle**2).sum(axis=1, keepdims=True)), 1e-300)
-    alike = np.triu(np.abs(middle @ middle.T) > 0.9999, 1)
-    for one, other in np.argwhere(alike).tolist():
-        slope, start = np.polyfit(values[one], values[other], 1)
-        slack = rounding[other] + abs(slope) * rounding[one]
-        if np.array_equal(values[one], values[other]):
-            yield names[other], f"is the same as {names[one]!r}"
-        elif _same(values[other], slope * values[one] + start, slack):
-            yield names[other], f"is a linear function of {names[one]!r}"
-
-
-def _sums_and_products(numbers: _Numbers) -> Iterator[Relation]:
-    """Yield columns that are the sum, the difference, the product or the ratio of two others."""
-    names = numbers.names[:MOST_IN_TRIPLES]
-    _, values, rounding = numbers
-    values, rounding = values[: len(names)], rounding[: len(names)]
-    if len(names) < 3:
-        return
-    # A few rows rule out nearly all.
-    few = values[:, :: max(1, values.shape[1] // 20)]
-    for one, other in combinations(range(len(names)), 2):
-        for sign, operation in (("plus", np.add), ("times", np.multiply)):
-            with np.errstate(over="ignore"):
-                guess = operation(few[one], few[other])
-            near = np.abs(few - guess) <= rounding[:, None] + 1e-9 * np.abs(guess)
-            near[[one, other]] = False
-            for place in np.flatnonzero(near.all(axis=1)).tolist():
-                if _same(values[place], operation(values[one], values[other]), rounding[place]):
-                    yield names[place], f"is {names[one]!r} {sign} {names[other]!r}"
-
-
-def _same(values: Floats, others: Floats, rounding: float) -> bool:
-    """Whether numbers differ by rounding alone, which is little beside how much they vary."""
-    if values.std() < SPREAD_OVER_ROUNDING * rounding:
-        return bool(np.allclose(values, others, rtol=1e-9, atol=0.0))
-    apart = np.abs(values - others)
-    return bool((apart <= rounding + 1e-9 * np.abs(others)).all())
-
-
-def _mappings(columns: Iterable[Column], rows: Integers, numbers: _Numbers) -> Iterator[Relation]:
-    """Yield categories that are determined by another column of categories, or of numbers."""
-    named: list[tuple[str, Integers]] = []
-    for column in columns:
-        if not column.categories or len(named) == MOST_IN_TRIPLES:
-            continue
-        codes, values = pd.factorize(column.cells.iloc[rows])
-        counts = np.bincount(codes[codes >= 0], minlength=len(values))
-        if len(values) > 1 and (codes >= 0).all() and counts.min() >= ENOUGH_OF_BOTH:
-            named.append((column.name, codes.astype(np.int64)))
-    for (one, first), (other, second) in combinations(named, 2):
-        pairs = len(np.unique(first * (second.max() + 1) + second))
-        if pairs == first.max() + 1 == second.max() + 1:
-            yield other, f"is {one!r} with other names for its values"
-        elif pairs == first.max() + 1:
-            yield other, f"is determined by {one!r}"
-        elif pairs == second.max() + 1:
-            yield one, f"is determined by {other!r}"
-    for name, readings in zip(numbers.names[:MOST_IN_TRIPLES], numbers.values, strict=False):
-        order = np.argsort(readings, kind="stable")
-        ordered = readings[order]
-        for category, codes in named:
-            switches = np.flatnonzero(np.diff(codes[order]))
-            cut = ordered[switches] < ordered[switches + 1]
-            if len(switches) == codes.max() and bool(cut.all()):
-                yield category, f"is determined by thresholds on {name!r}"
 
 
 def _rule_notes(names: Iterable[str], declared: Collection[str]) -> list[str]:
     """Return a note where no rule is about columns that people can hardly change."""
-    fixed = hard_to_change(name for name in names if name not in declared)
-    if not fixed:
+    changes = declared_by_name(name for name in names if name not in declared)
+    if not changes:
         return []
-    rules = {name: {"change": "increase" if _matches(ONLY_UP, name) else "none"} for name in fixed}
+    rules = {name: {"change": change} for name, change in changes.items()}
     begin = "some columns have no rule" if declared else "nothing says what may change"
     return [
-        f"{begin}, so advice may ask people to change {shown(fixed)}; if they cannot, say so: "
-        f"{setting(actions=rules)}"
+        f"{begin}, so advice may ask people to change {shown(list(changes))}; if they cannot, say "
+        f"so: {setting(actions=rules)}"
     ]
 
 
 def _matches(pattern: re.Pattern[str], name: str) -> bool:
     return pattern.search(_WORDS.sub(" ", name).lower()) is not None
-
-
-def _evenly_spread(rows: int, most: int) -> Integers:
-    """Return the positions of at most so many rows, evenly spread."""
-    return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64))

@@ -13,6 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from changeproof.datasets.checking import (
+    check_frame,
+    checked_beside,
+    checked_filled,
+    checked_ids,
+    checked_labels,
+)
+from changeproof.datasets.classes import Classes
 from changeproof.datasets.raw import RawColumn
 from changeproof.datasets.split import PARTS, Part, Split
 from changeproof.datasets.threshold import Threshold
@@ -22,12 +30,10 @@ from changeproof.feasible.action import Action, checked_actions, checked_most, r
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.decimals import unscaled
 from changeproof.feasible.feature import (
-    LARGEST_NUMBER,
     Feature,
     checked_features,
     numeric_features,
     refuse_first,
-    refuse_some,
     text_of,
 )
 from changeproof.feasible.relations import Relations
@@ -123,16 +129,16 @@ class Task:
     ) -> None:
         self.name = name
         self.frame = frame
-        self.labels = _checked_labels(name, labels, len(frame))
-        _check_frame(name, frame)
+        self.labels = checked_labels(name, labels, len(frame))
+        check_frame(name, frame)
         self.split = split if split is not None else Split.stratified(self.labels)
         given = numeric_features(frame) if features is None else features
         self.features = checked_features(name, given, self.n_features)
-        self.given_ids = _checked_ids(name, ids, len(frame))
+        self.given_ids = checked_ids(name, ids, len(frame))
         self.declared = checked_actions(self.features, actions)
         self.most_changes = checked_most(most_changes)
-        self.beside, self.time = _checked_beside(name, beside, time, frame.index), time
-        self.filled = _checked_filled(name, filled, (len(frame), len(self.features)))
+        self.beside, self.time = checked_beside(name, beside, time, frame.index), time
+        self.filled = checked_filled(name, filled, (len(frame), len(self.features)))
         self.keep_filled = keep_filled and self.filled is not None
         self.raw = dict(raw or {})
         self.favourable_values = tuple(favourable_values)
@@ -439,6 +445,23 @@ class Task:
             return None
         return Threshold.of(self.favourable_values[0])
 
+    @cached_property
+    def classes(self) -> Classes | None:
+        """The classes of the outcome, where there are more than two."""
+        if self.outcomes is None or self.favourable_range is not None:
+            return None
+        values = self.outcomes.tolist()
+        pairs = list(zip(self.labels.tolist(), map(text_of, values), strict=True))
+        known = dict(sorted(dict(zip(pairs, values, strict=True)).items()))
+        if len(known) <= 2:
+            return None
+        places = {pair: place for place, pair in enumerate(known)}
+        return Classes(
+            tuple(known.values()),
+            sum(label == 0 for label, _ in known),
+            np.array([places[pair] for pair in pairs], dtype=np.int64),
+        )
+
     def outcomes_of(self, part: Part) -> npt.NDArray[Any] | None:
         """Return the outcomes of one part as the table has them, if they are known."""
         return None if self.outcomes is None else self.outcomes[getattr(self.split, part)]
@@ -620,76 +643,3 @@ def _as_numbers(name: str, written: RawColumn, values: pd.Series[Any]) -> pd.Ser
 def _deviation(rows: Floats) -> Floats:
     deviation = rows.std(axis=0)
     return np.where(deviation < SMALLEST_SCALE, 1.0, deviation)
-
-
-def _checked_labels(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.int8]:
-    array = np.asarray(labels)
-    if array.shape != (rows,):
-        raise InputError(f"task {name!r}: {rows} rows but labels of shape {array.shape}")
-    wrong = set(np.unique(array).tolist()) - {0, 1}
-    if wrong:
-        raise InputError(
-            f"task {name!r}: labels must be 0 (adverse) or 1 (favourable); got {sorted(wrong)}"
-        )
-    return array.astype(np.int8)
-
-
-def _checked_ids(name: str, ids: Sequence[Any] | None, rows: int) -> tuple[Any, ...] | None:
-    if ids is None:
-        return None
-    if len(ids) != rows:
-        raise InputError(f"task {name!r}: {rows} rows but {len(ids)} ids")
-    twice = pd.Series(list(ids)).duplicated()
-    if twice.any():
-        raise InputError(f"task {name!r}: id {ids[int(twice.argmax())]!r} appears more than once")
-    return tuple(ids)
-
-
-def _checked_filled(
-    name: str, filled: npt.ArrayLike | None, shape: tuple[int, int]
-) -> Booleans | None:
-    if filled is None:
-        return None
-    array = np.asarray(filled, dtype=np.bool_)
-    if array.shape != shape:
-        raise InputError(
-            f"task {name!r}: filled is of shape {array.shape}; expected one value per row and "
-            f"feature, {shape}"
-        )
-    return array if array.any() else None
-
-
-def _check_frame(name: str, frame: pd.DataFrame) -> None:
-    """Refuse row ids that appear twice, and columns that are not finite numbers."""
-    if frame.index.has_duplicates:
-        twice = frame.index[frame.index.duplicated()][0]
-        raise InputError(f"task {name!r}: row id {twice} appears more than once")
-    if not pd.api.types.is_integer_dtype(frame.index.dtype):
-        raise InputError(f"task {name!r}: row ids must be integers; got {frame.index.dtype}")
-    for position, column in enumerate(frame.columns):
-        what, values = f"task {name!r}: feature {column!r}", frame.iloc[:, position]
-        if not pd.api.types.is_numeric_dtype(values.dtype):
-            raise InputError(f"{what} is {values.dtype}, not numeric")
-        numbers = values.to_numpy(np.float64, na_value=np.nan)
-        refuse_some(what, values, ~np.isfinite(numbers), "missing or infinite", "finite numbers")
-        large = np.abs(numbers) > LARGEST_NUMBER
-        refuse_first(what, values, large, f"at most {LARGEST_NUMBER:g} in size")
-
-
-def _checked_beside(
-    name: str, beside: pd.DataFrame | None, time: str | None, row_ids: pd.Index[Any]
-) -> pd.DataFrame:
-    if beside is None:
-        beside = pd.DataFrame(index=row_ids)
-    if len(beside) != len(row_ids):
-        raise InputError(f"task {name!r}: {len(row_ids)} rows but {len(beside)} in `beside`")
-    found = beside.set_axis(row_ids, axis="index")
-    for column in found.columns.difference([time]):
-        values = found[column].astype(object)
-        found[column] = values.where(values.notna(), None)
-    if time is not None and time not in found.columns:
-        raise unknown("column with times", time, found.columns)
-    if time is not None and found[time].isna().any():
-        first = row_ids[found[time].isna()][0]
-        raise InputError(f"task {name!r}: row {first} has no time in column {time!r}")
-    return found

@@ -39,7 +39,8 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """Begin a sentence with a text; names of columns stay as they are."""
+    return text if "_" in text else text[:1].upper() + text[1:]
 
 
 def _check_blanks(what: str, template: str, allowed: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, model_validator
 
 from changeproof.errors import InputError, unknown
 from changeproof.feasible.feature import Feature
+from changeproof.feasible.takes import Takes
 from changeproof.files import validated
 
 Change = Literal["any", "none", "increase", "decrease"]
@@ -32,9 +33,13 @@ class Action(BaseModel):
     order
         All categories from least to most, where they have an order. "increase" then means later
         in this list.
+    among
+        The categories that advice may name; by default all. What a person has now may stay.
     cost
         What one unit of a number, or another category, adds to the distance. By default the
         paper's scale, on which one typical deviation adds 1; another category adds 1, too.
+    takes
+        How long a change takes: "6 months", "6 months per level" (of an order), "1 month per 500".
     reason
         Why; people are shown it.
 
@@ -51,13 +56,17 @@ class Action(BaseModel):
     by: PositiveFloat | None = None
     step: PositiveFloat | None = None
     order: tuple[str | bool | int | float, ...] | None = None
+    among: tuple[str | bool | int | float, ...] | None = None
     cost: PositiveFloat | None = None
+    takes: str | None = None
     reason: str = ""
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise InputError(f"the range is empty: low {self.low:g} is above high {self.high:g}")
+        if self.takes is not None:
+            Takes.parsed(self.takes)
         return self
 
     @classmethod
@@ -110,10 +119,15 @@ def _check_kind(feature: Feature, action: Action) -> None:
     if not feature.categories:
         if action.order is not None:
             raise InputError(f"{what} holds numbers; an order is for categories")
+        if action.among is not None:
+            raise InputError(f"{what} holds numbers; among is for categories")
         return
     for name in ("low", "high", "step"):
         if getattr(action, name) is not None:
             raise InputError(f"{what} holds categories; {name} is for numbers")
+    for category in action.among or ():
+        if feature.code_of(category) < 0:
+            raise unknown(f"category of {what}", str(category), map(str, feature.categories))
     if action.order is not None:
         codes = [feature.code_of(category) for category in action.order]
         if sorted(codes) != list(range(len(feature.categories))):

@@ -18,6 +18,7 @@ from changeproof.feasible.rules import (
     FIXED,
     MOST,
     NONE,
+    RANGE,
     RELATION,
     STEP,
     WAYS,
@@ -126,8 +127,8 @@ class Actions:
     @property
     def changeable(self) -> Booleans:
         """Which features may change at all; a constant one may not."""
-        rules = self.rules
-        return np.asarray((rules.features[:, 3] != NONE) & (rules.low < rules.high))
+        rules, among = self.rules, np.array([bool(action.among) for action in self.of])
+        return np.asarray((rules.features[:, 3] != NONE) & ((rules.low < rules.high) | among))
 
     def keeping(self, places: Integers) -> Actions:
         """Return the same, where these features may not change either."""
@@ -196,7 +197,8 @@ class Actions:
         alone = (np.ceil(low) == np.floor(high))[:, rules.feature_of]
         own, low, high = (each[:, rules.feature_of] for each in (own, low, high))
         categories = rules.features[rules.feature_of, 2] == CATEGORIES
-        has, may_have = rules.ranks == own, (low <= rules.ranks) & (rules.ranks <= high)
+        has = rules.ranks == own
+        may_have = (low <= rules.ranks) & (rules.ranks <= high) & (rules.named | has)
         for columns, allowed in self._transitions(has):
             may_have[:, columns] &= allowed
             alone[:, columns] |= may_have[:, columns].sum(axis=1, keepdims=True) == 1
@@ -357,6 +359,8 @@ class Actions:
                     found.note(way, which[:, place], words.format(**self._numbers(place)))
             if feature.categories:
                 shares = raw[:, list(feature.columns)]
+                others = changed[:, place] & ~self._named(feature, shares)
+                found.note(RANGE, others, f"{feature.name} becomes what advice may not name")
                 whole = np.rint(shares)
                 wrong = (np.abs(shares - whole) > PART) | ((whole != 0) & (whole != 1))
                 several = feature.kind == "categorical" and whole.sum(axis=1) != 1
@@ -390,6 +394,11 @@ class Actions:
         )
         return np.asarray(np.abs(new - own) > self._slack(own))
 
+    def sizes(self, factuals: Floats, rows: Floats) -> Floats:
+        """Return by how much features [people, features] change: in the data's units, or places."""
+        moved = np.abs(self._positions(rows) - self._positions(factuals))
+        return np.where(self.changed(factuals, rows), moved, 0.0)
+
     def raw(self, rows: Floats) -> Floats:
         """Return standardised rows in the units of the data."""
         return np.asarray(rows * self.scales.scale + self.scales.mean)
@@ -410,6 +419,13 @@ class Actions:
                 largest = raw[:, columns].argmax(axis=1)
                 result[:, place] = self.rules.ranks[columns[largest]]
         return result
+
+    def _named(self, feature: Feature, shares: Floats) -> Booleans:
+        """Return where advice may name the category of rows."""
+        if feature.kind == "categorical":
+            largest = np.array(feature.columns)[shares.argmax(axis=1)]
+            return np.asarray(self.rules.named[largest])
+        return np.ones(len(shares), dtype=np.bool_)  # of two values, the range says it
 
     def _slack(self, positions: Floats) -> Floats:
         """Return how far from a position another one is still the same."""

@@ -50,8 +50,8 @@ class Rules(NamedTuple):
     change. Per feature: the range, by how much it may change (infinite if not stated), where steps
     begin, their size and 10 to the power of their decimals; whether the range is stated, and
     whether steps are a rule or just how numbers are rounded. Per column: `mean`, `scale`, `weight`
-    (distance per unit), the place of its feature, and of categories the rank. `most` features may
-    change at once.
+    (distance per unit), the place of its feature, and of categories the rank and whether advice may
+    name them. `most` features may change at once.
     """
 
     features: Integers
@@ -68,6 +68,7 @@ class Rules(NamedTuple):
     weight: Floats
     feature_of: Integers
     ranks: Integers
+    named: Booleans
     most: int
 
 
@@ -124,6 +125,7 @@ def as_rules(
 ) -> Rules:
     table, numbers, whole_steps = [], [], []
     feature_of, order = np.zeros((2, len(scales.mean)), dtype=np.int64)
+    named = np.ones(len(scales.mean), dtype=np.bool_)
     for place, (feature, action) in enumerate(zip(features, actions, strict=True)):
         first, columns = feature.columns[0], list(feature.columns)
         change, by = CHANGES[action.change], np.inf if action.by is None else action.by
@@ -137,12 +139,17 @@ def as_rules(
             digits = max(decimals_of(step), decimals_of(base))
         if feature.categories:
             known = ranks(feature, action) or list(range(len(feature.categories)))
+            codes = list(range(len(feature.categories)))
+            if action.among is not None:
+                codes = [feature.code_of(category) for category in action.among]
             low, high = 0.0, len(feature.categories) - 1.0
             if feature.kind == "categorical":
                 order[columns] = known
+                named[columns] = np.isin(np.arange(len(columns)), codes)
             else:
                 # One place apart: nothing is too far. Codes may fall where ranks rise.
                 by = np.inf
+                low, high = float(min(codes, default=1)), float(max(codes, default=0))
                 if known == [1, 0] and change in (INCREASE, DECREASE):
                     change = INCREASE + DECREASE - change
         feature_of[list(feature.all_columns)] = place
@@ -160,6 +167,7 @@ def as_rules(
             1.0 / (scales.scale * scales.distance),
             feature_of,
             order,
+            named,
             len(features) if most_changes is None else most_changes,
         )
     )

@@ -231,8 +231,11 @@ class Method(Configurable, ABC):
         return self
 
     @final
-    def generate(self, factuals: Factuals) -> Counterfactuals:
-        """Answer a batch of factuals, and check every answer."""
+    def generate(self, factuals: Factuals, kept: Booleans | None = None) -> Counterfactuals:
+        """Answer a batch of factuals, and check every answer.
+
+        Features that people are to keep as they are [people, features] count as a rule of theirs.
+        """
         if not hasattr(self, "context"):
             raise InputError(f"method {self.name!r} must be fitted before it generates")
         task = self.context.task
@@ -246,7 +249,7 @@ class Method(Configurable, ABC):
         asked = factuals[asking]
         started = time.perf_counter()
         proposed = self._proposed(asked)
-        answers = self._feasible(asked, proposed)
+        answers = self._feasible(asked, proposed, None if kept is None else kept[asking])
         elapsed = time.perf_counter() - started
         rows = np.full(factuals.rows.shape, np.nan)
         rows[asking] = answers.rows
@@ -257,7 +260,8 @@ class Method(Configurable, ABC):
             own[asking] = proposed.rows
             realisation = self._realisation(self.context.actions, factuals, own)
             found = np.flatnonzero(outcomes == FOUND)
-            for actions, who in self._by_kept(self.context.actions, factuals[found]):
+            keeping = None if kept is None else kept[found]
+            for actions, who in self._by_kept(self.context.actions, factuals[found], keeping):
                 some = found[who]
                 broken = actions.breaches(factuals.rows[some], rows[some]).words
                 outcomes[some] = [words or FOUND for words in broken]
@@ -322,7 +326,17 @@ class Method(Configurable, ABC):
                 )
         return candidates
 
-    def _feasible(self, asked: Factuals, candidates: Candidates) -> Candidates:
+    def for_choice(self, number: int) -> Method:
+        """Return the fitted method for people's first, second, … piece of advice.
+
+        By default the same: a method that promises something may have to calibrate it anew, since
+        further choices leave some features alone.
+        """
+        return self
+
+    def _feasible(
+        self, asked: Factuals, candidates: Candidates, kept: Booleans | None = None
+    ) -> Candidates:
         """Return feasible rows that the method accepts, in place of its proposals."""
         actions = self.context.actions
         if actions is None or not self.searches_feasible:
@@ -334,7 +348,7 @@ class Method(Configurable, ABC):
         rows = np.full_like(asked.rows, np.nan)
         measured: dict[str, npt.NDArray[Any]] = {}
         diagnostics = {name: np.array(v) for name, v in candidates.diagnostics.items()}
-        for allowed, who in self._by_kept(actions, asked):
+        for allowed, who in self._by_kept(actions, asked, kept):
             private = {name: values[who] for name, values in candidates.private.items()}
             wanted = np.where((outcomes[who] == FOUND)[:, None], candidates.rows[who], np.nan)
             proposals = self._propose(allowed, asked[who], wanted, private)
@@ -350,10 +364,16 @@ class Method(Configurable, ABC):
         reasons = np.where(outcomes == FOUND, NOTHING_FEASIBLE, outcomes)
         return Candidates(rows, reasons.tolist(), diagnostics)
 
-    def _by_kept(self, actions: Actions, asked: Factuals) -> list[tuple[Actions, Integers]]:
+    def _by_kept(
+        self, actions: Actions, asked: Factuals, kept: Booleans | None
+    ) -> list[tuple[Actions, Integers]]:
         """Return what may change about whom; some people keep what was filled in about them."""
         actions = self._for_people(actions, asked.row_ids)
-        kept = self.context.task.kept_of(asked.row_ids, asked.rows)
+        filled = self.context.task.kept_of(asked.row_ids, asked.rows)
+        if kept is None or filled is None:
+            kept = filled if kept is None else kept
+        else:
+            kept = kept | filled
         if kept is None:
             return [(actions, np.arange(len(asked)))]
         return list(actions.by_kept(kept))

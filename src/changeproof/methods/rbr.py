@@ -394,22 +394,26 @@ def project(changes: Any, radius: Any) -> None:
 @compiled
 def all_log_odds(rows: Any, people: Any, features: Any, adverse: Any, mixtures: Any) -> Any:
     """Return the worst-case log-odds of rows, each for the person at the given place."""
-    result, gradient = np.empty(len(rows)), np.empty(rows.shape[1])
+    n_samples = features.shape[2]
+    memory = np.empty(n_samples), np.empty(n_samples), np.empty(n_samples)
+    result = np.empty(len(rows))
     for i in range(len(rows)):
         person = people[i]
-        result[i] = log_odds(rows[i], features[person], adverse[person], mixtures, gradient)
+        result[i] = mixture_log_odds(rows[i], features[person], adverse[person], mixtures, memory)
     return result
 
 
 @compiled
-def log_odds(here: Any, features: Any, n_adverse: int, mixtures: Any, gradient: Any) -> float:
-    """Return the worst-case log-odds of adverse to favourable, and fill in their gradient.
+def mixture_log_odds(here: Any, features: Any, n_adverse: int, mixtures: Any, memory: Any) -> float:
+    """Return the worst-case log-odds of adverse to favourable.
 
-    A class without samples is left out.
+    Leave the distance of every sample, its share in its class, and how its log-density rises with
+    the distance.
     """
     n_features, n_samples = features.shape
     sigma, optimistic_radius, pessimistic_radius = mixtures
-    distances, logs, slopes = np.zeros(n_samples), np.empty(n_samples), np.empty(n_samples)
+    distances, logs, slopes = memory
+    distances[:] = 0.0
     for k in range(n_features):
         x = float(here[k])
         for n in range(n_samples):
@@ -427,6 +431,19 @@ def log_odds(here: Any, features: Any, n_adverse: int, mixtures: Any, gradient: 
         value += log_sum(logs[:n_adverse])
     if n_adverse < n_samples:
         value -= log_sum(logs[n_adverse:])
+    return value
+
+
+@compiled
+def log_odds(here: Any, features: Any, n_adverse: int, mixtures: Any, gradient: Any) -> float:
+    """Return the worst-case log-odds of adverse to favourable, and fill in their gradient.
+
+    A class without samples is left out.
+    """
+    n_features, n_samples = features.shape
+    distances, logs, slopes = np.empty(n_samples), np.empty(n_samples), np.empty(n_samples)
+    memory = distances, logs, slopes
+    value = mixture_log_odds(here, features, n_adverse, mixtures, memory)
     gradient[:] = 0.0
     for n in range(n_samples):
         # After `log_sum` a log is the sample's share in its class.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -211,13 +211,13 @@ class Shaken:
     @cached_property
     def _behind(self) -> Network | None:
         weights, biases = self.network.weights[1:], self.network.biases[1:]
-        return Network(weights, biases) if weights else None
+        return replace(self.network, weights=weights, biases=biases) if weights else None
 
     def probabilities(self, points: Floats) -> Floats:
         sums = first_sums(self.network, points)[:, None] + self._moves
         flat = sums.reshape(-1, sums.shape[2])
         if self._behind is None:
-            return sigmoids(flat[:, 0]).reshape(sums.shape[:2])
+            return sigmoids(self.network.sides.leads(flat)).reshape(sums.shape[:2])
         return self._behind.probabilities(np.maximum(flat, 0.0)).reshape(sums.shape[:2])
 
 
@@ -230,7 +230,7 @@ def first_sums(network: Network, rows: Floats) -> Floats:
 
 @compiled
 def _fill_sums(network: Any, rows: Any, sums: Any) -> None:
-    values = np.empty(network.layers[-1, 3] + 1)
+    values = np.empty(network.layers[-1, 3] + network.layers[-1, 1])
     for i in range(len(rows)):
         layer_sums(network.turned, network.layers, 0, rows[i], values)
         sums[i] = values[: sums.shape[1]]

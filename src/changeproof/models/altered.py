@@ -44,12 +44,16 @@ class AlteredModel:
 def rescaled(network: Network, slope: float, shift: float) -> Network:
     """Return the network whose logits are ``slope * logit + shift``, in its last layer.
 
+    Of several classes, the favourable outputs are shifted; the slope must then be positive.
     Rounding moves a logit by less than a millionth of the terms that it is the sum of.
     """
     weight, bias = (a[-1].astype(np.float64) for a in (network.weights, network.biases))
-    return Network(
-        (*network.weights[:-1], (slope * weight).astype(np.float32)),
-        (*network.biases[:-1], (slope * bias + shift).astype(np.float32)),
+    bias = slope * bias
+    bias[network.n_adverse :] += shift
+    return replace(
+        network,
+        weights=(*network.weights[:-1], (slope * weight).astype(np.float32)),
+        biases=(*network.biases[:-1], bias.astype(np.float32)),
     )
 
 
@@ -61,9 +65,10 @@ def remeasured(model: Model, gains: Floats, offsets: Floats) -> Model:
     # One product after the other: the sum is then the same on every processor.
     for column, offset in enumerate(offsets):
         bias = bias + weight[:, column] * offset
-    return Network(
-        ((weight * gains).astype(np.float32), *model.weights[1:]),
-        (bias.astype(np.float32), *model.biases[1:]),
+    return replace(
+        model,
+        weights=((weight * gains).astype(np.float32), *model.weights[1:]),
+        biases=(bias.astype(np.float32), *model.biases[1:]),
     )
 
 

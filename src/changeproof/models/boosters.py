@@ -12,7 +12,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
@@ -23,10 +23,12 @@ import pandas as pd
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, asked_model
+from changeproof.models.classes import favourable_classes
+from changeproof.models.forests.forest import Link, linked
 from changeproof.models.inputs import CATEGORY, ColumnType, TableInputs, columns_of
-from changeproof.models.learner import FittedModel
+from changeproof.models.judging import EstimatorModel
 from changeproof.models.libraries import library_of, required
+from changeproof.models.outcomes import Decides
 from changeproof.models.shipped import ShippedModel
 
 Frame = pd.DataFrame | Floats
@@ -39,18 +41,18 @@ class Booster(ShippedModel):
     """A fitted booster in its library's own format.
 
     A library is a subclass: how bytes become a booster, of which classes it gives probabilities,
-    and how it judges rows.
+    and how it judges rows. It has the digits of the library's classifier.
 
     Attributes
     ----------
     library
         The name of the library, which is also that of the extra.
-    classes
+    classes_
         The classes that it gives probabilities of; None where it gives one score.
     """
 
     library: ClassVar[str]
-    classes: tuple[Any, ...] | None
+    classes_: tuple[Any, ...] | None
 
     def __init__(self, content: bytes, name: str, reference: str) -> None:
         self.content, self.name, self.reference = content, name, reference
@@ -58,29 +60,41 @@ class Booster(ShippedModel):
         self.digest = hashlib.sha256(content).hexdigest()
         required(self.library, reference)
         try:
-            booster = self._loaded()
-            self.columns, self.classes = columns_of(booster), self._classes(booster)
+            booster = self.library_model
+            self.columns, self.classes_ = columns_of(booster), self._classes(booster)
         except Exception as error:
             raise InputError(
                 f"{reference} is no model of {self.library}: {one_line(error)}"
             ) from error
 
-    def fitted(self, task: Task) -> FittedModel:
-        inputs = TableInputs.of(self.name, self._loaded(), task)
+    def _fitted(self, task: Task) -> EstimatorModel:
+        inputs = TableInputs.of(self.name, self.library_model, task)
         self._check_types(dict(inputs.types), task)
-        return asked_model(self.name, partial(self._ask, task, inputs), self.classes, task)
+        classes = self.classes_
+        places = [] if classes is None else favourable_classes(self.name, classes, task)
+        several = classes is not None and len(classes) > 2
+        decides = Decides.LIKELIEST if several else Decides.AT_HALF
+        return EstimatorModel(self.name, self, inputs, task, places, decides)
 
-    def _ask(self, task: Task, inputs: TableInputs, rows: Floats) -> Answers:
-        numbers = self._numbers(self._loaded(), inputs.taken(rows, task))
-        numbers = np.asarray(numbers, dtype=np.float64)
-        if self.classes is not None and numbers.ndim == 1:
-            numbers = np.column_stack([1.0 - numbers, numbers])
-        return Answers(numbers)
+    def unseen(self, task: Task) -> dict[str, list[Any]]:
+        return TableInputs.of(self.name, self.library_model, task).unseen(task)
+
+    def predict_proba(self, frame: Frame) -> Any:
+        numbers = self._numbers(self.library_model, frame)
+        return np.column_stack([1.0 - numbers, numbers]) if numbers.ndim == 1 else numbers
+
+    def predict(self, frame: Frame) -> Any:
+        """Return scores, or the likeliest classes."""
+        if self.classes_ is None:
+            return self._numbers(self.library_model, frame)
+        return np.array(self.classes_)[self.predict_proba(frame).argmax(axis=1)]
 
     def _check_types(self, types: Mapping[str, ColumnType], task: Task) -> None:
         """Refuse types that would have to be guessed."""
 
-    def _loaded(self) -> Any:
+    @property
+    def library_model(self) -> Any:
+        """The booster itself."""
         return loaded(type(self), self.content)
 
     @classmethod
@@ -122,6 +136,7 @@ class XgboostBooster(Booster):
     def _classes(self, booster: Any) -> tuple[Any, ...] | None:
         learner = json.loads(booster.save_config())["learner"]
         objective = learner["objective"]["name"]
+        self._predicts_classes = objective == "multi:softmax"
         if objective.startswith("multi:"):
             return tuple(range(int(learner["learner_model_param"]["num_class"])))
         return (0, 1) if objective in XGBOOST_SHARES else None
@@ -143,11 +158,10 @@ class XgboostBooster(Booster):
         # Of a file that scikit-learn's interface wrote, that interface takes the best rounds only.
         best = attributes.get("best_iteration") if "scikit_learn" in attributes else None
         rounds = (0, 0 if best is None else int(best) + 1)
-        if self.classes is None or len(self.classes) == 2:
+        if not self._predicts_classes:
             return booster.predict(rows, iteration_range=rounds)
         margins = booster.predict(rows, iteration_range=rounds, output_margin=True)
-        shares = np.exp(margins.astype(np.float64) - margins.max(axis=1, keepdims=True))
-        return shares / shares.sum(axis=1, keepdims=True)
+        return linked(Link.SOFTMAX_SINGLE, margins)
 
 
 class LightgbmBooster(Booster):
@@ -198,7 +212,7 @@ class CatboostModel(Booster):
         return tuple(booster.classes_) or None
 
     def _numbers(self, booster: Any, frame: Frame) -> Any:
-        kind = "RawFormulaVal" if self.classes is None else "Probability"
+        kind = "RawFormulaVal" if self.classes_ is None else "Probability"
         return booster.predict(frame, prediction_type=kind, thread_count=1)
 
 

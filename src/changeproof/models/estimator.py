@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy, deepcopy
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError, setting
-from changeproof.model import Access, Floats, Model
+from changeproof.model import Access, Model
 from changeproof.models.forests.reading import is_read
-from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import (
     EncodedInputs,
     Inputs,
@@ -28,23 +26,16 @@ from changeproof.models.inputs import (
     TableInputs,
     columns_of,
 )
+from changeproof.models.judging import WEIGHTS, EstimatorModel
 from changeproof.models.learner import (
     Alternative,
     CountedRows,
-    FittedModel,
     Learner,
     RefittedLearner,
     Traits,
 )
-from changeproof.models.linear import Linear, is_linear, linear_score
-from changeproof.models.matrices import ReadModel, read_estimator
-from changeproof.models.outcomes import (
-    TIE,
-    Outcomes,
-    OwnDecision,
-    predicts_numbers,
-    takes_the_likeliest,
-)
+from changeproof.models.linear import is_linear
+from changeproof.models.outcomes import LABELS, Outcomes, predicts_numbers
 from changeproof.models.settings import (
     cause,
     check_columns,
@@ -55,151 +46,12 @@ from changeproof.models.settings import (
     is_boosted,
     known_settings,
     model_digest,
-    predictions,
-    probabilities,
     ready,
     seed_matters,
     seeded,
 )
 from changeproof.models.shipped import ShippedModel
 from changeproof.networks.training import TrainingRecipe
-
-# Where fitted models have their weights, and whether they are [inputs, outputs] there.
-WEIGHTS = {
-    "LogisticRegression": ("coef_", False),
-    "LogisticRegressionCV": ("coef_", False),
-    "SGDClassifier": ("coef_", False),
-    "LinearDiscriminantAnalysis": ("coef_", False),
-    "MLPClassifier": ("coefs_", True),
-}
-
-
-class EstimatorModel(FittedModel):
-    """A fitted estimator, and how it judges rows: ``judge(estimator, rows)``."""
-
-    def __init__(
-        self,
-        judge: Callable[..., Any],
-        name: str,
-        estimator: Any,
-        gives_scores: bool = False,
-        find_linear: Callable[[Any], Linear | None] | None = None,
-        find_forest: Callable[[Any], ForestView | None] | None = None,
-    ) -> None:
-        super().__init__(partial(judge, estimator), name, gives_scores)
-        self.judge, self.estimator, self.find_linear = judge, estimator, find_linear
-        self.find_forest = find_forest
-
-    @cached_property
-    def as_forest(self) -> ForestView | None:
-        return None if self.find_forest is None else self.find_forest(self.estimator)
-
-    def scores(self, rows: Floats) -> Floats:
-        if self.as_forest is None:
-            return super().scores(rows)
-        return self.as_forest.probabilities(rows)
-
-    @cached_property
-    def linear(self) -> Linear | None:
-        """Its coefficients in the rows that it judges, if it is linear; found when asked for."""
-        if self.find_linear is None:
-            return None
-        try:
-            return self.find_linear(self.estimator)
-        except ValueError:  # it refuses to judge some values: categories that it has not seen
-            return None
-
-    @property
-    def offers(self) -> Access:
-        return Access.PREDICTIONS if self.linear is None else Access.LINEAR
-
-    @property
-    def coefficients(self) -> Floats:
-        assert self.linear is not None
-        return self.linear.coefficients
-
-    @property
-    def intercept(self) -> float:
-        assert self.linear is not None
-        return self.linear.intercept
-
-    def logits_and_gradients(self, rows: Floats) -> tuple[Floats, Floats]:
-        assert self.linear is not None
-        return self.linear.logits_and_gradients(rows)
-
-    def layer_weights(self) -> list[Floats]:
-        final, attribute, transposed = _weights_of(self.estimator)
-        found = getattr(final, attribute)
-        return [np.array(each.T) for each in found] if transposed else [np.array(found)]
-
-    def with_layer_weights(self, weights: Sequence[Floats]) -> EstimatorModel:
-        changed = deepcopy(self.estimator)
-        final, attribute, transposed = _weights_of(changed)
-        setattr(final, attribute, [each.T for each in weights] if transposed else weights[0])
-        return EstimatorModel(self.judge, self._name, changed, self.gives_scores, self.find_linear)
-
-
-class DecidingModel(EstimatorModel):
-    """A fitted classifier that decides as its own `predict` does; its probabilities agree."""
-
-    def __init__(self, decision: OwnDecision, name: str, estimator: Any) -> None:
-        two_classes = len(estimator.classes_) == 2
-        linear = two_classes and is_linear(final_step(estimator)[1])
-        scores = not hasattr(estimator, "predict_proba")
-        find_linear = decision.linear if linear else None
-        super().__init__(decision.scores, name, estimator, scores, find_linear)
-        self.decision = decision
-
-    @cached_property
-    def _reading(self) -> ReadModel | None:
-        return read_estimator(self.estimator, self.decision.inputs, self.decision.task)
-
-    @cached_property
-    def as_forest(self) -> ForestView | None:
-        # Near a tie, probabilities give way to what it predicts.
-        return None if self._reading is None else self._reading.view(self.decision.places, TIE)
-
-    @cached_property
-    def _asked(self) -> tuple[Any, OwnDecision]:
-        """The estimator, or the forest that it was read as, and how that decides."""
-        if self._reading is None:
-            return self.estimator, self.decision
-        return self._reading.estimator, replace(self.decision, inputs=self._reading.inputs)
-
-    def scores(self, rows: Floats) -> Floats:
-        estimator, decision = self._asked
-        return self._numbers(partial(decision.scores, estimator), rows)
-
-    def probabilities(self, rows: Floats) -> Floats:
-        estimator, decision = self._asked
-        return self._checked(self._numbers(partial(decision.decided, estimator), rows))
-
-    def with_layer_weights(self, weights: Sequence[Floats]) -> DecidingModel:
-        changed = super().with_layer_weights(weights).estimator
-        return DecidingModel(self.decision, self._name, changed)
-
-
-def estimator_model(
-    name: str, estimator: Any, inputs: Inputs, outcomes: Outcomes, task: Task
-) -> EstimatorModel:
-    """Return a fitted estimator as a model of a task's rows: it decides, or predicts numbers."""
-    if outcomes.classes:
-        places = outcomes.places(name, estimator.classes_)
-        likeliest = takes_the_likeliest(estimator)
-        return DecidingModel(OwnDecision(inputs, task, places, likeliest), name, estimator)
-    return EstimatorModel(partial(_predicted, inputs, task), name, estimator, gives_scores=True)
-
-
-def _predicted(inputs: Inputs, task: Task, estimator: Any, rows: Floats) -> Any:
-    return predictions(estimator, inputs.taken(rows, task))
-
-
-def _weights_of(estimator: Any) -> tuple[Any, str, bool]:
-    final = final_step(estimator)[1]
-    name = type(final).__name__
-    if name not in WEIGHTS:
-        raise InputError(f"{name} has no weights to change")
-    return final, *WEIGHTS[name]
 
 
 class EstimatorLearner(RefittedLearner):
@@ -220,7 +72,7 @@ class EstimatorLearner(RefittedLearner):
     inputs
         How it takes the columns of a table, where it was fitted to one before.
     outcomes
-        What it predicts, where it was fitted before; by default 0 and 1.
+        What it predicts, where it was fitted before; by default labels.
     few_rows
         Whether it is trained on few rows, of which some kinds leave nothing to chance (see
         `seed_matters`).
@@ -234,10 +86,10 @@ class EstimatorLearner(RefittedLearner):
         original: bool | None = None,
         name: str | None = None,
         inputs: Inputs | None = None,
-        outcomes: Outcomes | None = None,
+        outcomes: Outcomes = LABELS,
         few_rows: bool = False,
     ) -> None:
-        for need in ("fit", "get_params", *([] if outcomes else ["predict_proba"])):
+        for need in ("fit", "get_params", *(["predict_proba"] if outcomes.at_half else [])):
             if not hasattr(estimator, need):
                 raise InputError(
                     f"model {type(estimator).__name__} has no {need}; expected a scikit-learn "
@@ -255,9 +107,10 @@ class EstimatorLearner(RefittedLearner):
             has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
             original=not isinstance(self.inputs, EncodedInputs),
-            forests=is_read(estimator),
+            forests=is_read(final_step(estimator)[1]),
             gives_scores=not hasattr(estimator, "predict_proba"),
-            predicts_numbers=outcomes is not None and not outcomes.classes,
+            predicts_numbers=not outcomes.classes,
+            decides_at_half=len(outcomes.classes) == 2,
         )
 
     def __repr__(self) -> str:
@@ -269,14 +122,13 @@ class EstimatorLearner(RefittedLearner):
             check_columns(self.estimator, self.name, columns)
 
     def _fit(self, task: Task, seed: int, data: CountedRows, start: Model | None) -> Model:
-        estimator, (rows, weights, labels, _) = seeded(fresh(self.estimator), seed), data
-        if self.outcomes is not None:
-            labels = self.outcomes.targets(data)
+        estimator, rows, weights = seeded(fresh(self.estimator), seed), data.rows, data.weights
+        targets = self.outcomes.targets(data)
         arguments = self.inputs.prepare(estimator, task)
         counts = np.rint(weights).astype(np.int64)
         if (counts == weights).all():
             # A row drawn twice is there twice, for every kind of model.
-            rows, labels = np.repeat(rows, counts, axis=0), np.repeat(labels, counts)
+            rows, targets = np.repeat(rows, counts, axis=0), np.repeat(targets, counts)
         elif (key := weight_key(estimator)) is not None:
             arguments[key] = weights
         else:
@@ -284,38 +136,12 @@ class EstimatorLearner(RefittedLearner):
                 f"model {self.name} takes no row weights; expected weights that are whole numbers"
             )
         try:
-            estimator.fit(self.inputs.taken(rows, task), labels, **arguments)
+            estimator.fit(self.inputs.taken(rows, task), targets, **arguments)
         except Exception as error:
             raise InputError(
                 f"model {self.name} could not be fitted on {len(rows)} rows: {cause(error)}"
             ) from error
-        if self.outcomes is not None:
-            return estimator_model(self.name, estimator, self.inputs, self.outcomes, task)
-        classes = list(estimator.classes_)
-        if classes != [0, 1]:
-            raise InputError(f"model {self.name} was trained on the classes {classes} only")
-        linear = partial(self._linear, task) if is_linear(final_step(estimator)[1]) else None
-        judge, forest = partial(self._judge, task), partial(self._forest, task)
-        return EstimatorModel(judge, self.name, estimator, find_linear=linear, find_forest=forest)
-
-    def _judge(self, task: Task, estimator: Any, rows: Floats) -> Any:
-        return probabilities(estimator, self.inputs.taken(rows, task))[:, 1]
-
-    def _forest(self, task: Task, estimator: Any) -> ForestView | None:
-        if not self.traits.original:
-            return ForestView.of(estimator, 1)
-        found = read_estimator(estimator, self.inputs, task)
-        return None if found is None else found.view([1])
-
-    def _linear(self, task: Task, estimator: Any) -> Linear | None:
-        if not self.traits.original and not isinstance(estimator, Pipeline):
-            return Linear(estimator.coef_[0], float(estimator.intercept_[0]))
-        return linear_score(
-            lambda rows: estimator.decision_function(self.inputs.taken(rows, task)),
-            task,
-            encoded=not self.traits.original,
-            probabilities=partial(self._judge, task, estimator),
-        )
+        return EstimatorModel.of(self.name, estimator, self.inputs, self.outcomes, task)
 
     def offers_on(self, task: Task) -> Access:
         """Return whether its models are linear; for a pipeline, one is trained to find out."""
@@ -375,10 +201,13 @@ class ShippedEstimator(ShippedModel):
         self.columns = columns_of(estimator)
         self.digest = model_digest(estimator)
 
-    def fitted(self, task: Task) -> EstimatorModel:
+    def _fitted(self, task: Task) -> EstimatorModel:
         inputs = TableInputs.of(self.name, self.estimator, task)
         outcomes = Outcomes.of(self.name, self.estimator, task)
-        return estimator_model(self.name, self.estimator, inputs, outcomes, task)
+        return EstimatorModel.of(self.name, self.estimator, inputs, outcomes, task)
+
+    def unseen(self, task: Task) -> dict[str, list[Any]]:
+        return TableInputs.of(self.name, self.estimator, task).unseen(task)
 
     def decides_at(self, task: Task, given: Threshold | None) -> Threshold | None:
         if not self.predicts_numbers or given is not None:

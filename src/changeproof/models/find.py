@@ -326,6 +326,11 @@ def taken_columns(model: Learner | ShippedModel) -> Taken | None:
     return "all" if model.traits.original else None
 
 
+def advised_by(model: Learner | ShippedModel, task: Task) -> Task:
+    """Return the task where advice names only categories that a fitted model has seen."""
+    return model.advised(task) if isinstance(model, ShippedModel) else task
+
+
 def as_shipped(thing: Any, name: str | None = None, reference: str | None = None) -> ShippedModel:
     """Return a fitted model for an estimator, or for a function of a DataFrame."""
     if isinstance(thing, ShippedModel):

@@ -143,6 +143,17 @@ class TableInputs(Inputs):
             )
         return cls(columns)
 
+    def unseen(self, task: Task) -> dict[str, list[Any]]:
+        """Return the categories of the table, by column, that a model has never seen."""
+        features = {feature.name: feature for feature in task.features}
+        found = {}
+        for column, wanted in self.types:
+            known = set(map(text_of, wanted.levels))
+            others = [each for each in features[column].categories if text_of(each) not in known]
+            if known and others:
+                found[column] = others
+        return found
+
     def taken(self, rows: Floats, task: Task) -> pd.DataFrame | Floats:
         frame = task.table_rows(rows)[list(self.columns)]
         for column, wanted in self.types:

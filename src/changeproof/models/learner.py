@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
+from changeproof.datasets.threshold import HALF
 from changeproof.errors import InputError, one_line, setting
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Access, Booleans, Floats, HasParameters, HasWeights, Model, Stack
 from changeproof.models.cache import train_cached
-from changeproof.models.recipes import normalised, own_labels
+from changeproof.models.recipes import favourable_shares, normalised, own_labels
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingRecipe, usual_weights
@@ -198,6 +199,14 @@ class Learner(ABC):
         """Return what methods may use of its models of a task, known before any is trained."""
         return self.traits.offers
 
+    def decides_at_half_on(self, task: Task) -> bool:
+        """Return whether its models of a task call favourable what is more likely than not."""
+        return self.traits.decides_at_half
+
+    def favourable_or_not(self) -> Learner:
+        """Return the learner whose models tell favourable from the rest, whatever the classes."""
+        return self
+
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
         """Return the canonical form of a recipe: defaults are left out."""
         return normalised(recipe, task)
@@ -281,6 +290,8 @@ class CountedRows(NamedTuple):
         counts = np.asarray(weights, dtype=np.float64)
         counted = counts > 0
         outcomes = _outcomes(task, labels)
+        if task.classes is not None:
+            labels = np.asarray(favourable_shares(task.classes, labels) >= HALF)
         return cls(
             rows[counted],
             counts[counted],
@@ -295,6 +306,9 @@ def _outcomes(task: Task, labels: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     if train is None or update is None:
         return None
     outcomes, own = np.concatenate([train, update]), own_labels(task)
+    if task.classes is not None and labels.ndim == 2:
+        known = np.array(task.classes.outcomes, dtype=outcomes.dtype)
+        return np.asarray(known[labels.argmax(axis=1)])
     for label in (0, 1):
         changed = (labels != own) & (labels == label)
         if changed.any():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import coo_array, issparse
+from sklearn.pipeline import Pipeline
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.datasets.raw import RawColumn
@@ -17,11 +19,12 @@ from changeproof.datasets.task import Task
 from changeproof.feasible.decimals import MOST_DECIMALS
 from changeproof.feasible.feature import Feature, text_of
 from changeproof.model import Booleans, Floats, Integers
-from changeproof.models.forests.forest import Forest
 from changeproof.models.forests.reading import read_forest
-from changeproof.models.forests.views import ForestView
-from changeproof.models.inputs import Inputs
-from changeproof.models.settings import probabilities
+from changeproof.models.forests.views import ForestView, Rows
+from changeproof.models.inputs import EncodedInputs, Inputs
+from changeproof.models.libraries import library_of
+from changeproof.models.scaling import PLAIN_SCALE, sources_of
+from changeproof.models.settings import predictions, probabilities
 
 NUMBER, TWO, SEVERAL = 0, 1, 2
 # How a column of numbers may be written in a table.
@@ -34,65 +37,144 @@ COMPARED, MOVED = 64, 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
-    """How rows become the numbers that a forest takes.
+class Transformed:
+    """How a forest takes rows at the end of a pipeline: as the steps before it transform them.
 
-    `columns` are [inputs, kind, first column, width, column that says what is missing or -1, first
-    place in `codes`]; `codes` are what categories are to the forest.
+    `unstored` is what a forest takes for entries that a sparse matrix leaves out.
     """
 
-    columns: Integers
+    steps: tuple[Any, ...]
+    categories: Mapping[int, tuple[Any, ...]]
+    unstored: float
+    inputs: Inputs
+    task: Task
+
+    @property
+    def key(self) -> object:
+        return self
+
+    def table(self, rows: Floats) -> Any:
+        table: Any = self.inputs.taken(rows, self.task)
+        for step in self.steps:
+            table = step.transform(table)
+        return table
+
+    def of_rows(self, rows: Floats) -> Floats:
+        table = self.table(rows)
+        if issparse(table):
+            stored: Any = coo_array(cast("Any", table))
+            matrix = np.full(stored.shape, self.unstored)
+            matrix[stored.coords] = stored.data
+            return matrix
+        if not self.categories:
+            return np.ascontiguousarray(table, np.float64)
+        frame = pd.DataFrame(table)
+        columns = [
+            _places(values, self.categories[place])
+            if place in self.categories
+            else values.to_numpy(np.float64, na_value=np.nan)
+            for place, (_, values) in enumerate(frame.items())
+        ]
+        return np.column_stack(columns)
+
+
+def _places(values: pd.Series[Any], known: tuple[Any, ...]) -> Floats:
+    """Return the places of values among those that are known: -1 for others, NaN for missing."""
+    places = {text_of(value): place for place, value in enumerate(known)}
+    codes, distinct = pd.factorize(values.astype(object))
+    found = [places.get(text_of(value), -1) for value in distinct]
+    return np.array([*found, np.nan], np.float64)[codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """How rows become the numbers that a forest takes, where each is of one feature.
+
+    `features` are [kind, first column, columns, column that says what is missing or -1, first
+    output]; `outputs` are [place in the matrix, first place in `codes`]. What categories are to the
+    forest stands in `codes`, and then what a missing value is. A number is first put on another
+    scale: (number - shift) / divisor * factor + offset, see `scaling`.
+    """
+
+    features: Integers
+    outputs: Integers
+    scaling: Floats
     codes: Floats
     mean: Floats
     scale: Floats
 
     @classmethod
-    def of(cls, forest: Forest, inputs: Inputs, task: Task) -> Self | None:
-        """Return how a forest takes rows; None where that takes a DataFrame."""
-        sample = inputs.taken(task.rows("train")[:1], task)
-        if isinstance(sample, np.ndarray):
-            sample = pd.DataFrame(sample, columns=[each.name for each in task.features])
-        features = {feature.name: feature for feature in task.features}
-        if len(sample.columns) != forest.n_features or not set(sample.columns) <= set(features):
+    def of(cls, taken: Transformed, n_outputs: int) -> Self | None:
+        """Return the same as one compiled loop; None where it takes the transformers themselves."""
+        task, known = taken.task, {feature.name: feature for feature in taken.task.features}
+        some = task.rows("train")[:1]
+        sample = taken.inputs.taken(some, task)
+        names = list(sample.columns) if isinstance(sample, pd.DataFrame) else list(known)
+        if isinstance(taken.inputs, EncodedInputs) or not set(names) <= set(known):
             return None
-        found, codes = [], [np.zeros(0)]
-        for place, name in enumerate(sample.columns):
-            feature = features[name]
+        if taken.unstored != 0.0 and issparse(taken.table(some)):  # a number of 0 is missing then
+            return None
+        sources = sources_of(taken.steps, len(names))
+        if sources is None or len(sources) != n_outputs:
+            return None
+        features, probes = [], []
+        outputs: list[tuple[int, int]] = []
+        for place, name in enumerate(names):
+            feature, own = known[name], [k for k, each in enumerate(sources) if each[0] == place]
             first, width = feature.columns[0], len(feature.columns)
-            if feature.columns != tuple(range(first, first + width)):
+            number = not feature.categories
+            if own and number and not _is_plain(task.raw.get(name)):
                 return None
+            if feature.columns != tuple(range(first, first + width)) or any(
+                number and (sources[k][1] is None or k in taken.categories) for k in own
+            ):
+                return None
+            kind = NUMBER if number else TWO if feature.kind == "binary" else SEVERAL
             missing = -1 if feature.missing is None else feature.missing
-            kind, start = NUMBER, sum(map(len, codes))
-            if feature.categories:
-                kind = TWO if feature.kind == "binary" else SEVERAL
-                own = _codes(feature, place, inputs, task, forest.categories.get(place))
-                if own is None:
-                    return None
-                codes.append(own)
-            elif place in forest.categories or not _is_plain(task.raw.get(name)):
-                return None
-            found.append((kind, first, width, missing, start))
-        return cls(np.array(found, np.int64), np.concatenate(codes), task.mean, task.scale)
+            features.append((kind, first, width, missing, len(outputs)))
+            outputs += [(k, place) for k in own]
+            probes.append(_probes(feature, task))
+        starts = np.cumsum([1, *map(len, probes)])
+        answers = taken.of_rows(np.concatenate([some, *probes]))
+        codes = [answers[starts[place] : starts[place + 1], k] for k, place in outputs]
+        at = np.cumsum([0, *map(len, codes)])
+        return cls(
+            np.array(features, np.int64),
+            np.array([(k, start) for (k, _), start in zip(outputs, at, strict=False)], np.int64),
+            np.array([sources[k][1] or PLAIN_SCALE for k, _ in outputs]),
+            np.concatenate(codes),
+            task.mean,
+            task.scale,
+        )
+
+    @cached_property
+    def key(self) -> object:
+        return tuple(getattr(self, field.name).tobytes() for field in fields(self))
 
     def of_rows(self, rows: Floats) -> Floats:
-        matrix = np.empty((len(rows), len(self.columns)))
+        matrix = np.empty((len(rows), len(self.outputs)))
         rows = np.ascontiguousarray(rows, np.float64)
-        _fill(rows, self.columns, self.codes, self.mean, self.scale, POWERS, matrix)
+        how = (self.features, self.outputs, self.scaling, self.codes)
+        _fill(rows, *how, self.mean, self.scale, POWERS, matrix)
         return matrix
 
     def of_moves(self, moves: Floats) -> Floats:
         """Return what moves of rows are to numbers; categories stay as they are."""
-        found = np.zeros((len(moves), len(self.columns)))
-        for place, (kind, first, *_) in enumerate(self.columns.tolist()):
-            if kind == NUMBER:
-                found[:, place] = moves[:, first] * self.scale[first]
+        found = np.zeros((len(moves), len(self.outputs)))
+        ends = [*self.features[1:, 4].tolist(), len(self.outputs)]
+        for (kind, first, _, _, start), end in zip(self.features.tolist(), ends, strict=True):
+            for k in range(start, end) if kind == NUMBER else ():
+                _, divisor, factor, _ = self.scaling[k]
+                found[:, self.outputs[k, 0]] = (
+                    moves[:, first] * self.scale[first] / divisor * factor
+                )
         return found
 
     def stays(self, rows: Floats, moves: Floats) -> Booleans:
         """Return which rows have the same categories, and the same missing, after every move."""
         raw, reach = rows * self.scale + self.mean, np.abs(moves).max(axis=0) * self.scale
         result = np.ones(len(rows), np.bool_)
-        for kind, first, width, missing, _ in self.columns.tolist():
+        for kind, first, width, missing, _ in self.features.tolist():
             flags = [missing] * (missing >= 0) + [first] * (kind == TWO)
             for column in flags:
                 result &= np.abs(raw[:, column] - 0.5) > reach[column]
@@ -109,49 +191,58 @@ def _is_plain(written: RawColumn | None) -> bool:
     return written is None or (written.dtype in PLAIN and not written.stands_for_numbers)
 
 
-def _codes(
-    feature: Feature, place: int, inputs: Inputs, task: Task, known: tuple[Any, ...] | None
-) -> Floats | None:
-    """Return the number that each category of a feature is to a forest; None if that is open."""
-    count = len(feature.categories)
-    rows = np.repeat(task.rows("train")[:1], count, axis=0)
-    raw = np.arange(2.0)[:, None] if feature.kind == "binary" else np.eye(count)
-    some = list(feature.columns)
-    rows[:, some] = (raw - task.mean[some]) / task.scale[some]
-    if feature.missing is not None:
-        rows[:, feature.missing] = -task.mean[feature.missing] / task.scale[feature.missing]
-    taken = inputs.taken(rows, task)
-    values = taken.iloc[:, place] if isinstance(taken, pd.DataFrame) else pd.Series(taken[:, place])
-    if known is not None:
-        places = {text_of(value): code for code, value in enumerate(known)}
-        found = [places.get(text_of(value), -1) for value in values]
-        return None if min(found) < 0 else np.array(found, np.float64)
-    if pd.api.types.is_numeric_dtype(values.dtype) and not values.isna().any():
-        return np.asarray(values, np.float64)
-    return None
+def _probes(feature: Feature, task: Task) -> Floats:
+    """Return rows with every category of a feature and, if it may be missing, one without it."""
+    some, flag = list(feature.columns), feature.missing
+    raw = np.zeros((0, len(some)))
+    if feature.categories:
+        raw = np.arange(2.0)[:, None] if feature.kind == "binary" else np.eye(len(some))
+    rows = np.repeat(task.rows("train")[:1], len(raw) + (flag is not None), axis=0)
+    rows[: len(raw), some] = (raw - task.mean[some]) / task.scale[some]
+    if flag is not None:
+        absent = np.arange(len(rows)) == len(raw)
+        rows[:, flag] = (absent - task.mean[flag]) / task.scale[flag]
+    return rows
 
 
 @compiled
 def _fill(
-    rows: Any, columns: Any, codes: Any, mean: Any, scale: Any, powers: Any, matrix: Any
+    rows: Any,
+    features: Any,
+    outputs: Any,
+    scaling: Any,
+    codes: Any,
+    mean: Any,
+    scale: Any,
+    powers: Any,
+    matrix: Any,
 ) -> None:
-    for i in range(len(rows)):
-        for k in range(len(columns)):
-            kind, first, width, missing, start = columns[k]
-            if missing >= 0 and rows[i, missing] * scale[missing] + mean[missing] >= 0.5:
-                matrix[i, k] = np.nan
-            elif kind == NUMBER:
-                matrix[i, k] = _unscaled(rows[i, first], mean[first], scale[first], powers)
-            elif kind == TWO:
-                second = rows[i, first] * scale[first] + mean[first] >= 0.5
-                matrix[i, k] = codes[start + 1] if second else codes[start]
-            else:
-                best, most = 0, -np.inf
+    for k in range(len(features)):
+        kind, first, width, missing, start = features[k]
+        stop = features[k + 1, 4] if k + 1 < len(features) else len(outputs)
+        if start == stop:
+            continue
+        for i in range(len(rows)):
+            known, number = 0, 0.0
+            if kind == TWO:
+                known = int(rows[i, first] * scale[first] + mean[first] >= 0.5)
+            elif kind == SEVERAL:
+                most = -np.inf
                 for j in range(width):
                     share = rows[i, first + j] * scale[first + j] + mean[first + j]
                     if share > most:
-                        best, most = j, share
-                matrix[i, k] = codes[start + best]
+                        known, most = j, share
+            else:
+                number = _unscaled(rows[i, first], mean[first], scale[first], powers)
+            absent = missing >= 0 and rows[i, missing] * scale[missing] + mean[missing] >= 0.5
+            if absent:
+                known = 0 if kind == NUMBER else 2 if kind == TWO else width
+            for n in range(start, stop):
+                if kind == NUMBER and not absent:
+                    moved = (number - scaling[n, 0]) / scaling[n, 1]
+                    matrix[i, outputs[n, 0]] = moved * scaling[n, 2] + scaling[n, 3]
+                else:
+                    matrix[i, outputs[n, 0]] = codes[outputs[n, 1] + known]
 
 
 @compiled
@@ -171,82 +262,65 @@ def _unscaled(value: float, mean: float, scale: float, powers: Any) -> Any:
     return near
 
 
-@dataclass(frozen=True, eq=False)
-class ReadEstimator:
-    """A fitted classifier, read as a forest, that takes rows as a matrix."""
+def read_estimator(
+    estimator: Any, inputs: Inputs, task: Task, places: Sequence[int] = (), own: bool = False
+) -> ForestView | None:
+    """Read a fitted forest, also at the end of a pipeline; None where it has to be asked itself.
 
-    forest: Forest
-    classes_: npt.NDArray[Any]
-
-    def predict_proba(self, matrix: Floats) -> Floats:
-        return self.forest.probabilities(matrix)
-
-    def predict(self, matrix: Floats) -> npt.NDArray[Any]:
-        return np.asarray(self.classes_[self.forest.classes(matrix)])
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixInputs(Inputs):
-    """How a forest that was read takes rows: as a matrix."""
-
-    matrix: Matrix
-
-    def taken(self, rows: Floats, task: Task) -> Floats:
-        return self.matrix.of_rows(rows)
-
-
-class ReadModel(NamedTuple):
-    """A fitted classifier that was read as a forest, and how it takes rows."""
-
-    estimator: ReadEstimator
-    inputs: MatrixInputs
-
-    def view(self, places: Sequence[int], spare: float = 0.0) -> ForestView | None:
-        """Return it as a forest of two classes, if it has two, of which one is favourable."""
-        if self.estimator.forest.n_classes != 2:
-            return None
-        return ForestView(self.estimator.forest, places[0], self.inputs.matrix, spare)
-
-
-def read_estimator(estimator: Any, inputs: Inputs, task: Task) -> ReadModel | None:
-    """Read a fitted classifier on columns of a table; None where it has to be asked itself.
-
-    What was read is compared with the classifier on some rows, also between those of the table.
+    What was read is compared with the estimator on some rows, also between those of the table.
     """
-    forest = read_forest(estimator).forest
-    if forest is None or not forest.n_classes:
+    steps, final = _steps(estimator)
+    forest = read_forest(final).forest
+    if forest is None:
         return None
-    known = _SAMPLES.setdefault(task, {})
-    key = repr((inputs, forest.n_features, sorted(forest.categories.items())))
-    if key not in known:
-        known[key] = Sample.of(forest, inputs, task)
-    sample = known[key]
-    if sample is None:
+    rows, taken = _once(task, inputs, partial(_sample, inputs, task))
+    try:
+        matrix = None
+        if steps or not isinstance(inputs, EncodedInputs):
+            unstored = np.nan if library_of(final) == "xgboost" else 0.0
+            transformed = Transformed(steps, forest.categories, unstored, inputs, task)
+            key = (inputs, forest.n_features, sorted(forest.categories.items()))
+            make = partial(_quickest, transformed, forest.n_features, rows)
+            matrix = make() if steps else _once(task, key, make)
+        found = forest.probabilities(rows if matrix is None else matrix.of_rows(rows))
+        expected = probabilities(estimator, taken) if places else predictions(estimator, taken)
+    except Exception:  # whoever asks the estimator itself is told
         return None
-    expected = np.asarray(probabilities(estimator, sample.taken), np.float64)
-    if not np.array_equal(forest.probabilities(sample.numbers), expected):
-        return None
-    classes = np.asarray(estimator.classes_)
-    return ReadModel(ReadEstimator(forest, classes), MatrixInputs(sample.matrix))
+    same = np.array_equal(found if places else found[:, -1], np.asarray(expected, np.float64))
+    return ForestView(forest, places, matrix, own) if same else None
 
 
-class Sample(NamedTuple):
-    """How forests take rows, and some rows: as an estimator takes them, and as numbers."""
-
-    matrix: Matrix
-    taken: pd.DataFrame | Floats
-    numbers: Floats
-
-    @classmethod
-    def of(cls, forest: Forest, inputs: Inputs, task: Task) -> Self | None:
-        matrix = Matrix.of(forest, inputs, task)
-        if matrix is None:
-            return None
-        rows = task.rows("train")[:COMPARED]
-        moves = MOVED * np.random.default_rng(0).standard_normal(rows.shape)
-        rows = np.concatenate([rows, rows + moves])
-        return cls(matrix, inputs.taken(rows, task), matrix.of_rows(rows))
+def _quickest(taken: Transformed, n_outputs: int, rows: Floats) -> Rows:
+    """Return the same as one compiled loop, where that gives the same numbers for some rows."""
+    found = Matrix.of(taken, n_outputs)
+    if found is None:
+        return taken
+    same = np.array_equal(found.of_rows(rows), taken.of_rows(rows), equal_nan=True)
+    return found if same else taken
 
 
-# The same for all models that take the rows of a task in the same way.
-_SAMPLES: WeakKeyDictionary[Task, dict[str, Sample | None]] = WeakKeyDictionary()
+def _steps(estimator: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the steps of a pipeline that transform, and the last."""
+    if type(estimator) is not Pipeline:
+        return (), estimator
+    *steps, final = (step for _, step in estimator.steps)
+    return tuple(step for step in steps if step not in (None, "passthrough")), final
+
+
+def _sample(inputs: Inputs, task: Task) -> tuple[Floats, pd.DataFrame | Floats]:
+    """Return some rows, also as an estimator takes them."""
+    rows = task.rows("train")[:COMPARED]
+    moves = MOVED * np.random.default_rng(0).standard_normal(rows.shape)
+    rows = np.concatenate([rows, rows + moves])
+    return rows, inputs.taken(rows, task)
+
+
+def _once(task: Task, key: Any, make: Callable[[], Any]) -> Any:
+    """Return what is the same for all models that take the rows of a task in the same way."""
+    known = _KNOWN.setdefault(task, {})
+    if (name := repr(key)) not in known:
+        known[name] = make()
+    return known[name]
+
+
+_KNOWN: WeakKeyDictionary[Task, dict[str, Any]] = WeakKeyDictionary()

@@ -6,10 +6,13 @@ import atexit
 import hashlib
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -18,13 +21,13 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, asked_model
+from changeproof.models.asked import Answers, asked_model
 from changeproof.models.inputs import TableInputs
 from changeproof.models.learner import FittedModel
 from changeproof.models.libraries import is_booster, required
 from changeproof.models.shipped import ShippedModel
 
-MLMODEL = "MLmodel"
+MLMODEL, TRACKING = "MLmodel", "MLFLOW_TRACKING_URI"
 # MLflow reports its use to its makers, and draws bars, unless somebody says otherwise.
 QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 # The numbers that a signature may ask for; whole ones only where all values are whole.
@@ -49,7 +52,7 @@ class PyfuncModel(ShippedModel):
         self.digest = _digest(files)
         self.columns = _columns(loaded(files).model)
 
-    def fitted(self, task: Task) -> FittedModel:
+    def _fitted(self, task: Task) -> FittedModel:
         ask = partial(self._ask, task, TableInputs.named_by(self.name, self.columns, task))
         return asked_model(self.name, ask, ask(task.rows("train")).classes, task)
 
@@ -118,13 +121,48 @@ def _files(where: str) -> Files:
     """Return the files of a model's folder by their names, also from a registry or a run."""
     from mlflow.artifacts import download_artifacts
 
-    with TemporaryDirectory(prefix="changeproof-mlflow-") as copies:
+    with TemporaryDirectory(prefix="changeproof-mlflow-") as copies, _existing_store(where):
         local = Path(where)
         folder = local if local.is_dir() else Path(download_artifacts(where, dst_path=copies))
         if not (folder / MLMODEL).is_file():
             raise InputError(f"MLflow model {where} has no file {MLMODEL}")
         paths = sorted(path for path in folder.rglob("*") if path.is_file())
         return tuple((path.relative_to(folder).as_posix(), path.read_bytes()) for path in paths)
+
+
+@contextmanager
+def _existing_store(where: str) -> Iterator[None]:
+    """Refuse to look in a local store that does not exist: MLflow would create it."""
+    if not where.startswith(("models:", "runs:")):
+        yield
+        return
+    import mlflow
+
+    tracking = mlflow.get_tracking_uri()
+    asked = mlflow.get_registry_uri() if where.startswith("models:") else tracking
+    if _is_absent(asked):
+        raise InputError(
+            f"MLflow model {where}: there is no store at {asked}; say where it is by "
+            "MLFLOW_TRACKING_URI, or MLFLOW_REGISTRY_URI for a registry of its own"
+        )
+    before = os.environ.get(TRACKING)
+    if _is_absent(tracking):  # a registry needs none, but MLflow would create one
+        os.environ[TRACKING] = asked
+    try:
+        yield
+    finally:
+        os.environ.pop(TRACKING, None)
+        if before is not None:
+            os.environ[TRACKING] = before
+
+
+def _is_absent(store: str) -> bool:
+    """Return whether a store is a local database or folder that does not exist."""
+    scheme, mark, rest = store.partition("://")
+    if mark and scheme not in ("sqlite", "file"):
+        return False
+    path = unquote(rest.removeprefix("/") if scheme == "sqlite" else rest) if mark else store
+    return not Path(path).exists()
 
 
 def _digest(files: Files) -> str:

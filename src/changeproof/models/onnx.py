@@ -15,7 +15,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, asked_model
+from changeproof.models.asked import Answers, asked_model
 from changeproof.models.learner import FittedModel
 from changeproof.models.libraries import required
 from changeproof.models.shipped import ShippedModel
@@ -51,7 +51,7 @@ class OnnxModel(ShippedModel):
         except Exception as error:
             raise InputError(f"{reference} is not an ONNX model: {one_line(error)}") from error
 
-    def fitted(self, task: Task) -> FittedModel:
+    def _fitted(self, task: Task) -> FittedModel:
         ask = partial(self._ask, task)
         answers = ask(task.rows("train"))
         classes = None if answers.numbers.ndim == 1 else classes_of(self.name, answers)

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.datasets.classes import Classes
 from changeproof.datasets.task import Task
 from changeproof.fingerprints.things import thing_fingerprint
-from changeproof.model import Integers, Model
+from changeproof.model import Integers, Model, Singles
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe, bootstrap_weights, usual_weights
+from changeproof.randomness import stream
 
 DELETED_SHARES = (0.01, 0.05, 0.10)
 FLIPPED_SHARES = (0.01, 0.05, 0.10)
@@ -61,9 +63,17 @@ def addition_recipe(task: Task, share: float, initialisation: int, sampling: int
 def label_flip_recipe(
     task: Task, share: float, initialisation: int, sampling: int
 ) -> TrainingRecipe:
-    labels = own_labels(task)
+    """Train after labels were flipped; of several classes, each becomes another one at random."""
+    labels: npt.NDArray[Any] = own_labels(task)
     flipped = _drawn(len(task.split.train), share, sampling)
-    labels[flipped] = 1 - labels[flipped]
+    if (classes := task.classes) is None:
+        labels[flipped] = 1 - labels[flipped]
+    else:
+        n_classes, before = len(classes), classes.numbers[task.split.train][flipped]
+        generator = stream(task.name, initialisation, "label update", sampling)
+        after = before + generator.integers(1, n_classes, len(flipped))
+        labels = class_shares(task, classes, labels)
+        labels[flipped] = np.eye(n_classes)[after % n_classes]
     return TrainingRecipe(initialisation_seed=initialisation, labels=labels)
 
 
@@ -107,17 +117,46 @@ def own_labels(task: Task) -> npt.NDArray[np.int8]:
     return np.concatenate([task.labels_of("train"), task.labels_of("update")])
 
 
+def class_shares(task: Task, classes: Classes, labels: npt.NDArray[Any]) -> Singles:
+    """Return the shares of classes [rows, classes] that the labels of a recipe stand for.
+
+    A label that is not the task's own is the share of the usual favourable class; the rest is that
+    of the usual adverse one.
+    """
+    if labels.ndim == 2:
+        return labels.astype(np.float32)
+    rows = np.concatenate([task.split.train, task.split.update])
+    shares, changed = classes.shares(rows), labels != own_labels(task)
+    adverse, favourable = (classes.number_of(task.usual_outcome(side)) for side in (0, 1))
+    shares[changed] = 0.0
+    shares[changed, favourable] = labels[changed]
+    shares[changed, adverse] = 1.0 - labels[changed]
+    return shares.astype(np.float32)
+
+
+def favourable_shares(classes: Classes, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the share of favourable people, one per row, of labels by row or by class."""
+    if labels.ndim == 1:
+        return labels
+    return np.asarray(np.minimum(labels[:, classes.n_adverse :].sum(axis=1), 1.0))
+
+
 def normalised(recipe: TrainingRecipe, task: Task) -> TrainingRecipe:
     """Return a recipe that trains the same, with None for the usual weights and labels.
 
-    Labels of rows that do not count are taken as the task's own.
+    Labels of rows that do not count are taken as the task's own. Those of several classes become
+    shares of the classes.
     """
     usual = usual_weights(len(task.split.train), len(task.split.update))
     weights = usual if recipe.row_weights is None else np.asarray(recipe.row_weights)
     labels = recipe.labels
-    if labels is not None and weights.shape == np.shape(labels) == usual.shape:
-        own = own_labels(task)
-        labels = np.where(weights > 0, labels, own)
+    if labels is not None and weights.shape == np.shape(labels)[:1] == usual.shape:
+        own: npt.NDArray[Any] = own_labels(task)
+        counted = weights > 0
+        if task.classes is not None:
+            labels, own = (class_shares(task, task.classes, np.asarray(e)) for e in (labels, own))
+            counted = counted[:, None]
+        labels = np.where(counted, labels, own)
         labels = None if np.array_equal(labels, own) else labels
     unusual = None if np.array_equal(weights, usual) else recipe.row_weights
     return replace(recipe, row_weights=unusual, labels=labels)

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from http.client import HTTPException, HTTPResponse
 from ipaddress import ip_address
 from time import monotonic
@@ -33,7 +33,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError, visible
 from changeproof.feasible.feature import text_of
 from changeproof.model import Floats
-from changeproof.models.classes import Answers, asked_model
+from changeproof.models.asked import Answers, asked_model
 from changeproof.models.learner import FittedModel
 from changeproof.models.references import SERVED, name_of
 from changeproof.models.shipped import ShippedModel
@@ -49,7 +49,7 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 class OfTraining(NamedTuple):
-    """What was answered for the training rows of a task."""
+    """What was answered for the training rows of the first task."""
 
     task: str
     answers: Answers
@@ -90,15 +90,26 @@ class ServedModel(ShippedModel):
         self.of_training: OfTraining | None = None
 
     def fitted(self, task: Task) -> FittedModel:
-        rows = task.rows("train")
-        known = self.of_training
-        if known is None or known.task != task.fingerprint:
-            known = OfTraining(task.fingerprint, self._ask(task, rows))
-        self._check_the_same(task, rows[:ASKED_AGAIN], known.answers)
+        found = super().fitted(task)
+        known = self._answers[task.fingerprint]
+        self._check_the_same(task, task.rows("train")[:ASKED_AGAIN], known)
         if self.of_training is None:
-            self.of_training, self.digest = known, self._digest(known.answers)
-        ask = partial(self._known_or_asked, task, rows, known.answers)
-        return asked_model(self.name, ask, known.answers.classes, task)
+            self.of_training = OfTraining(task.fingerprint, known)
+            self.digest = self._digest(known)
+        return found
+
+    def _fitted(self, task: Task) -> FittedModel:
+        rows, first = task.rows("train"), self.of_training
+        is_first = first is not None and first.task == task.fingerprint
+        known = first.answers if first is not None and is_first else self._ask(task, rows)
+        self._answers[task.fingerprint] = known
+        ask = partial(self._known_or_asked, task, rows, known)
+        return asked_model(self.name, ask, known.classes, task)
+
+    @cached_property
+    def _answers(self) -> dict[str, Answers]:
+        """What was answered for the training rows, by task."""
+        return {}
 
     def _known_or_asked(
         self, task: Task, trained_on: Floats, known: Answers, rows: Floats

@@ -16,10 +16,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import joblib
+import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from changeproof.errors import InputError, one_line, unknown
+from changeproof.model import Floats
 from changeproof.models.libraries import BOOSTING, library_of
 
 # What libraries refuse in the names of columns.
@@ -421,7 +424,32 @@ _USES_SEED: dict[str, Callable[[Any, bool], bool]] = {
 
 
 def probabilities(estimator: Any, rows: Any) -> Any:
+    if _is_plain_logistic(estimator, rows):
+        return _logistic_probabilities(estimator, rows)
     return estimator.predict_proba(rows, **ONE_THREAD.get(library_of(estimator), {}))
+
+
+def _is_plain_logistic(estimator: Any, rows: Any) -> bool:
+    """Return whether a logistic regression of two classes takes rows that need no checks."""
+    return (
+        type(estimator).__name__ == "LogisticRegression"
+        and library_of(estimator) == "sklearn"
+        and type(rows) is np.ndarray
+        and rows.dtype == np.float64
+        and len(estimator.classes_) == 2
+        and rows.ndim == 2
+        and rows.shape[1:] == estimator.coef_.shape[1:]
+        and not hasattr(estimator, "feature_names_in_")
+        and len(rows) > 0
+        and bool(np.isfinite(rows).all())
+    )
+
+
+def _logistic_probabilities(estimator: Any, rows: Floats) -> Floats:
+    """Do what scikit-learn does, with the same digits; for few rows its checks take longer."""
+    scores = (rows @ estimator.coef_.T + estimator.intercept_).reshape(-1)
+    second = expit(scores)
+    return np.stack([1 - second, second], axis=1)
 
 
 def predictions(estimator: Any, rows: Any) -> Any:

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
+from changeproof.feasible.action import Action
 from changeproof.fingerprints.things import thing_fingerprint
 from changeproof.model import Floats, Model
-from changeproof.models.learner import Alternative, FittedModel, Learner, ModelStack, Traits
+from changeproof.models.learner import (
+    UNKNOWN_CATEGORIES,
+    Alternative,
+    FittedModel,
+    Learner,
+    ModelStack,
+    Traits,
+)
 from changeproof.models.recipes import recipe_identity
 from changeproof.models.thresholds import check_threshold, own_scores, with_threshold
 from changeproof.networks.training import TrainingRecipe
 
 # A fitted model is one base model: that of the first base seed, which methods are tuned on too.
 BASE_SEED = 2026
+# On so many tasks, a model is kept ready.
+MOST_TASKS = 4
+# So many rows with numbers between those of the table are tried first.
+TRIED_BETWEEN = 64
 
 
 class ShippedModel(ABC):
     """A fitted model that judges people by their original features.
 
-    A kind of model is a subclass with `fitted`, and with `refits` where it can be trained again.
+    A kind of model is a subclass with `_fitted`, and with `refits` where it can be trained again.
 
     Attributes
     ----------
@@ -49,9 +64,43 @@ class ShippedModel(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.reference})"
 
-    @abstractmethod
+    def __getstate__(self) -> dict[str, Any]:
+        own, found = vars(self), type(self)
+        return {k: own[k] for k in own if not isinstance(getattr(found, k, 0), cached_property)}
+
     def fitted(self, task: Task) -> FittedModel:
         """Return the model on the rows of a task, or refuse a task that does not fit."""
+        found = self._on_tasks.get(task.fingerprint)
+        if found is None:
+            if len(self._on_tasks) >= MOST_TASKS:
+                self._on_tasks.clear()
+            found = self._on_tasks[task.fingerprint] = self._fitted(task)
+        return found
+
+    @cached_property
+    def _on_tasks(self) -> dict[str, FittedModel]:
+        return {}
+
+    @abstractmethod
+    def _fitted(self, task: Task) -> FittedModel:
+        """Do what `fitted` does, once per task: this may ask about all training rows."""
+
+    def unseen(self, task: Task) -> Mapping[str, Sequence[Any]]:
+        """Return the categories of a task, by feature, that it is known to have never seen."""
+        return {}
+
+    def advised(self, task: Task) -> Task:
+        """Return the task where advice names only categories that the model has seen.
+
+        Of others, it knows nothing; people who have them keep them, or are told to change.
+        """
+        features, declared = {each.name: each for each in task.features}, dict(task.declared)
+        for name, unseen in self.unseen(task).items():
+            action = declared.get(name, Action())
+            among = features[name].categories if action.among is None else action.among
+            seen = tuple(each for each in among if each not in unseen)
+            declared[name] = action.model_copy(update={"among": seen})
+        return task if declared == task.declared else task.replaced(actions=declared)
 
     def refits(self, task: Task) -> Learner:
         """Return the learner that fits clones of it on other rows; by default one that cannot."""
@@ -84,7 +133,7 @@ class ShippedFunction(ShippedModel):
         self.function, self.name, self.reference = function, name, reference
         self.digest = thing_fingerprint(function)
 
-    def fitted(self, task: Task) -> FittedModel:
+    def _fitted(self, task: Task) -> FittedModel:
         def judge(rows: Floats) -> Any:
             return self.function(task.table_rows(rows))
 
@@ -165,8 +214,17 @@ class ShippedLearner(Learner):
 
 
 def check_decides(name: str, model: Model, task: Task) -> None:
-    """Refuse a fitted model that decides the same for every test row."""
+    """Refuse a fitted model of codes among numbers, or that decides the same for all rows."""
     rows = task.rows("test")
+    numbers = [feature.columns[0] for feature in task.features if not feature.categories]
+    between = rows[:TRIED_BETWEEN].copy()
+    between[:, numbers] = 0.5 * (between + np.roll(between, 1, axis=0))[:, numbers]
+    try:
+        model.favourable(between)
+    except InputError as error:
+        # A model that takes whole numbers only can still be told such rows.
+        if UNKNOWN_CATEGORIES in str(error).lower():
+            raise
     scores, threshold = own_scores(model, rows)
     accepted = model.favourable(rows)
     if accepted.all() or not accepted.any():

@@ -117,12 +117,13 @@ class ThresholdLearner(Learner):
     """Trains like another learner; its models decide at a threshold.
 
     The last bias of our own networks is moved, so that they stay networks. Any other model keeps
-    its scores, which are compared with the threshold.
+    its scores, which are compared with the threshold. A threshold is one of the probability of all
+    favourable classes together, so that networks learn favourable or not, and have one output.
     """
 
     def __init__(self, learner: Learner, threshold: Threshold) -> None:
         check_threshold(learner.name, threshold, learner.traits.gives_scores)
-        self.learner, self.threshold = learner, threshold
+        self.learner, self.threshold = learner.favourable_or_not(), threshold
         self.name, self.traits = learner.name, replace(learner.traits, decides_at_half=False)
 
     def __repr__(self) -> str:

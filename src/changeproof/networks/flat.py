@@ -17,7 +17,8 @@ class FlatNetwork(NamedTuple):
 
     `parameters` are in double precision, the weights of a layer neuron by neuron; in `turned` they
     are input by input, so that neurons lie side by side. Per layer, `layers` has its inputs, its
-    neurons, the place of its parameters and of its first neuron. The last neuron is the output.
+    neurons, the place of its parameters and of its first neuron. The last neurons are the outputs;
+    most kernels are for one output.
     """
 
     parameters: Floats
@@ -26,11 +27,11 @@ class FlatNetwork(NamedTuple):
 
     @property
     def n_neurons(self) -> int:
-        return int(self.layers[-1, 3]) + 1
+        return int(self.layers[-1, 3] + self.layers[-1, 1])
 
 
 def flatten(parameters: Singles, widths: tuple[int, ...]) -> FlatNetwork:
-    """`widths` are those of the inputs and of all layers, the output included."""
+    """`widths` are those of the inputs and of all layers, the outputs included."""
     flat = parameters.astype(np.float64)
     turned, layers = flat.copy(), []
     start, first = 0, 0
@@ -70,7 +71,7 @@ def layer_sums(turned: Any, layers: Any, layer: int, row: Any, values: Any) -> N
 
 @compiled
 def preactivations(turned: Any, layers: Any, row: Any, values: Any) -> float:
-    """Fill the pre-activations of all neurons; return the last of them, the logit."""
+    """Fill the pre-activations of all neurons; return the last of them, the only output."""
     last = len(layers) - 1
     for layer in range(last):
         layer_sums(turned, layers, layer, row, values)

@@ -12,6 +12,10 @@ because every sum has one order:
 All dimensions but the rows are padded to multiples of four (see `layout.py`). Padded neurons
 have zero weights and stay zero in training, so they change nothing. Tiles hold a multiple of
 sixteen rows.
+
+A network has one output, the logit of the favourable class, or one per class (softmax). The latter
+are a layer like any other; the number of outputs follows from that of the parameters. `sides` are
+how many of the outputs are adverse classes, which come first, and how many outputs there are.
 """
 
 from __future__ import annotations
@@ -31,7 +35,6 @@ from changeproof.arithmetic.lanes import (
     load_row,
     plus,
     spread,
-    store,
     store_row,
     times,
     tree_sum,
@@ -176,10 +179,19 @@ def add_outer_product(
 
 
 @compiled
+def outputs_of(parameters: Any, sizes: Any) -> int:
+    """Return how many outputs a network has, padded where there are several."""
+    rest = parameters.size
+    for layer in range(len(sizes) - 1):
+        rest -= (sizes[layer] + 1) * sizes[layer + 1]
+    return int(rest // (sizes[-1] + 1))
+
+
+@compiled
 def forward(
     parameters: Any, sizes: Any, inputs: Any, activations: Any, logits: Any, n_rows: int
 ) -> None:
-    """Fill the activations of every hidden layer and the logits of one tile."""
+    """Fill the activations of every hidden layer and the logits [outputs, rows] of one tile."""
     start = 0
     layer_input = inputs
     for layer in range(len(sizes) - 1):
@@ -191,13 +203,56 @@ def forward(
         outputs = activations[layer]
         affine(weight, bias, layer_input, outputs, outputs, RECTIFIED, n_rows)
         layer_input = outputs
-    n_in = sizes[-1]
+    n_in, n_out = sizes[-1], len(logits)
+    if n_out > 1:
+        stop = start + n_out * n_in
+        weight = parameters[start:stop].reshape(n_out, n_in)
+        bias = parameters[stop : stop + n_out]
+        affine(weight, bias, layer_input, logits, logits, KEPT, n_rows)
+        return
     lanes = count(inputs)
     for r in range(0, n_rows, lanes):
         total = spread(parameters[start + n_in])
         for k in range(n_in):
             total = fma(spread(parameters[start + k]), load_row(layer_input, k, r), total)
-        store(logits, r, total)
+        store_row(logits, 0, r, total)
+
+
+@compiled
+def best_of_sides(logits: Any, sides: Any, r: int) -> tuple[int, int]:
+    """Return the best adverse and the best favourable class of a row; of equal ones the first."""
+    adverse, favourable = 0, sides[0]
+    for k in range(1, sides[0]):
+        if logits[k, r] > logits[adverse, r]:
+            adverse = k
+    for k in range(sides[0] + 1, sides[1]):
+        if logits[k, r] > logits[favourable, r]:
+            favourable = k
+    return adverse, favourable
+
+
+@compiled
+def lead(logits: Any, sides: Any, n_rows: int) -> None:
+    """Put into the first logits what networks are judged by.
+
+    Of one output that is its logit; of several, the best favourable minus the best adverse one.
+    """
+    if sides[1] == 1:
+        return
+    for r in range(n_rows):
+        adverse, favourable = best_of_sides(logits, sides, r)
+        logits[0, r] = logits[favourable, r] - logits[adverse, r]
+
+
+@compiled
+def lead_slopes(logits: Any, sides: Any, leads: Any, n_rows: int) -> None:
+    """Fill the lead of every row; replace the logits of several outputs by its derivatives."""
+    one, zero = logits.dtype.type(1), logits.dtype.type(0)
+    for r in range(n_rows):
+        adverse, favourable = best_of_sides(logits, sides, r)
+        leads[r] = logits[favourable, r] - logits[adverse, r]
+        for k in range(len(logits)):
+            logits[k, r] = one if k == favourable else -one if k == adverse else zero
 
 
 @compiled
@@ -213,8 +268,9 @@ def transpose(weight: Any, scratch: Any) -> Any:
 class Workspace(NamedTuple):
     """Memory for what passes through the layers of a network, one tile after the other.
 
-    `activations` are [layers, widest, rows], `logits` [rows], `deltas` (what comes back, of two
-    layers in turn) [2, widest, rows], `turned` is room for a transposed weight, `zeros` [widest].
+    `activations` are [layers, widest, rows], `logits` [outputs, rows], `deltas` (what comes back,
+    of two layers in turn) [2, widest, rows], `turned` is room for a transposed weight, `zeros`
+    [widest].
     """
 
     activations: Any
@@ -226,10 +282,11 @@ class Workspace(NamedTuple):
 
 @compiled
 def workspace(parameters: Any, sizes: Any, n_rows: int) -> Any:
-    widest = sizes.max()
+    n_out = outputs_of(parameters, sizes)
+    widest = max(sizes.max(), n_out)
     return Workspace(
         aligned_zeros((len(sizes), widest, n_rows), parameters),
-        aligned_zeros((n_rows,), parameters),
+        aligned_zeros((n_out, n_rows), parameters),
         aligned_zeros((2, widest, n_rows), parameters),
         np.zeros(widest * widest, parameters.dtype),
         np.zeros(widest, parameters.dtype),
@@ -248,30 +305,33 @@ def backward(parameters: Any, sizes: Any, inputs: Any, space: Any, sums: Any, n_
     The logits of the workspace have been replaced by the loss's derivative by them.
     """
     activations, logit_deltas, deltas, scratch, zeros = space
-    n_layers = len(sizes) - 1
+    n_layers, n_outputs = len(sizes) - 1, len(logit_deltas)
     lanes = count(inputs)
-    n_in = sizes[n_layers]
-    start = parameters.size - 1 - n_in
-    head_input = inputs if n_layers == 0 else activations[n_layers - 1]
-    out = deltas[n_layers % 2]
-    for k in range(n_in):
-        w = spread(parameters[start + k])
-        total = load_row(sums, start + k, 0)
+    top, start = n_layers, parameters.size
+    if n_outputs == 1:
+        top, n_in = n_layers - 1, sizes[n_layers]
+        start -= n_in + 1
+        head_input = inputs if n_layers == 0 else activations[n_layers - 1]
+        out = deltas[n_layers % 2]
+        for k in range(n_in):
+            w = spread(parameters[start + k])
+            total = load_row(sums, start + k, 0)
+            for r in range(0, n_rows, lanes):
+                value, delta = load_row(head_input, k, r), load_row(logit_deltas, 0, r)
+                total = fma(delta, value, total)
+                store_row(out, k, r, where_positive(value, times(w, delta)))
+            store_row(sums, start + k, 0, total)
+        total = load_row(sums, start + n_in, 0)
         for r in range(0, n_rows, lanes):
-            value, delta = load_row(head_input, k, r), load(logit_deltas, r)
-            total = fma(delta, value, total)
-            store_row(out, k, r, where_positive(value, times(w, delta)))
-        store_row(sums, start + k, 0, total)
-    total = load_row(sums, start + n_in, 0)
-    for r in range(0, n_rows, lanes):
-        total = plus(total, load(logit_deltas, r))
-    store_row(sums, start + n_in, 0, total)
-    for layer in range(n_layers - 1, -1, -1):
-        n_in, n_out = sizes[layer], sizes[layer + 1]
+            total = plus(total, load_row(logit_deltas, 0, r))
+        store_row(sums, start + n_in, 0, total)
+    for layer in range(top, -1, -1):
+        n_in = sizes[layer]
+        n_out = n_outputs if layer == n_layers else sizes[layer + 1]
         start -= n_out * n_in + n_out
         stop = start + n_out * n_in
         layer_input = inputs if layer == 0 else activations[layer - 1]
-        layer_deltas = deltas[(layer + 1) % 2]
+        layer_deltas = logit_deltas if layer == n_layers else deltas[(layer + 1) % 2]
         add_outer_product(layer_deltas, n_out, layer_input, n_in, sums, start, n_in, n_rows)
         for j in range(n_out):
             total = load_row(sums, stop + j, 0)
@@ -355,35 +415,70 @@ def probability(logit: Any) -> Any:
 
 
 @compiled
+def highest_and_total(logits: Any, n_classes: int, r: int) -> tuple[Any, float]:
+    """Return the highest logit of a row, and the sum of the exponentials of all minus that one."""
+    highest, total = logits[0, r], 0.0
+    for k in range(1, n_classes):
+        highest = max(highest, logits[k, r])
+    for k in range(n_classes):
+        total += exp(np.float64(logits[k, r] - highest))
+    return highest, total
+
+
+@compiled
 def loss_slopes(logits: Any, labels: Any, weights: Any, per_weight: Any, n_rows: int) -> None:
-    """Replace logits by the derivative of the weighted cross-entropy by them."""
+    """Replace logits by the derivative of the weighted cross-entropy by them.
+
+    Labels are [1, rows], or the shares of every class [classes, rows].
+    """
+    n_classes = len(labels)
+    if n_classes == 1:
+        for r in range(n_rows):
+            slope = probability(logits[0, r]) - labels[0, r]
+            logits[0, r] = slope * (weights[r] * per_weight)
+        return
     for r in range(n_rows):
-        logits[r] = (probability(logits[r]) - labels[r]) * (weights[r] * per_weight)
+        highest, total = highest_and_total(logits, n_classes, r)
+        weight = weights[r] * per_weight
+        for k in range(n_classes):
+            share = np.float32(exp(np.float64(logits[k, r] - highest)) / total)
+            logits[k, r] = (share - labels[k, r]) * weight
+        for k in range(n_classes, len(logits)):
+            logits[k, r] = 0.0
 
 
 @compiled
 def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
     """Fill in the weighted cross-entropy of every row; as in PyTorch, no log is below -100."""
-    one = np.float32(1)
-    for r in range(labels.size):
-        likelihood = probability(logits[r])
-        likelihood = one - likelihood if labels[r] < 0.5 else likelihood
-        size = log(np.float64(likelihood))
-        losses[r] = -weights[r] * (SMALLEST_LOG if size < SMALLEST_LOG else size)
+    one, (n_classes, n_rows) = np.float32(1), labels.shape
+    if n_classes == 1:
+        for r in range(n_rows):
+            likelihood = probability(logits[0, r])
+            likelihood = one - likelihood if labels[0, r] < 0.5 else likelihood
+            size = log(np.float64(likelihood))
+            losses[r] = -weights[r] * (SMALLEST_LOG if size < SMALLEST_LOG else size)
+        return
+    for r in range(n_rows):
+        highest, total = highest_and_total(logits, n_classes, r)
+        loss = log(total)
+        for k in range(n_classes):
+            loss -= labels[k, r] * np.float64(logits[k, r] - highest)
+        losses[r] = weights[r] * loss
 
 
 @compiled
 def add_gradient(
     parameters: Any, sizes: Any, tiles: Any, tile: int, per_weight: Any, space: Any, sums: Any
 ) -> None:
-    rows, logits, n_rows = tiles.rows[tile], space.logits, tiles.labels.shape[1]
+    rows, logits, n_rows = tiles.rows[tile], space.logits, tiles.weights.shape[1]
     forward(parameters, sizes, rows, space.activations, logits, n_rows)
     loss_slopes(logits, tiles.labels[tile], tiles.weights[tile], per_weight, n_rows)
     backward(parameters, sizes, rows, space, sums, n_rows)
 
 
 class Supply(NamedTuple):
-    """What the batches of a long table are made of: rows [rows, features], labels, weights, order.
+    """What the batches of a long table are made of: rows [rows, features], labels [rows, outputs],
+    weights and order.
 
     The order holds the places of the rows that count, ascending. A batch is the next `size` of
     them; after the last comes the first. Without an order there is one batch, laid out already.
@@ -398,12 +493,13 @@ class Supply(NamedTuple):
 
 @compiled
 def next_batch(tiles: Any, supply: Any, step: int) -> None:
-    length, n_rows = tiles.labels.shape[1], supply.order.size
+    length, n_rows = tiles.weights.shape[1], supply.order.size
     first = (step - 1) * supply.size
     for i in range(supply.size):
         row = supply.order[(first + i) % n_rows]
         tile, place = i // length, i % length
-        tiles.labels[tile, place] = supply.labels[row]
+        for k in range(supply.labels.shape[1]):
+            tiles.labels[tile, k, place] = supply.labels[row, k]
         tiles.weights[tile, place] = supply.weights[row]
         for k in range(supply.rows.shape[1]):
             tiles.rows[tile, k, place] = supply.rows[row, k]
@@ -429,8 +525,8 @@ def train_network(
     the next batch of it. The parameters end as those of the best epoch; a best epoch of 0 means
     that none ever had a finite loss.
     """
-    n_rows = validation.labels.shape[1]
-    longest = max(n_rows, training.labels.shape[1])
+    n_rows = validation.weights.shape[1]
+    longest = max(n_rows, training.weights.shape[1])
     space, sums = workspace(parameters, sizes, longest), lane_sums(parameters)
     losses = np.zeros(longest)
     gradient = np.zeros_like(parameters)
@@ -473,7 +569,7 @@ def train_network(
 def update_network(parameters: Any, sizes: Any, tiles: Any, learning_rate: float) -> None:
     """Take one step of Adam per tile, in place."""
     one = parameters.dtype.type(1)
-    space = workspace(parameters, sizes, tiles.labels.shape[1])
+    space = workspace(parameters, sizes, tiles.weights.shape[1])
     sums = lane_sums(parameters)
     gradient = np.zeros_like(parameters)
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
@@ -486,43 +582,56 @@ def update_network(parameters: Any, sizes: Any, tiles: Any, learning_rate: float
 
 
 @compiled
-def fill_logits(parameters: Any, sizes: Any, tiles: Any, logits: Any) -> None:
-    """Fill logits[model, tile, row] of networks [models, n] at tiles [tiles, features, rows]."""
+def fill_logits(parameters: Any, sizes: Any, sides: Any, tiles: Any, logits: Any) -> None:
+    """Fill logits[model, tile, 0, row] of networks [models, n] at tiles [tiles, features, rows]."""
     n_tiles, _, n_rows = tiles.shape
     activations = aligned_zeros((len(sizes), sizes.max(), n_rows), parameters)
+    several = logits[0, 0]
+    if sides[1] > 1:
+        several = aligned_zeros((outputs_of(parameters[0], sizes), n_rows), parameters)
     for tile in range(n_tiles):
         for model in range(len(parameters)):
-            out = logits[model, tile]
+            out = logits[model, tile] if sides[1] == 1 else several
             forward(parameters[model], sizes, tiles[tile], activations, out, n_rows)
+            if sides[1] > 1:
+                lead(several, sides, n_rows)
+                copy_into(several[0], logits[model, tile, 0])
 
 
 @compiled
 def fill_logits_and_gradients(
-    parameters: Any, sizes: Any, tiles: Any, logits: Any, gradients: Any
+    parameters: Any, sizes: Any, sides: Any, tiles: Any, logits: Any, gradients: Any
 ) -> None:
-    """Fill logits[model, tile, row] and their derivatives, gradients[model, tile, k, row]."""
+    """Fill logits[model, tile, 0, row] and their derivatives, gradients[model, tile, k, row]."""
     n_tiles, _, n_rows = tiles.shape
     n_layers = len(sizes) - 1
-    activations, _, deltas, scratch, zeros = workspace(parameters[0], sizes, n_rows)
+    activations, several, deltas, scratch, zeros = workspace(parameters[0], sizes, n_rows)
     for model in range(len(parameters)):
         network = parameters[model]
         for tile in range(n_tiles):
-            forward(network, sizes, tiles[tile], activations, logits[model, tile], n_rows)
-            start = network.size - 1 - sizes[n_layers]
-            out = gradients[model, tile] if n_layers == 0 else deltas[n_layers % 2]
-            for k in range(sizes[n_layers]):
-                w = spread(network[start + k])
-                for r in range(0, n_rows, count(tiles)):
-                    if n_layers == 0:
-                        store_row(out, k, r, w)
-                    else:
-                        gate = load_row(activations[n_layers - 1], k, r)
-                        store_row(out, k, r, where_positive(gate, w))
-            for layer in range(n_layers - 1, -1, -1):
-                n_in, n_out = sizes[layer], sizes[layer + 1]
+            top, start = n_layers, network.size
+            if sides[1] > 1:
+                forward(network, sizes, tiles[tile], activations, several, n_rows)
+                lead_slopes(several, sides, logits[model, tile, 0], n_rows)
+            else:
+                forward(network, sizes, tiles[tile], activations, logits[model, tile], n_rows)
+                top -= 1
+                start -= 1 + sizes[n_layers]
+                out = gradients[model, tile] if n_layers == 0 else deltas[n_layers % 2]
+                for k in range(sizes[n_layers]):
+                    w = spread(network[start + k])
+                    for r in range(0, n_rows, count(tiles)):
+                        if n_layers == 0:
+                            store_row(out, k, r, w)
+                        else:
+                            gate = load_row(activations[n_layers - 1], k, r)
+                            store_row(out, k, r, where_positive(gate, w))
+            for layer in range(top, -1, -1):
+                n_in = sizes[layer]
+                n_out = len(several) if layer == n_layers else sizes[layer + 1]
                 start -= n_out * n_in + n_out
                 weight = network[start : start + n_out * n_in].reshape(n_out, n_in)
-                layer_deltas = deltas[(layer + 1) % 2]
+                layer_deltas = several if layer == n_layers else deltas[(layer + 1) % 2]
                 out = gradients[model, tile] if layer == 0 else deltas[layer % 2]
                 gate = out if layer == 0 else activations[layer - 1]
                 how = KEPT if layer == 0 else GATED

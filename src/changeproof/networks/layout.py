@@ -33,8 +33,8 @@ def pack(
     Also return the padded widths of the inputs and the hidden layers.
     """
     models, parts = len(weights[0]), []
-    sizes = [padded(weight.shape[2], UNIT_BLOCK) for weight in weights]
-    for weight, bias, n_in, n_out in zip(weights, biases, sizes, [*sizes[1:], 1], strict=True):
+    *sizes, last = _padded_widths([*(weight.shape[2] for weight in weights), biases[-1].shape[1]])
+    for weight, bias, n_in, n_out in zip(weights, biases, sizes, [*sizes[1:], last], strict=True):
         wide, long = np.zeros((models, n_out, n_in), dtype), np.zeros((models, n_out), dtype)
         wide[:, : weight.shape[1], : weight.shape[2]] = weight
         long[:, : bias.shape[1]] = bias
@@ -45,9 +45,9 @@ def pack(
 def unpack(
     parameters: Singles, widths: Sequence[int]
 ) -> tuple[tuple[Singles, ...], tuple[Singles, ...]]:
-    """Undo `pack` for one network, whose inputs, hidden layers and output have these widths."""
+    """Undo `pack` for one network, whose inputs, hidden layers and outputs have these widths."""
     weights, biases, start = [], [], 0
-    sizes = [*(padded(width, UNIT_BLOCK) for width in widths[:-1]), 1]
+    sizes = _padded_widths(widths)
     for (n_in, n_out), (wide_in, wide_out) in zip(pairwise(widths), pairwise(sizes), strict=True):
         stop = start + wide_in * wide_out
         weight = parameters[start:stop].reshape(wide_out, wide_in)
@@ -55,6 +55,15 @@ def unpack(
         biases.append(parameters[stop : stop + n_out].copy())
         start = stop + wide_out
     return tuple(weights), tuple(biases)
+
+
+def _padded_widths(widths: Sequence[int]) -> list[int]:
+    """Return the widths of inputs, hidden layers and outputs as kernels want them."""
+    *others, last = widths
+    return [
+        *(padded(each, UNIT_BLOCK) for each in others),
+        last if last == 1 else padded(last, UNIT_BLOCK),
+    ]
 
 
 def tile_length(n_rows: int, largest: int) -> int:
@@ -98,7 +107,7 @@ def tile_values(
 
 
 class Tiles(NamedTuple):
-    """`rows` are [tiles, features, length], labels and weights [tiles, length]."""
+    """Rows [tiles, features, length], labels [tiles, outputs, length], weights [tiles, length]."""
 
     rows: Singles
     labels: Singles
@@ -113,7 +122,18 @@ def training_tiles(
     *,
     filled: int | None = None,
 ) -> Tiles:
-    """Lay out rows to learn from; what fills up the tiles has no weight."""
+    """Lay out rows to learn from; what fills up the tiles has no weight.
+
+    Labels are one per row, or the shares of all classes [rows, classes].
+    """
     tiles = tile_rows(rows, length, np.float32, filled=filled)
-    values = (tile_values(each, length, np.float32, filled=filled) for each in (labels, weights))
-    return Tiles(tiles, *values)
+    *by_output, counts = (
+        tile_values(each, length, np.float32, filled=filled)
+        for each in (*by_row(labels).T, weights)
+    )
+    return Tiles(tiles, np.stack(by_output, axis=1), counts)
+
+
+def by_row(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels [rows, outputs]."""
+    return labels if labels.ndim == 2 else labels[:, None]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from changeproof.arithmetic.functions import sigmoids
+from changeproof.arithmetic.functions import exponentials, sigmoids
 from changeproof.errors import InputError
 from changeproof.model import Access, Booleans, Floats, Integers, Singles
 from changeproof.networks import kernels
@@ -28,9 +28,50 @@ EVALUATION_TILE = 256
 EVALUATED_AT_ONCE = 65_536
 
 
+class Sides(NamedTuple):
+    """How many outputs are adverse classes, which come first, and how many outputs there are.
+
+    The only output of two classes is the logit of the favourable one.
+    """
+
+    adverse: int = 0
+    outputs: int = 1
+
+    @property
+    def several(self) -> bool:
+        return self.outputs > 1
+
+    def __str__(self) -> str:
+        return f"{self.adverse} adverse of {self.outputs} outputs"
+
+    def leads(self, outputs: Floats) -> Floats:
+        """Return the only one of the outputs [rows, outputs], or the lead of the best favourable.
+
+        It leads by its difference from the best adverse one.
+        """
+        if not self.several:
+            return outputs[:, 0]
+        favourable, adverse = outputs[:, self.adverse :], outputs[:, : self.adverse]
+        return np.asarray(favourable.max(axis=1) - adverse.max(axis=1))
+
+
+def check_sides(sides: Sides) -> None:
+    right = 0 < sides.adverse < sides.outputs if sides.several else sides == ONE_OUTPUT
+    if not right:
+        raise InputError(
+            f"a network has one output, or one per class with some of them adverse; got {sides}"
+        )
+
+
+ONE_OUTPUT = Sides()
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A ReLU network with one sigmoid output.
+    """A ReLU network with one sigmoid output, or with an output for each of several classes.
+
+    It predicts the class with the largest output. Of several classes, the logit of a row is the
+    best favourable output minus the best other one.
 
     Parameters are float32, as trained; logits are computed in float64, so that a decision at
     the threshold does not hang on rounding.
@@ -38,12 +79,19 @@ class Network:
 
     weights: tuple[Singles, ...]
     biases: tuple[Singles, ...]
+    # Of several classes, how many are adverse. They come first.
+    n_adverse: int = 0
+
+    def __post_init__(self) -> None:
+        check_sides(self.sides)
 
     @classmethod
-    def initialised(cls, n_features: int, hidden: Sequence[int], seed: int) -> Self:
+    def initialised(
+        cls, n_features: int, hidden: Sequence[int], seed: int, sides: Sides = ONE_OUTPUT
+    ) -> Self:
         """Return the network that PyTorch initialises after `torch.manual_seed(seed)`."""
         draws = TorchDraws(seed)
-        widths = (n_features, *hidden, 1)
+        widths = (n_features, *hidden, sides.outputs)
         weights, biases = [], []
         for n_in, n_out in pairwise(widths):
             # The arithmetic of torch.nn.Linear's initialisation, to the last digit.
@@ -51,10 +99,11 @@ class Network:
             weights.append(draws.uniform(-bound, bound, (n_out, n_in)))
             bound = 1.0 / math.sqrt(n_in)
             biases.append(draws.uniform(-bound, bound, n_out))
-        return cls(tuple(weights), tuple(biases))
+        return cls(tuple(weights), tuple(biases), sides.adverse)
 
     def __repr__(self) -> str:
-        return f"Network({self.n_features} features, hidden {self.hidden})"
+        classes = f", {self.sides}" if self.sides.several else ""
+        return f"Network({self.n_features} features, hidden {self.hidden}{classes})"
 
     @property
     def n_features(self) -> int:
@@ -65,8 +114,13 @@ class Network:
         return tuple(weight.shape[0] for weight in self.weights[:-1])
 
     @property
+    def sides(self) -> Sides:
+        return Sides(self.n_adverse, len(self.biases[-1]))
+
+    @property
     def offers(self) -> Access:
-        return Access.RELU_PARAMETERS
+        # What uses parameters is about one output.
+        return Access.GRADIENTS if self.sides.several else Access.RELU_PARAMETERS
 
     @property
     def parameters(self) -> Singles:
@@ -81,7 +135,7 @@ class Network:
     @cached_property
     def flat(self) -> FlatNetwork:
         """The same in double precision, for kernels that go row by row."""
-        return flatten(self.parameters, (self.n_features, *self.hidden, 1))
+        return flatten(self.parameters, (self.n_features, *self.hidden, self.sides.outputs))
 
     def packed(self, dtype: type[Kind]) -> tuple[npt.NDArray[Kind], Integers]:
         """Return the parameters [1, n] and padded widths for kernels that go tile by tile."""
@@ -89,18 +143,38 @@ class Network:
 
     def with_packed(self, parameters: Singles) -> Network:
         """Return the network of this shape whose packed parameters [1, n] these are."""
-        return Network(*unpack(parameters[0], (self.n_features, *self.hidden, 1)))
+        widths = (self.n_features, *self.hidden, self.sides.outputs)
+        weights, biases = unpack(parameters[0], widths)
+        return replace(self, weights=weights, biases=biases)
 
     @cached_property
-    def _packed(self) -> tuple[Floats, Integers]:
-        return self.packed(np.float64)
+    def _packed(self) -> tuple[Floats, Integers, tuple[int, ...]]:
+        return *self.packed(np.float64), tuple(self.sides)
 
     def logits(self, rows: Floats) -> Floats:
-        """Return the logit of the favourable class, one per row."""
+        """Return the logit of the favourable class, or its lead over the best other, per row."""
         return np.asarray(evaluate(*self._packed, rows, self.n_features)[0])
 
+    def outputs(self, rows: Floats) -> Floats:
+        """Return every output [outputs, rows]."""
+        weight, bias = self.weights[-1], self.biases[-1]
+        each = [
+            Network((*self.weights[:-1], weight[[k]]), (*self.biases[:-1], bias[[k]]))
+            for k in range(self.sides.outputs)
+        ]
+        return np.array([network.logits(rows) for network in each])
+
+    def class_probabilities(self, rows: Floats) -> Floats:
+        """Return the probabilities of several classes [rows, classes]."""
+        outputs = self.outputs(rows)
+        powers = exponentials(outputs - outputs.max(axis=0))
+        return np.asarray((powers / powers.sum(axis=0)).T)
+
     def probabilities(self, rows: Floats) -> Floats:
-        """Return the probability of the favourable class, one per row."""
+        """Return the probability of the favourable class, one per row.
+
+        Of several classes, it is that of the best favourable one against the best other one.
+        """
         return sigmoids(self.logits(rows))
 
     def favourable(self, rows: Floats) -> Booleans:
@@ -118,14 +192,14 @@ class Network:
         noise = [draws.uniform(-1.0, 1.0, array.shape) for array in self._arrays]
         factor = np.float32(radius / max(float(np.abs(part).max()) for part in noise))
         moved = [array + part * factor for array, part in zip(self._arrays, noise, strict=True)]
-        return Network(tuple(moved[0::2]), tuple(moved[1::2]))
+        return replace(self, weights=tuple(moved[0::2]), biases=tuple(moved[1::2]))
 
     def layer_weights(self) -> list[Floats]:
         return [weight.astype(np.float64) for weight in self.weights]
 
     def with_layer_weights(self, weights: Sequence[Floats]) -> Network:
         """Return the network with other weights, rounded to float32 like all parameters."""
-        return Network(tuple(weight.astype(np.float32) for weight in weights), self.biases)
+        return replace(self, weights=tuple(weight.astype(np.float32) for weight in weights))
 
     def to_torch(self) -> nn.Sequential:
         """Return the same network as a PyTorch module that gives probabilities."""
@@ -138,33 +212,37 @@ class Network:
             linear.weight.data = torch.from_numpy(weight.copy())
             linear.bias.data = torch.from_numpy(bias.copy())
             layers += [linear, nn.ReLU()]
-        return nn.Sequential(*layers[:-1], nn.Sigmoid())
+        last = nn.Softmax(dim=1) if self.sides.several else nn.Sigmoid()
+        return nn.Sequential(*layers[:-1], last)
 
 
-def evaluate(parameters: Floats, sizes: Integers, rows: Floats, n_features: int) -> Floats:
+def evaluate(
+    parameters: Floats, sizes: Integers, sides: tuple[int, ...], rows: Floats, n_features: int
+) -> Floats:
     """Return the logits [models, rows] of packed networks of one shape."""
     rows = checked_rows(rows, n_features)
     if len(rows) > EVALUATED_AT_ONCE:
         starts = range(0, len(rows), EVALUATED_AT_ONCE)
         parts = [rows[start : start + EVALUATED_AT_ONCE] for start in starts]
-        return np.concatenate([evaluate(parameters, sizes, p, n_features) for p in parts], axis=1)
+        found = [evaluate(parameters, sizes, sides, part, n_features) for part in parts]
+        return np.concatenate(found, axis=1)
     length = tile_length(len(rows), EVALUATION_TILE)
     tiles = tile_rows(rows, length, np.float64)
-    logits = np.empty((len(parameters), len(tiles), length))
-    kernels.fill_logits(parameters, sizes, tiles, logits)
+    logits = np.empty((len(parameters), len(tiles), 1, length))
+    kernels.fill_logits(parameters, sizes, sides, tiles, logits)
     return logits.reshape(len(parameters), -1)[:, : len(rows)]
 
 
 def differentiate(
-    parameters: Floats, sizes: Integers, rows: Floats, n_features: int
+    parameters: Floats, sizes: Integers, sides: tuple[int, ...], rows: Floats, n_features: int
 ) -> tuple[Floats, Floats]:
     """Return the logits [models, rows] and gradients [rows, models, features] of one shape."""
     rows = checked_rows(rows, n_features)
     length = tile_length(len(rows), EVALUATION_TILE)
     tiles = tile_rows(rows, length, np.float64)
-    logits = np.empty((len(parameters), len(tiles), length))
+    logits = np.empty((len(parameters), len(tiles), 1, length))
     gradients = np.empty((len(parameters), *tiles.shape))
-    kernels.fill_logits_and_gradients(parameters, sizes, tiles, logits, gradients)
+    kernels.fill_logits_and_gradients(parameters, sizes, sides, tiles, logits, gradients)
     by_row = gradients.transpose(1, 3, 0, 2).reshape(-1, len(parameters), tiles.shape[1])
     values = logits.reshape(len(parameters), -1)[:, : len(rows)]
     return values, by_row[: len(rows), :, :n_features]

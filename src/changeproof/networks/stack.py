@@ -15,7 +15,7 @@ from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.networks.layout import pack
-from changeproof.networks.network import Network, differentiate, evaluate
+from changeproof.networks.network import Network, Sides, check_sides, differentiate, evaluate
 
 Tensors = dict[str, npt.NDArray[np.generic]]
 
@@ -27,14 +27,22 @@ class Group:
     positions: Integers
     weights: tuple[Singles, ...]
     biases: tuple[Singles, ...]
+    n_adverse: int = 0
+
+    def __post_init__(self) -> None:
+        check_sides(self.sides)
+
+    @property
+    def sides(self) -> Sides:
+        return Sides(self.n_adverse, int(self.biases[-1].shape[1]))
 
     @property
     def n_features(self) -> int:
         return int(self.weights[0].shape[2])
 
     @cached_property
-    def packed(self) -> tuple[Floats, Integers]:
-        return pack(self.weights, self.biases, np.float64)
+    def packed(self) -> tuple[Floats, Integers, tuple[int, ...]]:
+        return *pack(self.weights, self.biases, np.float64), tuple(self.sides)
 
 
 class NetworkStack:
@@ -60,14 +68,15 @@ class NetworkStack:
         """Stack networks in the given order."""
         by_shape = defaultdict(list)
         for position, network in enumerate(networks):
-            by_shape[network.n_features, *network.hidden].append(position)
+            by_shape[network.n_features, *network.hidden, network.sides].append(position)
         groups = []
         for places in by_shape.values():
             members = [networks[place] for place in places]
             layers = range(len(members[0].weights))
             weights = tuple(np.stack([m.weights[layer] for m in members]) for layer in layers)
             biases = tuple(np.stack([m.biases[layer] for m in members]) for layer in layers)
-            groups.append(Group(np.array(places, dtype=np.int64), weights, biases))
+            positions = np.array(places, dtype=np.int64)
+            groups.append(Group(positions, weights, biases, members[0].n_adverse))
         return cls(groups)
 
     @classmethod
@@ -87,6 +96,7 @@ class NetworkStack:
                 return Network(
                     tuple(weight[found[0]] for weight in group.weights),
                     tuple(bias[found[0]] for bias in group.biases),
+                    group.n_adverse,
                 )
         raise IndexError(f"position {position} in a stack of {self._size} networks")
 
@@ -125,6 +135,8 @@ class NetworkStack:
         tensors: Tensors = {}
         for number, group in enumerate(self.groups):
             tensors[f"{number}.positions"] = group.positions
+            if group.sides.several:
+                tensors[f"{number}.adverse"] = np.array([group.n_adverse], dtype=np.int64)
             for layer, (weight, bias) in enumerate(zip(group.weights, group.biases, strict=True)):
                 tensors[f"{number}.weight.{layer}"] = weight
                 tensors[f"{number}.bias.{layer}"] = bias
@@ -141,5 +153,6 @@ class NetworkStack:
                 tuple(tensors[f"{number}.{kind}.{i}"].astype(np.float32) for i in layers)
                 for kind in ("weight", "bias")
             )
-            groups.append(Group(positions, weights, biases))
+            adverse = int(tensors[f"{number}.adverse"][0]) if f"{number}.adverse" in tensors else 0
+            groups.append(Group(positions, weights, biases, adverse))
         return cls(groups)

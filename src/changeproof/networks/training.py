@@ -11,19 +11,29 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from changeproof.datasets.classes import Classes
 from changeproof.datasets.split import Part
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, described
 from changeproof.model import Floats, Integers, Model, Singles
 from changeproof.networks import kernels
-from changeproof.networks.layout import SMALL_BLOCK, Tiles, padded, tile_length, training_tiles
-from changeproof.networks.network import Network
+from changeproof.networks.layout import (
+    SMALL_BLOCK,
+    Tiles,
+    by_row,
+    padded,
+    tile_length,
+    training_tiles,
+)
+from changeproof.networks.network import ONE_OUTPUT, Network, Sides
 from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
 
 # The hidden layers of the protocol's base network.
 HIDDEN = (32, 32)
 IMPROVEMENT = 1e-6
+# How far the shares of classes may be from adding up to one.
+SHARES_ADD_UP = 1e-3
 # Rows of the largest tile: activations then stay in a core's cache.
 LARGEST_TILE = 320
 # Rows that one step learns from, and that validation looks at, at most.
@@ -49,7 +59,10 @@ class TrainingRecipe:
         training rows count once and the pool does not.
     labels
         Labels in the same order; by default the task's own. A label between 0 and 1 is the share
-        of such people that are favourable.
+        of such people that are favourable. Where a task has several classes, labels may also be
+        the shares of each [rows, classes], in the order of `Task.classes`. Of labels that are not,
+        those that are the task's own stand for its classes, and others for the usual class of
+        their side.
     max_epochs, patience, keep
         An epoch is a pass over the rows: one step, or one per batch of a longer table. After every
         step the loss on validation (20,000 rows at most) is taken. The best step is kept; training
@@ -74,22 +87,34 @@ class TrainingRecipe:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The rows that recipes weigh: training rows, then the update pool; and validation."""
+    """The rows that recipes weigh: training rows, then the update pool; and validation.
+
+    Labels are [rows], or the shares of several classes [rows, classes].
+    """
 
     rows: Singles
     labels: Singles
     n_train: int
     validation_rows: Singles
     validation_labels: Singles
+    sides: Sides = ONE_OUTPUT
 
     @classmethod
-    def of(cls, task: Task) -> Self:
-        """Return the training data of a task."""
+    def of(cls, task: Task, classes: Classes | None = None) -> Self:
+        """Return the training data of a task, with labels or with the shares of its classes."""
         parts: tuple[Part, ...] = ("train", "update", "validation")
         *known, held_out = (task.rows(part).astype(np.float32) for part in parts)
-        *labels, held_out_labels = (task.labels_of(part).astype(np.float32) for part in parts)
+        *labels, held_out_labels = (
+            (
+                task.labels_of(part)
+                if classes is None
+                else classes.shares(getattr(task.split, part))
+            ).astype(np.float32)
+            for part in parts
+        )
         together = np.concatenate(known), np.concatenate(labels)
-        return cls(*together, len(known[0]), held_out, held_out_labels)
+        sides = ONE_OUTPUT if classes is None else Sides(classes.n_adverse, len(classes))
+        return cls(*together, len(known[0]), held_out, held_out_labels, sides)
 
     @cached_property
     def order(self) -> Integers:
@@ -152,7 +177,7 @@ def train(recipes: Sequence[TrainingRecipe], data: TrainingData) -> Trained:
 
 def _train_one(recipe: TrainingRecipe, data: TrainingData) -> tuple[Network, int, int, float]:
     """Also return the best epoch, the number of epochs and the validation loss."""
-    start = _start(recipe, data.rows.shape[1])
+    start = _start(recipe, data)
     parameters, sizes = start.packed(np.float32)
     training, supply = _batches(recipe, data)
     best_epoch, epochs, loss = kernels.train_network(
@@ -204,22 +229,26 @@ def _batches(recipe: TrainingRecipe, data: TrainingData) -> tuple[Tiles, kernels
     length = tile_length(size, LARGEST_TILE)
     tiles = training_tiles(rows[counted], labels[counted], weights[counted], length)
     rows, labels, weights = (
-        np.ascontiguousarray(each, dtype=np.float32) for each in (rows, labels, weights)
+        np.ascontiguousarray(each, dtype=np.float32) for each in (rows, by_row(labels), weights)
     )
     return tiles, kernels.Supply(rows, labels, weights, order, size)
 
 
-def _start(recipe: TrainingRecipe, n_features: int) -> Network:
-    start = recipe.start
+def _start(recipe: TrainingRecipe, data: TrainingData) -> Network:
+    start, n_features = recipe.start, data.rows.shape[1]
     if start is None:
         hidden = HIDDEN if recipe.hidden is None else recipe.hidden
-        return Network.initialised(n_features, hidden, recipe.initialisation_seed)
+        return Network.initialised(n_features, hidden, recipe.initialisation_seed, data.sides)
     if not isinstance(start, Network):
         raise InputError(f"training can start from one of our own networks; got {described(start)}")
     if start.n_features != n_features:
         raise InputError(
             f"training cannot start from a network of {start.n_features} features; "
             f"expected {n_features}"
+        )
+    if start.sides != data.sides:
+        raise InputError(
+            f"training cannot start from a network with {start.sides}; expected {data.sides}"
         )
     return start
 
@@ -229,13 +258,17 @@ def usual_weights(n_train: int, n_pool: int) -> Singles:
     return np.repeat(np.array([1.0, 0.0], np.float32), [n_train, n_pool])
 
 
-def row_problem(recipe: TrainingRecipe, n_rows: int) -> str:
-    """Return what is wrong with the row weights or the labels of a recipe; "" if nothing is."""
+def row_problem(recipe: TrainingRecipe, n_rows: int, n_classes: int = 0) -> str:
+    """Return what is wrong with the row weights or the labels of a recipe; "" if nothing is.
+
+    `n_classes` are those of a task that has several.
+    """
     for name, values in (("row_weights", recipe.row_weights), ("labels", recipe.labels)):
-        if values is not None and np.shape(values) != (n_rows,):
+        shapes = [(n_rows,), *([(n_rows, n_classes)] if n_classes and name == "labels" else [])]
+        if values is not None and np.shape(values) not in shapes:
             return (
-                f"has {name} of shape {np.shape(values)}; expected ({n_rows},): the training rows, "
-                "then the update pool"
+                f"has {name} of shape {np.shape(values)}; expected "
+                f"{' or '.join(map(str, shapes))}: the training rows, then the update pool"
             )
     if recipe.row_weights is not None:
         weights = np.asarray(recipe.row_weights)
@@ -245,12 +278,17 @@ def row_problem(recipe: TrainingRecipe, n_rows: int) -> str:
         labels = np.asarray(recipe.labels)
         if not ((labels >= 0) & (labels <= 1)).all():
             return "has labels other than 0 and 1"
+        if labels.ndim == 2 and not np.allclose(labels.sum(axis=1), 1.0, atol=SHARES_ADD_UP):
+            return "has labels that are shares of classes and do not add up to 1"
     return ""
 
 
 def _check(recipe: TrainingRecipe, data: TrainingData) -> None:
-    if problem := row_problem(recipe, len(data.rows)):
+    n_classes = data.sides.outputs if data.sides.several else 0
+    if problem := row_problem(recipe, len(data.rows), n_classes):
         raise InputError(f"a recipe {problem}")
+    if n_classes and recipe.labels is not None and np.ndim(recipe.labels) == 1:
+        raise InputError(f"a recipe has one label per row; expected shares of {n_classes} classes")
     if any(units < 1 for units in recipe.hidden or ()):
         raise InputError(f"hidden layers must have at least one unit; got {recipe.hidden}")
     if recipe.max_epochs < 1 or recipe.patience < 1:

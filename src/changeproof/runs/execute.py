@@ -29,7 +29,7 @@ from changeproof.runs.manifest import (
     task_file,
     write_manifest,
 )
-from changeproof.runs.pieces import FORMS, Kind, Piece, in_order
+from changeproof.runs.pieces import FORMS, Kind, Piece, first_choice, in_order
 from changeproof.runs.plan import Plan
 from changeproof.runs.resolve import ResolvedRun, resolve
 from changeproof.runs.store import Inventory, Store, checksum
@@ -178,7 +178,7 @@ def manifest_of(run: ResolvedRun) -> Manifest:
         tuple(run.tasks),
         {name: Description(str(m.summary), str(m.source)) for name, m in run.methods.items()},
         {
-            name: Description(str(f.summary), str(f.source), f.sequence, f.real)
+            name: Description(str(f.summary), str(f.source), f.sequence, f.real, f.months)
             for name, f in run.families.items()
         },
         pieces_of(run),
@@ -350,13 +350,13 @@ class Jobs:
     def _ingredients(self, piece: Piece) -> Ingredients:
         run, given = self.run, self._given
         # Methods are told what the families reserve; the limit may have to make their models.
-        alone = piece.family or piece.kind in (Kind.BASE, Kind.REFIT, Kind.IMPRECISE)
+        alone = piece.family or piece.kind in (Kind.BASE, Kind.REFIT, Kind.IMPRECISE, Kind.REASONS)
         families = () if alone else run.families.values()
         renewing = piece.kind is Kind.RENEWALS
         return Ingredients(
             given(run.tasks[piece.dataset]),
             given(run.learner),
-            given(run.renewer if renewing else run.methods.get(piece.method)),
+            given(run.renewer if renewing else run.methods.get(first_choice(piece.method))),
             given(run.families.get(piece.family)),
             tuple(map(given, families)),
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import HALF
 from changeproof.models.learner import FunctionLearner, Learner
 from changeproof.models.libraries import library_of
@@ -16,18 +19,21 @@ NAMED, ALL_FEATURES = "named by the model", "all features of the data"
 OWN_DECISION = "its own decision"
 
 
-def judged_by(learner: Learner, reference: str, refit_by: str = "") -> Judged:
+def judged_by(
+    learner: Learner, reference: str, refit_by: str = "", tasks: Sequence[Task] = ()
+) -> Judged:
     """Return what is said of the base model of a learner, and who refits it in its place."""
     threshold = str(learner.threshold) if isinstance(learner, ThresholdLearner) else ""
     inner = _inner(learner)
     if not isinstance(inner, ShippedLearner):
+        at_half = all(learner.decides_at_half_on(task) for task in tasks)
         return Judged(
             learner.name,
             reference,
             _kind(inner),
             learner.fingerprint[:SHORT],
             ALL_FEATURES,
-            threshold or str(HALF),
+            threshold or (str(HALF) if at_half else OWN_DECISION),
         )
     source = inner.source
     if inner.threshold is not None:

@@ -19,7 +19,7 @@ from changeproof.changes import SUCCESSOR
 from changeproof.datasets import FILE_ENDINGS, dataset_names
 from changeproof.errors import InputError, one_line
 from changeproof.files import safe_name, write_together
-from changeproof.runs.pieces import Kind, Piece, PieceKey
+from changeproof.runs.pieces import Kind, Piece, PieceKey, first_choice, further_choice
 from changeproof.runs.plan import Plan, check_names_something
 
 PLAN, MANIFEST, DATA = "plan.json", "manifest.json", "data"
@@ -43,6 +43,7 @@ class Description:
     source: str = ""
     sequence: bool = False
     real: bool = False
+    months: float | None = None  # between two updates
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,15 @@ class Manifest:
             return None
         families = {piece.family for piece in lost if piece.kind is Kind.BANK}
         beside = (Kind.RENEWALS, Kind.REFIT, Kind.IMPRECISE)  # what methods can do without
-        answers = {p.method for p in lost if p.kind not in beside and p.family not in families}
+        answers = {
+            first_choice(piece.method)
+            for piece in lost
+            if piece.kind not in beside and piece.family not in families
+        }
         gone = families | (answers - {""})
 
         def is_gone(piece: Piece) -> bool:
-            return piece.method in gone or piece.family in gone
+            return first_choice(piece.method) in gone or piece.family in gone
 
         update: dict[str, Any] = {}
         left_out = dict.fromkeys(sorted(gone), reason)
@@ -108,6 +113,8 @@ class Manifest:
             update["limit"], left_out["the limit"] = False, reason
         if Kind.IMPRECISE in broken:
             update["imprecise"], left_out["imprecise following"] = False, reason
+        if Kind.REASONS in broken:
+            update["reasons"], left_out["reasons for decisions"] = False, reason
         judged = self.judged
         if Kind.REFIT in broken and judged is not None:
             judged, left_out["refit"] = replace(judged, no_refit=reason), reason
@@ -275,18 +282,22 @@ def _check_pieces(manifest: Manifest) -> None:
     """Refuse a manifest whose pieces are not those that follow from its plan."""
     plan = manifest.plan
     methods = (*plan.methods, *plan.counterfactuals)
+    choices = range(2, plan.alternatives + 1)
+    further = [further_choice(method, number) for method in plan.methods for number in choices]
+    answers = (*methods, *further)
     families = (*plan.families, *([SUCCESSOR] if plan.successors else []))
     letters = (tuple(plan.counterfactuals) or methods) if plan.successors else ()
     refitted = manifest.judged is not None and manifest.judged.refitted
     expected = {
         Kind.BANK: [("", family) for family in families],
-        Kind.COUNTERFACTUALS: [(method, "") for method in methods],
-        Kind.SURVIVAL: [(method, family) for method in methods for family in families],
+        Kind.COUNTERFACTUALS: [(method, "") for method in answers],
+        Kind.SURVIVAL: [(method, family) for method in answers for family in families],
         Kind.LIMIT: [("", "")] if plan.limit else [],
         Kind.LETTERS: [(method, SUCCESSOR) for method in letters],
         Kind.RENEWALS: [(method, SUCCESSOR) for method in letters if plan.renew is not None],
         Kind.REFIT: [(method, "") for method in ("", *methods)] if refitted else [],
-        Kind.IMPRECISE: [(method, "") for method in methods] if plan.imprecise else [],
+        Kind.REASONS: [("", "")] if plan.reasons else [],
+        Kind.IMPRECISE: [(method, "") for method in answers] if plan.imprecise else [],
     }
     keys = {
         PieceKey(kind, dataset, seed, *which)

@@ -12,6 +12,24 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+# Between a method's name and the number of a further choice.
+CHOICE = " #"
+
+
+def further_choice(method: str, number: int) -> str:
+    """Return the name of a method's second, third, … piece of advice to everybody.
+
+    >>> further_choice("rbr", 2)
+    'rbr #2'
+    """
+    return f"{method}{CHOICE}{number}"
+
+
+def first_choice(name: str) -> str:
+    """Return the method that an answer is of, whichever choice it is."""
+    method, sign, number = name.rpartition(CHOICE)
+    return method if sign and number.isdecimal() else name
+
 
 class Kind(StrEnum):
     """The kinds of pieces, in the order in which they can be made."""
@@ -26,6 +44,7 @@ class Kind(StrEnum):
     RENEWALS = "renewals"
     REFIT = "refit"
     IMPRECISE = "imprecise"
+    REASONS = "reasons"
 
 
 class Form(NamedTuple):
@@ -71,6 +90,11 @@ FORMS = {
         singular="refit",
     ),
     Kind.IMPRECISE: Form("imprecise following", frozenset({"row_id", "held"})),
+    Kind.REASONS: Form(
+        "reasons",
+        frozenset({"row_id", "rows", "lengths", "places", "without"}),
+        singular="search for reasons",
+    ),
 }
 
 
@@ -128,6 +152,10 @@ class Piece:
         """The job that computes it; pieces of one job share work."""
         if self.family and self.shares_models:
             return f"{self.dataset}/{self.base_seed}/{self.family}"
+        if self.kind is Kind.COUNTERFACTUALS:
+            # Further choices follow the first, with the same fitted method.
+            first = (each for each in self.inputs if each.kind is Kind.COUNTERFACTUALS)
+            return next(first, self).file_stem
         if self.kind is Kind.REFIT:
             return f"{self.kind}/{self.dataset}/{self.base_seed}"
         return self.file_stem

@@ -48,6 +48,10 @@ def _refuse_twice(what: str, given: Iterable[object]) -> None:
         raise InputError(f"{what} {value!r} is given more than once")
 
 
+# So many pieces of advice per person and method.
+MOST_CHOICES = 5
+
+
 class Option(NamedTuple):
     """What a field of a plan is, once for all commands and for the docstring of `Plan`.
 
@@ -199,6 +203,26 @@ class Plan(BaseModel):
             commands=EVERYWHERE,
         ),
     ] = False
+    reasons: Annotated[
+        bool,
+        Option(
+            "Also look for the principal reasons for decisions: the features without whose change "
+            "no accepted row was found near.",
+            default="on your own data",
+            flags="--reasons/--no-reasons",
+            commands=EVERYWHERE,
+        ),
+    ] = False
+    alternatives: Annotated[
+        int,
+        Option(
+            "Up to so many pieces of advice per person and method that differ in what they ask "
+            "for: each further one leaves the main feature of those before alone.",
+            "N",
+            "1",
+            commands=EVERYWHERE,
+        ),
+    ] = Field(default=1, ge=1, le=MOST_CHOICES)
     over_time: Annotated[
         bool,
         Option(
@@ -318,6 +342,11 @@ class Plan(BaseModel):
             raise InputError("renew: letters are renewed under a successor, and there is none")
         if not self.methods and not self.counterfactuals:
             raise InputError("methods: expected at least 1 method, or counterfactuals")
+        if self.alternatives > 1 and not self.feasible:
+            raise InputError(
+                f"alternatives: {self.alternatives} differ in what people leave alone, which "
+                "answers as published do not know; expected feasible answers, or 1"
+            )
         return self
 
     def without(self, names: Collection[str], reasons: Mapping[str, str]) -> Self:

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from changeproof import changes, methods
-from changeproof.adapters.tables import read_counterfactuals
+from changeproof.adapters.tables import read_choices
 from changeproof.changes import HASH_SIGN, SUCCESSOR
 from changeproof.changes.family import Family
 from changeproof.changes.successors import Successors, read_successors
@@ -33,6 +33,7 @@ from changeproof.methods.method import Method
 from changeproof.model import Access
 from changeproof.models.find import (
     AbsentLearner,
+    advised_by,
     load_model,
     object_reference,
     shipped_learner,
@@ -110,7 +111,10 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     """
     given = given if given is not None else Given()
     model = given.learner or load_model(plan.model)
-    tasks = dict(given.tasks) or load_tasks(plan, folder, taken_columns(model))
+    tasks = dict(given.tasks)
+    if not tasks:
+        loaded = load_tasks(plan, folder, taken_columns(model))
+        tasks = {name: advised_by(model, task) for name, task in loaded.items()}
     every = list(tasks.values())
     _check_tasks(plan, every)
     learner = given.learner
@@ -123,7 +127,7 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
             replacements=plan.replacements,
             refit=plan.refit,
         )
-    judged = _judged(learner, plan, folder)
+    judged = _judged(learner, plan, folder, every)
     if learner.traits.only_seed is not None:
         plan = plan.model_copy(update={"model": object_reference(learner)})
 
@@ -132,7 +136,14 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
 
     found = {name: method(name) for name in plan.methods}
     for name, path in plan.counterfactuals.items():
-        found[name] = given.methods.get(name) or _answers(name, located(path, folder), every)
+        if name in given.methods:
+            found[name] = given.methods[name]
+            continue
+        tables = _answers(name, located(path, folder), every)
+        found |= tables
+        # Of several for a person, each has a name and a file of its own from now on.
+        files = plan.counterfactuals | dict.fromkeys(tables, path)
+        plan = plan.model_copy(update={"counterfactuals": files})
     families = {
         name: given.families.get(name) or changes.REGISTRY.make(name) for name in plan.families
     }
@@ -147,10 +158,12 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
     return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
 
 
-def _judged(learner: Learner, plan: Plan, folder: Path | None) -> Judged | None:
+def _judged(
+    learner: Learner, plan: Plan, folder: Path | None, tasks: Sequence[Task]
+) -> Judged | None:
     """Say which model is judged; of one that is not at hand, what its run says."""
     if not isinstance(learner, AbsentLearner):
-        return judged_by(learner, plan.model, plan.refit or "")
+        return judged_by(learner, plan.model, plan.refit or "", tasks)
     try:
         there = None if folder is None else read_manifest(folder)
     except InputError:  # it is going to be written again
@@ -229,15 +242,18 @@ def given_successors(
     return read_successors(given, task, letters, threshold, id_column)
 
 
-def _answers(name: str, path: str, tasks: Sequence[Task]) -> Method:
+def _answers(name: str, path: str, tasks: Sequence[Task]) -> dict[str, Method]:
     task = _only(tasks, f"counterfactuals {name!r}: they belong")
     kept = path.endswith(KEPT_TABLE)
     try:
         source = table_from_bytes(Path(path).read_bytes()) if kept else path
-        table = read_counterfactuals(source, task)
+        tables = read_choices(name, source, task)
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"cannot read counterfactuals {path}: {one_line(error)}") from None
-    return GivenCounterfactuals.named(name, {"table": table})
+    return {
+        called: GivenCounterfactuals.named(called, {"table": table})
+        for called, table in tables.items()
+    }
 
 
 def _under_successors(run: ResolvedRun) -> ResolvedRun:
@@ -284,12 +300,15 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
     offers = traits.offers
     if any(method.needs is not Access.PREDICTIONS for method in run.methods.values()):
         offers = reduce(and_, (learner.offers_on(task) for task in run.tasks.values()))
+    several = [name for name, task in run.tasks.items() if task.classes is not None]
     reasons = {}
     for name, method in run.methods.items():
         if method.trains and traits.no_training:
             reasons[name] = f"trains models of its own; {traits.no_training}"
         elif method.needs not in offers:
             reasons[name] = f"needs {method.needs} of a model; {learner.name} offers {offers}"
+            if method.needs in traits.offers and several:
+                reasons[name] = f"is for two classes; the outcome of {several[0]} has more"
     for name, family in run.families.items():
         if reason := family.left_out(learner, run.tasks.values()):
             reasons[name] = reason

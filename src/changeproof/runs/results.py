@@ -18,6 +18,7 @@ from changeproof.evaluation.counting import changes_nothing, counting_families
 from changeproof.evaluation.imprecise import WAYS
 from changeproof.evaluation.letters import LetterScores
 from changeproof.evaluation.limit import Limit
+from changeproof.evaluation.reasons import Reasons
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Booleans, Floats
 from changeproof.networks.network import Network
@@ -30,7 +31,7 @@ from changeproof.runs.content import (
     table_from_bytes,
 )
 from changeproof.runs.manifest import Description, Manifest, read_manifest
-from changeproof.runs.pieces import Kind, Piece, PieceKey
+from changeproof.runs.pieces import Kind, Piece, PieceKey, further_choice
 from changeproof.runs.plan import TUNING_SEED, Plan
 from changeproof.runs.resolve import load_tasks
 from changeproof.runs.store import Inventory, Store
@@ -117,6 +118,12 @@ class StoredResults:
         """Whose answers are there and were put to every changed model, in the plan's order."""
         keys = [AnswerKey(*base, method) for base in self._bases for method in self.methods]
         return [key for key in keys if self._under_all(Kind.SURVIVAL, *key)]
+
+    def choices(self, key: AnswerKey) -> list[AnswerKey]:
+        """Return a method's answers and its further choices, as far as they are there."""
+        numbers = range(2, self.plan.alternatives + 1)
+        further = [key._replace(method=further_choice(key.method, number)) for number in numbers]
+        return [key, *(each for each in further if self._under_all(Kind.SURVIVAL, *each))]
 
     @cached_property
     def banks(self) -> list[tuple[str, int]]:
@@ -298,6 +305,11 @@ class StoredResults:
             return found
 
         return self._read_once(shares, *where)
+
+    def reasons(self, dataset: str, base_seed: int) -> Reasons:
+        """Return why a base model rejects its people, as was found."""
+        where = (Kind.REASONS, dataset, base_seed)
+        return self._read_once(lambda held: Reasons.from_arrays(arrays_from_bytes(held)), *where)
 
     @property
     def timings(self) -> pd.DataFrame:

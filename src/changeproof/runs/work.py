@@ -27,8 +27,10 @@ from changeproof.evaluation.factuals import (
 from changeproof.evaluation.imprecise import held_imprecisely
 from changeproof.evaluation.letters import letter_scores, renewals
 from changeproof.evaluation.limit import PERCENTS, find_limit, rejected
+from changeproof.evaluation.reasons import find_reasons
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
+from changeproof.methods.alternatives import left_alone
 from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.method import Context, Factuals, Method
 from changeproof.methods.tuning import candidates, chosen, tune
@@ -47,7 +49,7 @@ from changeproof.runs.content import (
     table_to_bytes,
 )
 from changeproof.runs.judged import refits_of
-from changeproof.runs.pieces import Kind, Piece, in_order
+from changeproof.runs.pieces import Kind, Piece, first_choice, further_choice, in_order
 from changeproof.runs.plan import TUNING_SEED
 from changeproof.runs.resolve import ResolvedRun
 
@@ -59,6 +61,8 @@ SAME_PROBABILITIES = 1e-6
 OWN_FIT = 0.2
 # The limit per person; where not every row can be told; with a model that is not ours.
 LIMIT, FEASIBLE_LIMIT, OWN_LIMIT = 0.05, 0.3, 1.0
+# The reasons for a decision, per person.
+REASONS = 0.02
 # So many columns double the search for feasible rows.
 TWICE_AS_LONG = 200
 
@@ -99,6 +103,8 @@ class _OfTask:
                 key = method.fingerprint
                 answers.append(_made_from(inputs, Kind.COUNTERFACTUALS, key, **people, **more))
             yield from answers
+            further = [each for first in answers for each in self._further(first)]
+            yield from further
             banks = []
             for name, family in run.families.items():
                 bank = _made_from(
@@ -111,7 +117,7 @@ class _OfTask:
                 )
                 banks.append(bank)
                 yield bank
-                yield from (_judging(bank, each, Kind.SURVIVAL) for each in answers)
+                yield from (_judging(bank, each, Kind.SURVIVAL) for each in (*answers, *further))
                 if name == SUCCESSOR:
                     yield from self._letters(bank, answers)
             if run.judged is not None and run.judged.refitted:
@@ -119,12 +125,30 @@ class _OfTask:
                 yield from (_made_from([each], Kind.REFIT, method=each.method) for each in answers)
             if plan.imprecise:
                 yield from (
-                    _made_from([each], Kind.IMPRECISE, method=each.method) for each in answers
+                    _made_from([each], Kind.IMPRECISE, method=each.method)
+                    for each in (*answers, *further)
                 )
+            if plan.reasons:
+                more = {"feasible": True, "cost": 0.05 + self._people * REASONS * self._longer}
+                yield _made_from([base], Kind.REASONS, **people, **more)
             if plan.limit:
                 counting = [bank for bank in banks if bank.family in run.counting_families]
                 more = {"feasible": feasible, "cost": self._limit_cost()}
                 yield _made_from([base, *counting], Kind.LIMIT, **people, **more)
+
+    def _further(self, first: Piece) -> Iterator[Piece]:
+        """Yield the second, third, … answers of a method, each made from those before."""
+        if first.method in self.plan.counterfactuals:
+            return
+        earlier = [first]
+        for number in range(2, self.plan.alternatives + 1):
+            name = further_choice(first.method, number)
+            more = {each: getattr(first, each) for each in ("factuals", "rows", "feasible", "cost")}
+            key = self.run.methods[first.method].fingerprint
+            inputs = [*first.inputs, *earlier]
+            piece = _made_from(inputs, Kind.COUNTERFACTUALS, key, method=name, **more)
+            earlier.append(piece)
+            yield piece
 
     def _base(self, seed: int) -> Piece:
         task, model = self.task.fingerprint, self.learner.fingerprint[:12]
@@ -392,18 +416,35 @@ def _make_tuning(making: Making) -> bytes:
         return table_to_bytes(tune(candidates(making.method), context, factuals))
 
 
-@makes(Kind.COUNTERFACTUALS, "methods.tuning", "evaluation.factuals")
+@makes(Kind.COUNTERFACTUALS, "methods.tuning", "evaluation.factuals", "methods.alternatives")
 def _make_answers(making: Making) -> Computed:
-    base_piece, *tuned = making.piece.inputs
+    base_piece, *others = making.piece.inputs
+    tuned = [each for each in others if each.kind is Kind.TUNING]
+    earlier = [making.answers(each) for each in others if each.kind is Kind.COUNTERFACTUALS]
     base = making.base(base_piece)
     context = making.context(base)
-    method = candidates(making.method)[0]
-    for tuning in tuned:
-        method = chosen(method, table_from_bytes(making.content(tuning)))
     with model_cache(base.content):
-        answers = method.fit(context).generate(making.factuals(context))
+        method = _fitted(making, base, context, tuned).for_choice(1 + len(earlier))
+        people = making.factuals(context)
+        answers = method.generate(people, left_alone(base.task, people.row_ids, earlier))
     table = answers.to_frame(context.task.feature_names)
     return table_to_bytes(table), float(answers.seconds.sum())
+
+
+# The method that was fitted last: further choices are made with that of the first.
+_LAST: dict[tuple[str, ...], Method] = {}
+
+
+def _fitted(making: Making, base: _Base, context: Context, tuned: Sequence[Piece]) -> Method:
+    piece, method = making.piece, candidates(making.method)[0]
+    parts = [base.fingerprint, method.fingerprint, *(each.fingerprint for each in tuned)]
+    key = (*parts, first_choice(piece.method), str(piece.feasible))
+    if key not in _LAST:
+        for tuning in tuned:
+            method = chosen(method, table_from_bytes(making.content(tuning)))
+        _LAST.clear()
+        _LAST[key] = method.fit(context)
+    return _LAST[key]
 
 
 @makes(Kind.SURVIVAL, "evaluation.factuals")
@@ -509,3 +550,13 @@ def _make_imprecise(making: Making) -> bytes:
     base, answers = making.base(source.inputs[0]), making.answers(source)
     held = held_imprecisely(base.task, _model(base), answers, base.seed)
     return arrays_to_bytes({"row_id": answers.row_ids, "held": held})
+
+
+@makes(Kind.REASONS, "evaluation.reasons", "evaluation.factuals")
+def _make_reasons(making: Making) -> bytes:
+    """Look for the reasons why the base model rejects its people."""
+    base = making.base(making.piece.inputs[0])
+    context = making.context(base)
+    people = making.factuals(context)
+    found = find_reasons(base.task, context.model, people, base.task.actions)
+    return arrays_to_bytes(found.to_arrays())

@@ -8,10 +8,11 @@ import pandas as pd
 from changeproof.datasets.recourse import Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.advice import QUALITIES, Plausibility, breach_shares, measure_advice
+from changeproof.feasible.durations import durations
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
-from changeproof.tables.cases import Case, cases, mean_and_std
+from changeproof.tables.cases import Case, mean_and_std
 from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 from changeproof.tables.spreadsheets import whole_as_int
 
@@ -74,7 +75,8 @@ def everyone_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
         for dataset in results.shown.datasets
     }
     people, changed = [], []
-    for case in cases(results):
+    every = [Case.of(results, each) for key in results.answered for each in results.choices(key)]
+    for case in every:
         wording = wordings[case.key.dataset]
         changes = changes_of(wording, case.answers)
         people.append(_people(case, wording, changes))
@@ -105,6 +107,7 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
         "base_valid": answers.base_valid,
         "feasible": feasible,
         "distance": task.distances(answers.factuals, answers.rows),
+        **_durations(task, answers),
         "features_changed": [len(mine) for mine in changes],
         "advice": [" ".join(f"{change}." for change in mine) for mine in changes],
         "held": survived.sum(axis=1),
@@ -112,6 +115,16 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
         "filled_in": filled_in(wording, answers),
     }
     return pd.concat([pd.DataFrame(known), exact_rows(task, answers.rows, PREFIX)], axis="columns")
+
+
+def _durations(task: Task, answers: Counterfactuals) -> dict[str, Floats]:
+    """Return how many months advice takes, where that is said of any feature."""
+    if all(action.takes is None for action in task.actions.of):
+        return {}
+    months = np.full(len(answers), np.nan)
+    found = answers.found
+    months[found] = durations(task.actions, answers.factuals[found], answers.rows[found])
+    return {"months": months}
 
 
 def _value(change: Change, text: str) -> str | int | float:

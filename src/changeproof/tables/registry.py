@@ -13,7 +13,18 @@ from changeproof.runs.manifest import read_plan
 from changeproof.runs.plan import Plan
 from changeproof.runs.published import check_plan, origin_of, publish, published
 from changeproof.runs.results import StoredResults
-from changeproof.tables import advice, imprecise, letters, life, limit, model, people, scores
+from changeproof.tables import (
+    advice,
+    alternatives,
+    imprecise,
+    letters,
+    life,
+    limit,
+    model,
+    people,
+    reasons,
+    scores,
+)
 from changeproof.tables.display import Table, Tables
 from changeproof.tables.spreadsheets import csv_bytes, read_table
 
@@ -25,9 +36,11 @@ BUILDERS = (
     limit.limit_tables,
     life.life_tables,
     imprecise.imprecise_tables,
+    alternatives.alternative_tables,
     people.interval_tables,
     people.bar_tables,
     advice.everyone_tables,
+    reasons.reason_tables,
     scores.same_base_tables,
     letters.letter_tables,
     people.group_tables,
@@ -37,7 +50,7 @@ BUILDERS = (
 ALWAYS = {"seed_results", "full_results", people.INTERVALS, people.ABOVE_BAR}
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
-FORMS |= model.FORMS | imprecise.FORMS
+FORMS |= model.FORMS | imprecise.FORMS | alternatives.FORMS
 # The main ones, in the order in which screens show them.
 ON_SCREEN = (
     "full_results",
@@ -46,6 +59,7 @@ ON_SCREEN = (
     "life_summary",
     "price",
     imprecise.IMPRECISE,
+    alternatives.ALTERNATIVES,
     "advice",
     "change_magnitude",
     model.MODEL,

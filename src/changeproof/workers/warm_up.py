@@ -93,6 +93,7 @@ def _use_forests(task: Task, rows: Floats) -> None:
     from changeproof.models.forests.around import Surroundings
     from changeproof.models.forests.forest import MANY_ROWS, Forest, Link, Tree
     from changeproof.models.matrices import Matrix
+    from changeproof.models.scaling import PLAIN_SCALE
 
     # A stump on the first feature.
     stump = Tree(
@@ -115,5 +116,8 @@ def _use_forests(task: Task, rows: Floats) -> None:
     forest.probabilities(rows[:1])
     forest.probabilities(rows[:MANY_ROWS])
     Surroundings(forest, 0.1 * rows).stable(rows[:2], 0.7)
-    numbers = np.array([[0, place, 1, -1, 0] for place in range(rows.shape[1])])
-    Matrix(numbers, np.zeros(0), task.mean, task.scale).of_rows(rows)
+    places = np.arange(rows.shape[1])
+    features = np.array([[0, place, 1, -1, place] for place in places])
+    outputs = np.column_stack([places, 0 * places])
+    scaling = np.tile(PLAIN_SCALE, (len(places), 1))
+    Matrix(features, outputs, scaling, np.zeros(0), task.mean, task.scale).of_rows(rows)

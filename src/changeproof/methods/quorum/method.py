@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from changeproof.datasets.split import Part
 from changeproof.errors import InputError
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import WIDE, affordable
+from changeproof.methods.alternatives import main_features
 from changeproof.methods.method import (
     EVERY_FAMILY,
     Candidates,
@@ -128,6 +130,9 @@ class Quorum(Method):
     expect: str | Sequence[str] = ()
     sparsity: NonNegativeFloat = 0.02
 
+    # What the people that it is calibrated on leave alone.
+    _kept: Booleans | None = None
+
     def __post_init__(self) -> None:
         self._kinds = checked_kinds([self.expect] if isinstance(self.expect, str) else self.expect)
 
@@ -196,9 +201,22 @@ class Quorum(Method):
         some = some[order[: affordable(self.people, rows.shape[1])]]
         return Factuals(row_ids[some], rows[some])
 
+    def for_choice(self, number: int) -> Quorum:
+        """Return the same with a margin for people who leave alone what they were told before."""
+        if number == 1:
+            return self
+        before, result, people = self.for_choice(number - 1), copy(self), self._people()
+        told = before._advice(people, before._margin, before._kept)
+        kept = main_features(self.context.task, people.rows, told)
+        result._kept = kept if before._kept is None else kept | before._kept
+        result.calibrated = result._calibrate(people)
+        result._margin = result.calibrated.margin
+        return result
+
     def _calibrate(self, people: Factuals) -> Calibrated:
         def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
-            found = self._advice(people[some], margin)
+            kept = None if self._kept is None else self._kept[some]
+            found = self._advice(people[some], margin, kept)
             # Who gets no advice cannot be failed by it.
             lost, expected = np.zeros((2, len(found)))
             there = np.isfinite(found).all(axis=1)
@@ -207,10 +225,10 @@ class Quorum(Method):
 
         return smallest_margin(MARGINS, losses, len(people), self.target, self._first_guess)
 
-    def _advice(self, people: Factuals, margin: float) -> Floats:
+    def _advice(self, people: Factuals, margin: float, kept: Booleans | None = None) -> Floats:
         """Return what people would be told with a margin."""
         self._margin = margin
-        return self._feasible(people, self._proposed(people)).rows
+        return self._feasible(people, self._proposed(people), kept).rows
 
     @property
     def _first_guess(self) -> int:
@@ -263,12 +281,9 @@ class Quorum(Method):
 
     def _most_agreed(self, factuals: Floats) -> Floats:
         """Return the nearest of the training rows that most models accept, of the base's own."""
-        train = self.context.task.rows("train")
-        favourable = self._jury.stack.favourable(train)
-        if not favourable[0].any():
+        best = self._jury.most_agreed(self.context.task)
+        if not len(best):
             return np.full_like(factuals, np.nan)
-        train, votes = train[favourable[0]], favourable[:, favourable[0]].sum(axis=0)
-        best = train[votes == votes.max()]
         several = np.broadcast_to(best, (len(factuals), *best.shape))
         far = lengths(factuals, several, self.context.task.distance_weights)
         return np.asarray(best[far.argmin(axis=1)])

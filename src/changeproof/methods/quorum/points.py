@@ -76,6 +76,19 @@ class Jury:
         usual: Floats = np.median(np.abs(cls(models).log_odds(rows)), axis=1)
         return cls(models, np.maximum(usual, TINY))
 
+    def most_agreed(self, task: Task) -> Floats:
+        """Return the training rows that most models accept, of those that the first accepts."""
+        if task not in self._most_agreed:
+            train = task.rows("train")
+            votes = self.stack.favourable(train)
+            counts = np.where(votes[0], votes.sum(axis=0), 0)
+            self._most_agreed[task] = train[votes[0] & (counts == counts.max())]
+        return self._most_agreed[task]
+
+    @cached_property
+    def _most_agreed(self) -> dict[Task, Floats]:
+        return {}
+
     def log_odds(self, rows: Floats) -> Floats:
         """Return what the models think of rows [models, rows]."""
         if isinstance(self.stack, NetworkStack):

@@ -18,7 +18,7 @@ from changeproof.arithmetic.functions import sigmoid
 from changeproof.arithmetic.lanes import aligned_zeros
 from changeproof.model import Booleans, Floats, Integers, Singles
 from changeproof.networks.flat import layer_at
-from changeproof.networks.kernels import forward, workspace
+from changeproof.networks.kernels import forward, lead, workspace
 from changeproof.networks.layout import tile_length, tile_rows
 from changeproof.networks.network import Network
 
@@ -53,9 +53,9 @@ class Estimates:
     high: Floats | float = np.inf
 
     @cached_property
-    def _packed(self) -> tuple[Singles, Integers]:
+    def _packed(self) -> tuple[Singles, Integers, tuple[int, ...]]:
         (parameters,), sizes = self.network.packed(np.float32)
-        return parameters, sizes
+        return parameters, sizes, tuple(self.network.sides)
 
     def first_possible(
         self, centres: Floats, moves: Moves, groups: Integers
@@ -105,7 +105,8 @@ class Estimates:
         """Bound the error of every single-precision logit around the centres.
 
         A sum of n products carries a relative error of at most n roundings against the sum of
-        the absolute products; errors of a layer's inputs pass through its absolute weights.
+        the absolute products; errors of a layer's inputs pass through its absolute weights. The
+        lead of one class over another has the errors of both, and that of their difference.
         """
         reach = np.abs(centres).max(axis=0, initial=0.0) + moves.reach
         reach = np.minimum(reach, np.maximum(np.abs(self.low), np.abs(self.high)))
@@ -130,6 +131,8 @@ def _error(network: Any, reach: Any) -> float:
             totals[i] = total
             carried[i] = error + (n_in + 4) * SINGLE_ROUNDING * total
         largest, errors = totals, carried
+    if len(errors) > 1:
+        return float(1.01 * 2.0 * (errors.max() + SINGLE_ROUNDING * (largest.max() + errors.max())))
     return float(1.01 * errors[0])
 
 
@@ -137,6 +140,7 @@ def _error(network: Any, reach: Any) -> float:
 def _first_possible(
     parameters: Any,
     sizes: Any,
+    sides: Any,
     centres: Any,
     tiles: Any,
     low: Any,
@@ -163,9 +167,10 @@ def _first_possible(
                         value = value if value > lowest else lowest
                         inputs[k, r] = value if value < highest else highest
                 forward(parameters, sizes, inputs, activations, logits, n_rows)
+                lead(logits, sides, n_rows)
                 first = tile * n_rows
                 for r in range(min(n_rows, possible.shape[1] - first)):
-                    maybe = logits[r] >= least
+                    maybe = logits[0, r] >= least
                     possible[centre, first + r] = maybe
                     hits += maybe
             if hits > 0:
@@ -175,7 +180,14 @@ def _first_possible(
 
 @compiled
 def _may_be_stable(
-    parameters: Any, sizes: Any, points: Any, tiles: Any, count: int, threshold: float, result: Any
+    parameters: Any,
+    sizes: Any,
+    sides: Any,
+    points: Any,
+    tiles: Any,
+    count: int,
+    threshold: float,
+    result: Any,
 ) -> None:
     n_features = points.shape[1]
     n_tiles, wide, n_rows = tiles.shape
@@ -191,9 +203,10 @@ def _may_be_stable(
                 for r in range(n_rows):
                     inputs[k, r] = points[point, k] + tiles[tile, k, r]
             forward(parameters, sizes, inputs, activations, logits, n_rows)
+            lead(logits, sides, n_rows)
             filled = min(n_rows, count - tile * n_rows)
             for r in range(n_rows):
-                probabilities[r] = sigmoid(np.float64(logits[r]))
+                probabilities[r] = sigmoid(np.float64(logits[0, r]))
             for r in range(filled):
                 total += probabilities[r]
                 squares += probabilities[r] * probabilities[r]

@@ -28,7 +28,7 @@ from changeproof.models.forests import kernels
 from changeproof.models.forests.kernels import CATEGORICAL, CHUNK, MISSING_RIGHT, MOST_LEAVES, NODE
 
 # From so many rows on, `kernels.score` is faster than `kernels.walk`.
-MANY_ROWS = 6
+MANY_ROWS = 2
 
 
 class Link(Enum):
@@ -251,9 +251,22 @@ class ForestStack:
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities [forests, rows, classes]."""
         margins = self.margins(rows)
-        return np.stack(
-            [linked(forest.link, own) for forest, own in zip(self.forests, margins, strict=True)]
-        )
+        found: list[Any] = [None] * len(self)
+        for link, members in self._by_link.items():
+            own = linked(link, margins[members].reshape(-1, self.n_outputs))
+            own = own.reshape(len(members), len(rows), -1)
+            if len(members) == len(self):
+                return own
+            for member, each in zip(members, own, strict=True):
+                found[member] = each
+        return np.stack(found)
+
+    @cached_property
+    def _by_link(self) -> dict[Link, list[int]]:
+        members: dict[Link, list[int]] = {}
+        for number, forest in enumerate(self.forests):
+            members.setdefault(forest.link, []).append(number)
+        return members
 
     def classes(self, rows: Floats) -> Integers:
         """Return the places of the classes that each predicts [forests, rows]."""

@@ -34,7 +34,8 @@ TINY = float(np.float32(1e-35))
 
 
 def read(model: Any) -> Forest:
-    text = model.booster_.model_to_string()  # up to the best round, as it predicts
+    booster = getattr(model, "booster_", model)
+    text = booster.model_to_string()  # up to the best round, as it predicts
     header, *blocks = text.split("\n\nend of trees")[0].split("\nTree=")
     settings = _settings(header)
     objective, *options = settings.get("objective", "none").split(" ")
@@ -53,7 +54,7 @@ def read(model: Any) -> Forest:
         start=np.zeros(n_outputs),
         divisor=float(rounds) if "average_output" in settings else 1.0,
         link=LINKS[objective],
-        n_classes=len(getattr(model, "classes_", ())),
+        n_classes=max(2, n_outputs) if LINKS[objective] is not Link.NONE else 0,
         sets=tuple(sets),
         categories=_categories(text, settings["feature_infos"].split(" ")),
     )

@@ -29,9 +29,9 @@ LINKS = {
 
 
 def read(model: Any) -> Forest:
-    if not math.isnan(model.missing):
-        raise OpaqueError(f"it takes {model.missing} for a missing value")
-    booster = model.get_booster()
+    if not math.isnan(missing := getattr(model, "missing", math.nan)):
+        raise OpaqueError(f"it takes {missing} for a missing value")
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
     learner = json.loads(booster.save_raw("json"))["learner"]
     parameters, objective = learner["learner_model_param"], learner["objective"]["name"]
     if learner["gradient_booster"]["name"] != "gbtree":
@@ -41,7 +41,10 @@ def read(model: Any) -> Forest:
     if int(parameters["num_target"]) > 1:
         raise OpaqueError("it has several targets")
     found = learner["gradient_booster"]["model"]
-    n_trees = found["iteration_indptr"][_rounds(booster, len(found["iteration_indptr"]) - 1)]
+    rounds = len(found["iteration_indptr"]) - 1
+    if booster is not model or "scikit_learn" in booster.attributes():
+        rounds = _best(booster, rounds)
+    n_trees = found["iteration_indptr"][rounds]
     n_outputs = max(1, int(parameters["num_class"]))
     sets: list[CodeSet] = []
     return Forest(
@@ -58,10 +61,10 @@ def read(model: Any) -> Forest:
     )
 
 
-def _rounds(booster: Any, available: int) -> int:
-    """Return how many rounds count: up to the best, where training stopped early."""
+def _best(booster: Any, rounds: int) -> int:
+    """Return how many rounds a classifier counts: up to the best, where training stopped early."""
     best = booster.attr("best_iteration")
-    return available if best is None else int(best) + 1
+    return rounds if best is None else int(best) + 1
 
 
 def _start(written: str, objective: str, n_outputs: int) -> Floats:

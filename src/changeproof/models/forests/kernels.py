@@ -204,39 +204,40 @@ def score(trees: Any, splits: Any, sets: Any, rows: Any, totals: Any) -> None:
     sums = aligned_zeros((n_slots * TILE,), rows)
     for start in range(0, len(rows), TILE):
         count = min(TILE, len(rows) - start)
-        for r in range(TILE):
+        width = (count + LANES - 1) // LANES * LANES
+        for r in range(width):
             row = rows[start + min(r, count - 1)]
             for f in range(n_features):
                 tile[f * TILE + r] = row[f]
         for slot in range(n_slots):
-            for r in range(TILE):
+            for r in range(width):
                 sums[slot * TILE + r] = totals[start + min(r, count - 1), slot]
         for first in range(0, len(trees.roots), CHUNK):
             stop = min(len(trees.roots), first + CHUNK)
             bits[: (stop - first) * TILE] = ALL_LEAVES
-            strike_splits(splits, sets, first, tile, bits)
+            strike_splits(splits, sets, first, tile, bits, width)
             for tree in range(first, stop):
-                add_tree(trees, tree, bits, (tree - first) * TILE, sums)
+                add_tree(trees, tree, bits, (tree - first) * TILE, sums, width)
         for slot in range(n_slots):
             for r in range(count):
                 totals[start + r, slot] = sums[slot * TILE + r]
 
 
 @compiled
-def strike_splits(splits: Any, sets: Any, first: int, tile: Any, bits: Any) -> None:
+def strike_splits(splits: Any, sets: Any, first: int, tile: Any, bits: Any, width: int) -> None:
     """Strike out leaves of a chunk of trees, the first of which is given."""
     codes, chunk = np.empty(TILE), first // CHUNK
     for f in range(len(tile) // TILE):
         start, place = splits.starts[chunk, f], f * TILE
         stop = splits.starts[chunk, f + 1]
         while start < stop and splits.flags[start] & CATEGORICAL:
-            for r in range(TILE):
+            for r in range(width):
                 inside = in_set(sets, int(splits.thresholds[start]), tile[place + r])
                 codes[r] = 0.0 if inside else 1.0
-            strike_tile(splits, start, 0.5, first, codes, 0, bits)
+            strike_tile(splits, start, 0.5, first, codes, 0, bits, width)
             start += 1
         largest, missing = tile[place], False
-        for r in range(TILE):
+        for r in range(width):
             x = tile[place + r]
             largest = x if x > largest else largest
             missing |= x != x
@@ -244,36 +245,43 @@ def strike_splits(splits: Any, sets: Any, first: int, tile: Any, bits: Any) -> N
             threshold = splits.thresholds[i]
             if missing and splits.flags[i] & MISSING_RIGHT:
                 at = (splits.trees[i] - first) * TILE
-                for r in range(0, TILE, LANES):
+                for r in range(0, width, LANES):
                     strike_above_or_missing(
                         bits, at + r, tile, place + r, threshold, splits.others[i]
                     )
             elif largest > threshold or missing:
-                strike_tile(splits, i, threshold, first, tile, place, bits)
+                strike_tile(splits, i, threshold, first, tile, place, bits, width)
             else:  # and so for all that follow, which are sorted
                 break
 
 
 @compiled
 def strike_tile(
-    splits: Any, i: int, threshold: float, first: int, numbers: Any, place: int, bits: Any
+    splits: Any,
+    i: int,
+    threshold: float,
+    first: int,
+    numbers: Any,
+    place: int,
+    bits: Any,
+    width: int,
 ) -> None:
     at, others = (splits.trees[i] - first) * TILE, splits.others[i]
-    for r in range(0, TILE, LANES):
+    for r in range(0, width, LANES):
         strike_above(bits, at + r, numbers, place + r, threshold, others)
 
 
 @compiled
-def add_tree(trees: Any, tree: int, bits: Any, place: int, sums: Any) -> None:
+def add_tree(trees: Any, tree: int, bits: Any, place: int, sums: Any, width: int) -> None:
     """Add what the leaves of a tile of rows are worth."""
-    slot, width, start = trees.slots[tree], trees.widths[tree], trees.values_at[tree]
-    for k in range(width):
-        for r in range(0, TILE, LANES):
+    slot, outputs, start = trees.slots[tree], trees.widths[tree], trees.values_at[tree]
+    for k in range(outputs):
+        for r in range(0, width, LANES):
             to = (slot + k) * TILE + r
             if trees.single[tree]:
-                add_rounded(sums, to, bits, place + r, trees.values, start + k, width)
+                add_rounded(sums, to, bits, place + r, trees.values, start + k, outputs)
             else:
-                add(sums, to, bits, place + r, trees.values, start + k, width)
+                add(sums, to, bits, place + r, trees.values, start + k, outputs)
 
 
 @compiled

@@ -27,10 +27,13 @@ READERS = {
     "xgboost.XGBRegressor": "from_xgboost",
     "xgboost.XGBRFClassifier": "from_xgboost",
     "xgboost.XGBRFRegressor": "from_xgboost",
+    "xgboost.Booster": "from_xgboost",
     "lightgbm.LGBMClassifier": "from_lightgbm",
     "lightgbm.LGBMRegressor": "from_lightgbm",
+    "lightgbm.Booster": "from_lightgbm",
     "catboost.CatBoostClassifier": "from_catboost",
     "catboost.CatBoostRegressor": "from_catboost",
+    "catboost.CatBoost": "from_catboost",
 }
 
 
@@ -44,8 +47,10 @@ class Reading(NamedTuple):
 def read_forest(model: Any) -> Reading:
     """Read a fitted model of scikit-learn, XGBoost, LightGBM or CatBoost.
 
-    A subclass of such a model may predict otherwise, and is not read.
+    A subclass of such a model may predict otherwise, and is not read. What keeps a model of a
+    library has it as `library_model`.
     """
+    model = getattr(model, "library_model", model)
     kind = type(model)
     if not is_read(model):
         return Reading(None, f"{kind.__name__} is not a forest that can be read")

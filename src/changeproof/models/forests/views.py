@@ -1,23 +1,35 @@
-"""Models that are forests of two classes, seen as such."""
+"""Models that are forests, seen as such."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from changeproof.datasets.threshold import agreeing
 from changeproof.model import Booleans, Floats
+from changeproof.models.classes import TIE, favourable_share
 from changeproof.models.forests.around import Surroundings
-from changeproof.models.forests.forest import Forest, ForestStack
+from changeproof.models.forests.forest import Forest, ForestStack, linked
 from changeproof.models.forests.kernels import MOST_LEAVES
-from changeproof.models.forests.reading import read_forest
 
 
 class Rows(Protocol):
     """How rows become the numbers that a forest takes."""
 
+    @property
+    def key(self) -> object:
+        """Where it is equal, the numbers are."""
+        ...
+
     def of_rows(self, rows: Floats) -> Floats: ...
+
+
+@runtime_checkable
+class MovedRows(Rows, Protocol):
+    """The same, where it is known what moves of rows are to the numbers."""
 
     def of_moves(self, moves: Floats) -> Floats:
         """Return what moves of rows are to numbers; categories stay as they are."""
@@ -28,33 +40,49 @@ class Rows(Protocol):
         ...
 
 
-class ForestView(NamedTuple):
-    """A forest that judges rows, and the place of the favourable of its classes.
+@dataclass(frozen=True, eq=False)
+class ForestView:
+    """A forest that judges rows as a fitted model does.
 
-    It takes rows as they are, or what `taken` makes of them. The model's probabilities are those of
-    the forest, or no farther from them than `spare`.
+    `places` are the favourable ones of its classes; without any, it predicts numbers. It takes rows
+    as they are or what `taken` makes of them, and decides as its library does (`own`) or at a
+    probability of a half.
     """
 
     forest: Forest
-    place: int
+    places: Sequence[int]
     taken: Rows | None = None
-    spare: float = 0.0
+    own: bool = False
 
-    @classmethod
-    def of(cls, estimator: Any, place: int) -> Self | None:
-        """Return a fitted classifier of two classes as a forest; None where it is not one."""
-        forest = read_forest(estimator).forest
-        return cls(forest, place) if forest is not None and forest.n_classes == 2 else None
+    def matrix(self, rows: Floats) -> Floats:
+        return rows if self.taken is None else self.taken.of_rows(rows)
+
+    def scores(self, rows: Floats) -> Floats:
+        return self._scores(self.forest.margins(self.matrix(rows)))
 
     def probabilities(self, rows: Floats) -> Floats:
-        matrix = rows if self.taken is None else self.taken.of_rows(rows)
-        return self.forest.probabilities(matrix)[:, self.place]
+        return self.decided(self.forest.margins(self.matrix(rows)))
+
+    def decided(self, margins: Floats) -> Floats:
+        """Return probabilities at margins that are at least a half exactly where it accepts."""
+        if not self.own:
+            return self._scores(margins)
+        found, _ = favourable_share(linked(self.forest.link, margins), self.places)
+        return agreeing(found, np.isin(self.forest.decided(margins), self.places))
+
+    def _scores(self, margins: Floats) -> Floats:
+        found = linked(self.forest.link, margins)
+        return np.asarray(found[:, self.places].sum(axis=1) if self.places else found[:, -1])
 
     def around(self, draws: Floats) -> Draws | None:
         """Return what judges points to which draws are added; None where that is not quick."""
-        moves = draws if self.taken is None else self.taken.of_moves(draws)
-        near = Surroundings(self.forest, moves, self.place, self.spare)
-        return Draws(near, draws, self.taken) if near.quick else None
+        taken = self.taken
+        if not self.places or not (taken is None or isinstance(taken, MovedRows)):
+            return None
+        moves = draws if taken is None else taken.of_moves(draws)
+        # Near a tie, the forest's probabilities give way to what it decides.
+        near = Surroundings(self.forest, moves, self.places[0], TIE if self.own else 0.0)
+        return Draws(near, draws, taken) if near.quick else None
 
 
 class Draws(NamedTuple):
@@ -62,7 +90,7 @@ class Draws(NamedTuple):
 
     surroundings: Surroundings
     draws: Floats
-    taken: Rows | None
+    taken: MovedRows | None
 
     def stable(self, rows: Floats, threshold: float) -> tuple[Booleans, Booleans]:
         """Return where the mean of the probability minus its deviation is above a threshold.
@@ -79,37 +107,39 @@ class Draws(NamedTuple):
 
 
 class ViewStack(NamedTuple):
-    """The forests among some models that are evaluated together.
-
-    `members` says which of the models they are, `places` which of their classes is favourable.
-    """
+    """The forests among some models that are evaluated together; `members` says which those are."""
 
     members: list[int]
-    places: list[int]
+    views: list[ForestView]
     stack: ForestStack
 
     @classmethod
     def of(cls, views: Sequence[ForestView | None]) -> Self | None:
         """Return those that are faster together; None where there are no two such forests."""
         found = [(n, view) for n, view in enumerate(views) if view is not None and _is_small(view)]
-        shapes = [(view.forest.n_features, view.forest.n_outputs) for _, view in found]
-        found = [each for each, shape in zip(found, shapes, strict=True) if shape == shapes[0]]
+        kinds = [_kind(view) for _, view in found]
+        most = max(kinds, key=kinds.count, default=None)
+        found = [each for each, kind in zip(found, kinds, strict=True) if kind == most]
         if len(found) < 2:
             return None
         members, together = [n for n, _ in found], [view for _, view in found]
-        stack = ForestStack([view.forest for view in together])
-        return cls(members, [view.place for view in together], stack)
+        return cls(members, together, ForestStack([view.forest for view in together]))
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable classes [members, rows]."""
-        found = self.stack.probabilities(rows)
-        return np.stack([own[:, place] for own, place in zip(found, self.places, strict=True)])
+        margins = self.stack.margins(self.views[0].matrix(rows))
+        return np.stack([view.decided(own) for view, own in zip(self.views, margins, strict=True)])
+
+
+def _kind(view: ForestView) -> tuple[object, ...]:
+    taken = None if view.taken is None else view.taken.key
+    return taken, view.forest.n_features, view.forest.n_outputs
 
 
 def _is_small(view: ForestView) -> bool:
-    """Return whether a forest takes rows as they are, and has small trees only.
+    """Return whether a forest of classes has small trees only.
 
     Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
     """
-    plain = view.taken is None and not view.spare
-    return plain and all(len(tree.left) < 2 * MOST_LEAVES for tree in view.forest.trees)
+    small = all(len(tree.left) < 2 * MOST_LEAVES for tree in view.forest.trees)
+    return bool(view.places) and small

@@ -42,6 +42,9 @@ class Lasting:
         95 % interval of the share of futures in which it held to the end.
     sentence
         The same in words.
+    done_by, held_until_done
+        The last update before the advice is done, if it takes time and the updates have a
+        calendar; and in how many futures it held until then. None where that is not known.
     """
 
     family: str
@@ -51,16 +54,51 @@ class Lasting:
     low: float
     high: float
     sentence: str
+    done_by: int | None = None
+    held_until_done: int | None = None
 
     @classmethod
-    def of(cls, family: str, lives: Lives) -> Self:
-        """Return how long the advice of a single person lasted; futures cut short do not count."""
+    def of(
+        cls,
+        family: str,
+        lives: Lives,
+        months_between: float | None = None,
+        months: float | None = None,
+    ) -> Self:
+        """Return how long the advice of a single person lasted; futures cut short do not count.
+
+        It is done after so many `months`.
+        """
         updates = lives.holds.shape[2]
         through = lives.held_through[0, lives.lengths == updates]
         held = tuple(int((through >= number).sum()) for number in range(1, updates + 1))
         low, high = share_interval(held[-1], len(through))
         sentence = _sentence(held, len(through), f"{100 * low:.0f} % to {100 * high:.0f} %")
-        return cls(family, updates, len(through), held, low, high, sentence)
+        found = cls(family, updates, len(through), held, low, high, sentence)
+        if months is None or months_between is None:
+            return found
+        done_by = updates_within(months, months_between)
+        until = held[done_by - 1] if 0 < done_by <= updates else None
+        if done_by == 0:
+            until = len(through)
+        words = _until_done(done_by, until, len(through), updates)
+        return replace(
+            found, done_by=done_by, held_until_done=until, sentence=f"{sentence} {words}"
+        )
+
+
+def updates_within(months: float, months_between: float) -> int:
+    """Return how many updates there are until so many months are over."""
+    return int(months / months_between + 1e-9)
+
+
+def _until_done(done_by: int, until: int | None, futures: int, updates: int) -> str:
+    if done_by == 0:
+        return "It is done before the first update."
+    if until is None:
+        return f"It is done after {done_by} updates, more than the {updates} that were simulated."
+    what = "update" if done_by == 1 else f"{done_by} updates"
+    return f"Through the {what} until it is done, it held in {until} of {futures}."
 
 
 def _sentence(held: tuple[int, ...], futures: int, interval: str) -> str:

@@ -31,10 +31,12 @@ from changeproof.report.recommendation import Option, choose
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.advice import MOST_LISTED, QUALITY_COLUMNS
+from changeproof.tables.alternatives import ALTERNATIVES
 from changeproof.tables.cases import Case
 from changeproof.tables.display import fixed, percent
 from changeproof.tables.imprecise import IMPRECISE
 from changeproof.tables.names import dataset_name, different_names, method_name
+from changeproof.tables.reasons import PrincipalReasons, with_reasons
 
 MEANING = (
     "Features changed, inside the data and plausibility are of answers that the base model "
@@ -46,6 +48,11 @@ PROPOSED = (
     " Cannot be told: of the rows that the method proposed, those that break a rule. "
     "Change in validity (in points) and in distance: the rows that people are told, compared with "
     "the proposals. Below 0, fewer are accepted, or they are nearer."
+)
+FURTHER = (
+    "Each further choice leaves the main feature of those before alone. Advised: of those who ask, "
+    "the share with advice that today's model accepts. Times as far: compared with the same "
+    "person's first."
 )
 IMPRECISELY = (
     "Every change of a number ends short of what was told, or around it (normal, with a deviation "
@@ -70,9 +77,8 @@ def advice_section(source: Source) -> list[Part]:
             for method in methods
         ]
         asked = table("What answers ask of people", ["method", *names], rows)
-        views.append(
-            [asked, *_imprecise(source, dataset, methods), *_breaches(source, dataset, methods)]
-        )
+        more = [each(source, dataset, methods) for each in (_imprecise, _further, _breaches)]
+        views.append([asked, *(part for parts in more for part in parts)])
     words = _advice_words(found, plan)
     return [
         *([text(words)] if words else []),
@@ -83,15 +89,32 @@ def advice_section(source: Source) -> list[Part]:
 
 def _imprecise(source: Source, dataset: str, methods: Sequence[str]) -> list[Part]:
     """Return how much advice today's model still accepts if it is followed imprecisely."""
-    found = source.tables.get(IMPRECISE, pd.DataFrame()).to_dict("records")
-    known = {row["method"]: row for row in found if row["dataset"] == dataset}
+    rows = source.tables.get(IMPRECISE, pd.DataFrame()).to_dict("records")
+    known = {row["method"]: row for row in rows if row["dataset"] == dataset}
     cells = [
         [source.shown.name(m), *(fixed(known[m][f"{way}_mean"], 1) for way in FOLLOWED)]
         for m in methods
         if m in known
     ]
     title = "Followed imprecisely: advice that today's model still accepts (%)"
-    return [table(title, ["method", *FOLLOWED], cells), muted(IMPRECISELY)] if cells else []
+    found = [text(f"{title}:"), table(title, ["method", *FOLLOWED], cells), muted(IMPRECISELY)]
+    return found if cells else []
+
+
+def _further(source: Source, dataset: str, methods: Sequence[str]) -> list[Part]:
+    """Return what further choices there are, and what they cost."""
+    found = source.tables.get(ALTERNATIVES, pd.DataFrame()).to_dict("records")
+    columns = {"advised": 1, "empirical_robustness": 1, "distance": 2, "times_as_far": 2}
+    cells = [
+        [source.shown.name(row["method"]), str(row["choice"])]
+        + [fixed(row[f"{name}_mean"], digits) for name, digits in columns.items()]
+        for row in found
+        if row["dataset"] == dataset and row["method"] in methods
+    ]
+    names = ["method", "choice", "advised (%)", "robust (%)", "distance", "times as far"]
+    title = "Further choices"
+    parts = [text(f"{title}:"), table(title, names, cells), muted(FURTHER)]
+    return parts if cells else []
 
 
 def _breaches(source: Source, dataset: str, methods: Sequence[str]) -> list[Part]:
@@ -217,10 +240,42 @@ def _network(
             for place, mine in enumerate(wording.unknown(first.row_ids, first.factuals))
             if mine
         },
+        # By person: the principal reasons for the decision, and what they are worth.
+        "principal": _principal(results, wording, dataset, seed, first.row_ids.tolist()),
         "models": [int((family_of == family).sum()) for family in plan.families],
         "methods": [answers[name].shown if name in answers else None for name in plan.methods],
         "recommended": _recommended(answers, plan.methods) if len(answers) > 1 else None,
+        # By method and person: the further choices.
+        "others": [_others(results, wording, key) if key in finished else None for key in keys],
     }
+
+
+def _others(results: StoredResults, wording: Wording, key: AnswerKey) -> dict[int, list[str]]:
+    """Return further choices in words, by the place of the person."""
+    found: dict[int, list[str]] = {}
+    for each in results.choices(key)[1:]:
+        case = Case.of(results, each)
+        answers = case.answers.first(MOST_LISTED)
+        held = case.survived[:, case.models()]
+        places = np.flatnonzero(answers.found)
+        told = answers.factuals[places], answers.rows[places], answers.row_ids[places]
+        for place, changes in zip(places.tolist(), wording.all_changes(*told), strict=True):
+            advice = " ".join(f"{change}." for change in changes)
+            counts = f"{int(held[place].sum())} of {held.shape[1]}"
+            accepted = "" if answers.base_valid[place] else " Today's model does not accept it."
+            found.setdefault(place, []).append(
+                f"Or: {advice}{accepted} Holds in {counts} changed models."
+            )
+    return found
+
+
+def _principal(
+    results: StoredResults, wording: Wording, dataset: str, seed: int, row_ids: list[int]
+) -> list[list[tuple[str, str]]] | None:
+    if (dataset, seed) not in with_reasons(results):
+        return None
+    reasons = PrincipalReasons(results, dataset, seed, wording)
+    return [[(each.sentence, each.words) for each in reasons.of(row_id)] for row_id in row_ids]
 
 
 def _answers(

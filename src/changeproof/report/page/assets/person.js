@@ -56,6 +56,9 @@ page.personControls = (chosen, people, show) => {
   return controls;
 };
 
+// Names of columns stay as they are.
+page.capital = (text) => text.includes("_") ? text : text.charAt(0).toUpperCase() + text.slice(1);
+
 page.filled = (template, values) =>
   template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
@@ -80,12 +83,23 @@ page.personView = (parent, chosen, people, network) => {
       `${features[place]} (${factual[place]} was filled in)`).join(", ") +
       ". Advice was tested with what was filled in.");
   }
+  page.principal(parent, network.principal?.[chosen.person] ?? []);
   if (words) parent.append(page.make("p", { class: "sentence", id: "recommended" }, words));
   page.rules(parent, people, told.length > 0, told.some(([, , , , breach]) => breach));
   parent.append(page.make("div", { class: "cards" }, ...given.map(([method, answer]) =>
-    page.answerCard(method, answer, people, factual, network.models, method === best))));
+    page.answerCard(method, answer, people, factual, network.models, method === best,
+      network.others[method]?.[chosen.person] ?? []))));
   const unfinished = `${left} of ${page.methods.length} methods are not finished`;
   if (left) page.say(parent, `${unfinished} for this base model.`);
+};
+
+// Why the model decided against the person, as far as was found.
+page.principal = (parent, reasons) => {
+  if (reasons.length === 0) return;
+  parent.append(page.make("p", {}, "Principal reasons for the decision, derived from this model " +
+    "and these rules:"),
+    page.make("ol", { class: "principal" }, ...reasons.map(([sentence, worth]) =>
+      page.make("li", {}, sentence, page.make("span", { class: "muted" }, ` (${worth})`)))));
 };
 
 // What must not change, and why.
@@ -99,7 +113,7 @@ page.rules = (parent, { rules, reasons }, told, broken) => {
   }
 };
 
-page.answerCard = (method, answer, people, factual, models, recommended) => {
+page.answerCard = (method, answer, people, factual, models, recommended, others) => {
   const { data } = page;
   const { counted } = people;
   const title = page.make("h3", {}, page.marker(page.data.marks[method]), page.methods[method],
@@ -120,6 +134,7 @@ page.answerCard = (method, answer, people, factual, models, recommended) => {
     page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}, ` +
       `the mean over ${counted} features` + (changes.length
         ? `; ${changes.length} of them ${changes.length === 1 ? "changes" : "change"}.` : ".")),
+    ...others.map((words) => page.make("p", { class: "other" }, words)),
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
         Math.max(1, models[place])}%` },
@@ -134,7 +149,7 @@ page.advice = (changes, people, factual, parts) => {
   if (changes.length === 0) return [page.make("p", {}, words.only_parts)];
   const item = ([feature, template, after, size, before]) => page.make("li", {},
     page.filled(people.sentences[template], { feature: features[feature],
-      Feature: features[feature].charAt(0).toUpperCase() + features[feature].slice(1),
+      Feature: page.capital(features[feature]),
       before: before ?? factual[feature], after }),
     page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, words.most_changes);

@@ -1,0 +1,243 @@
+"""Letters: what they say is what was tested; they are whole, and can be taken by the next audit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from advised import ACTIONS, LOGISTIC, applicants
+from changeproof import InputError, Results, evaluate, explain, read_counterfactuals, write_letters
+from changeproof.letters.pdf import as_pdf, find_browser
+from command_line import call
+
+WORDS: dict[str, Any] = {
+    "income": {"label": "monthly income", "unit": "EUR", "format": ",.2"},
+    "debts": {"label": "number of debts"},
+    "owner": {"to": {"yes": "Buy the home that you live in"}},
+}
+LETTER = {"sender": "The Bank", "title": "Your loan"}
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return evaluate(
+        applicants(),
+        LOGISTIC,
+        ["kdtree", "rbr"],
+        ["bootstrap(replicates=20)"],
+        out=tmp_path_factory.mktemp("letters") / "audit",
+        target="approved",
+        favourable="yes",
+        id_column="applicant",
+        actions=ACTIONS,
+        words=WORDS,
+        letter=LETTER,
+        factuals=8,
+        jobs=1,
+    )
+
+
+@pytest.fixture(scope="module")
+def letters(audit: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out") / "letters"
+    written = write_letters(audit, out, methods=["kdtree", "rbr"], pdf=False)
+    assert (written.letters, written.new, written.why_no_pdf) == (8, True, "")
+    return out
+
+
+def copies(folder: Path) -> dict[str, dict[str, Any]]:
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return {letter["person"]: letter for letter in found}
+
+
+def test_numbers_and_sentences_are_those_of_the_audit(audit: Results, letters: Path) -> None:
+    people = audit.table("people").set_index(["id", "method"])
+    for person, letter in copies(letters).items():
+        markdown = next(letters.glob(f"*-{person}.md")).read_text()
+        html = next(letters.glob(f"*-{person}.html")).read_text()
+        assert letter["decision"] == "refused"
+        assert letter["ways"]
+        for way in letter["ways"]:
+            row = people.loc[(person, way["method"])]
+            assert (way["held"], way["models"]) == (row["held"], row["models"])
+            said = [change["sentence"] for change in way["changes"]]
+            assert " ".join(f"{each}." for each in said) == row["advice"]
+            for sentence in said:
+                assert f"- {sentence}." in markdown
+                assert f"<li>{sentence}.</li>" in html
+            counts = f"{row['held']} of {row['models']} changed versions of the model"
+            assert counts in markdown or row["held"] == row["models"]
+        told = explain(audit, person, "kdtree").reasons
+        assert [each["sentence"] for each in letter["reasons"]] == [each.sentence for each in told]
+        assert f"1. {told[0].sentence}\n" in markdown
+        assert markdown.startswith("The Bank\n\nReference: ")
+        assert "# Your loan\n" in markdown
+    assert "Raise monthly income from" in "".join(p.read_text() for p in letters.glob("*.md"))
+
+
+def test_the_index_has_the_checksum_of_every_document(letters: Path) -> None:
+    index = pd.read_csv(letters / "letters.csv")
+    assert list(index.columns) == ["id", "document", "file", "sha256"]
+    assert {path.name for path in letters.iterdir()} == {"letters.csv", *index["file"]}
+    for row in index.to_dict("records"):
+        content = (letters / row["file"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == row["sha256"]
+
+
+def test_the_same_letters_are_left_and_others_refused(audit: Results, letters: Path) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in letters.iterdir()}
+    again = write_letters(audit, letters, methods=["kdtree", "rbr"], pdf=False)
+    assert not again.new
+    with pytest.raises(InputError, match="holds other letters"):
+        write_letters(audit, letters, methods=["kdtree"], pdf=False)
+    assert before == {path.name: path.stat().st_mtime_ns for path in letters.iterdir()}
+    assert not list(letters.parent.glob(".unfinished*"))
+
+
+def test_the_next_audit_takes_the_letters_as_they_went_out(
+    audit: Results, letters: Path, tmp_path: Path
+) -> None:
+    task = audit.task(audit.shown.datasets[0])
+    told = copies(letters)
+    assert {len(letter["ways"]) for letter in told.values()} == {2}
+    families = ["bootstrap(replicates=3)"]
+    later = evaluate(task, LOGISTIC, [], families, counterfactuals={"letters": letters}, jobs=1)
+    # A person's second way is under a name of its own.
+    assert list(later.methods) == ["letters", "letters-2"]
+    answers = {m: audit.counterfactuals(task.name, 2026, m) for m in ("kdtree", "rbr")}
+    for number, name in enumerate(later.methods):
+        again = later.counterfactuals(task.name, 2026, name)
+        for row_id, found, row in zip(again.row_ids, again.found, again.rows, strict=True):
+            ways = told[task.ids.loc[row_id]]["ways"]
+            assert found == (len(ways) > number)
+            if found:
+                mine = answers[ways[number]["method"]]
+                (place,) = np.flatnonzero(mine.row_ids == row_id)
+                assert row.tobytes() == mine.rows[place].tobytes()
+    changed = tmp_path / "changed"
+    shutil.copytree(letters, changed)
+    path = next(changed.glob("*.md"))
+    path.write_text(path.read_text().replace("model", "muddle"))
+    with pytest.raises(InputError, match=f"{path.name} is not as it went out"):
+        read_counterfactuals(changed, task)
+    with pytest.raises(InputError, match="is no folder of letters"):
+        read_counterfactuals(tmp_path, task)
+
+
+def test_further_choices_of_a_method_are_ways(tmp_path: Path, audit: Results) -> None:
+    task, families = audit.task(audit.shown.datasets[0]), ["bootstrap(replicates=3)"]
+    results = evaluate(
+        task,
+        LOGISTIC,
+        ["kdtree"],
+        families,
+        out=tmp_path / "run",
+        factuals=4,
+        alternatives=3,
+        jobs=1,
+    )
+    write_letters(results, tmp_path / "letters", pdf=False)
+    for person, letter in copies(tmp_path / "letters").items():
+        first = explain(results, person, "kdtree")
+        every = [each for each in (first, *first.alternatives) if each.option.usable]
+        assert [way["row"] for way in letter["ways"]] == [each.counterfactual for each in every]
+        assert len(letter["ways"]) > 1
+
+
+def test_letters_in_german(audit: Results, tmp_path: Path) -> None:
+    (tmp_path / "loans.de.toml").write_text(
+        'language = "de"\n[letter]\ntitle = "Ihr Kredit"\n'
+        '[words.income]\nlabel = "Monatseinkommen"\nunit = "Euro"\n'
+    )
+    out = tmp_path / "briefe"
+    language = str(tmp_path / "loans.de.toml")
+    write_letters(audit, out, methods=["kdtree"], language=language, pdf=False)
+    texts = [path.read_text() for path in sorted(out.glob("*.md"))]
+    assert all("# Ihr Kredit\n\nSehr geehrte Damen und Herren,\n" in text for text in texts)
+    found = re.search(r"- Monatseinkommen von (\S+) auf (\S+) Euro erhöhen\.", "".join(texts))
+    assert found is not None
+    assert re.fullmatch(r"\d\.\d{3},\d\d", found[2])
+    assert all("Thank you" not in text and "The Bank" in text for text in texts)
+
+
+class TestRefusals:
+    def test_who_gets_no_advice_gets_an_honest_letter(self, audit: Results, tmp_path: Path) -> None:
+        task = audit.task(audit.shown.datasets[0])
+        nothing = pd.DataFrame({"id": audit.table("people")["id"].unique()})
+        nothing = nothing.reindex(columns=["id", *(f.name for f in task.features)])
+        families = ["bootstrap(replicates=3)"]
+        results = evaluate(
+            task, LOGISTIC, [], families, counterfactuals=nothing, out=tmp_path / "run", jobs=1
+        )
+        out = tmp_path / "letters"
+        with pytest.raises(InputError, match="name the methods"):
+            write_letters(results, out, pdf=False)
+        written = write_letters(results, out, methods=["given"], pdf=False)
+        assert written.with_advice == 0
+        text = next(out.glob("*.md")).read_text()
+        assert "found none. That does not prove that there is none" in text
+        assert "How sure" not in text
+        assert "What counted most against" in text
+
+    def test_answers_as_published_are_no_letters(self, tmp_path: Path) -> None:
+        families = ["bootstrap(replicates=3)"]
+        results = evaluate("diabetes", LOGISTIC, ["kdtree"], families, factuals=3, jobs=1)
+        with pytest.raises(InputError, match="people cannot be told"):
+            write_letters(results, tmp_path / "letters", pdf=False)
+
+    def test_at_most_three_methods_of_the_run(self, audit: Results, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="no method 'wachter' in this run"):
+            write_letters(audit, tmp_path / "x", methods=["wachter"], pdf=False)
+        with pytest.raises(InputError, match="at most 3 different ones"):
+            write_letters(audit, tmp_path / "x", methods=["rbr", "rbr"], pdf=False)
+        assert not (tmp_path / "x").exists()
+
+
+def test_the_command_writes_what_the_verdict_recommends(audit: Results, tmp_path: Path) -> None:
+    out = tmp_path / "letters"
+    person = str(audit.table("people")["id"][0])
+    given = ["letters", str(audit.folder), "--out", str(out), "--no-pdf", "--row", person]
+    done = call(*given, "--date", "18 November 2026", "--until", "June 2027")
+    assert done.returncode == 0, done.stderr
+    (letter,) = copies(out).values()
+    best = audit.as_dict()["verdict"]["findings"][0]["method"]
+    assert letter["ways"][0]["method"] == best
+    assert f"1 letter, 1 of them with advice (by {best}), in {out}" in done.stdout
+    text = next(out.glob("*.md")).read_text()
+    assert "18 November 2026\n" in text
+    assert "until June 2027." in text
+
+
+@pytest.mark.skipif(find_browser() is None, reason="no browser is installed")
+def test_a_browser_prints_the_same_page_to_the_same_bytes(audit: Results, tmp_path: Path) -> None:
+    person = [str(audit.table("people")["id"][0])]
+    out = tmp_path / "letters"
+    assert write_letters(audit, out, methods=["kdtree"], people=person).why_no_pdf == ""
+    (pdf,), (html,) = out.glob("*.pdf"), out.glob("*.html")
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert as_pdf(str(find_browser()), html) == pdf.read_bytes()
+    assert not write_letters(audit, out, methods=["kdtree"], people=person).new
+    index = pd.read_csv(out / "letters.csv")
+    assert sorted(index["document"]) == ["html", "json", "md", "pdf"]
+
+
+def test_a_browser_that_fails_is_said_in_one_line(
+    audit: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chromium").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "chromium").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    written = write_letters(audit, tmp_path / "letters", methods=["kdtree"])
+    assert "could not print" in written.why_no_pdf
+    assert not list((tmp_path / "letters").glob("*.pdf"))
+    monkeypatch.setenv("PATH", str(tmp_path / "letters"))
+    written = write_letters(audit, tmp_path / "others", methods=["kdtree"])
+    assert written.why_no_pdf == "no browser was found; Chromium would print PDFs"
