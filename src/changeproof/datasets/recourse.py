@@ -15,9 +15,11 @@ from changeproof.datasets.words import Catalogue, FeatureWords, Told, english, f
 from changeproof.feasible.action import ranks
 from changeproof.feasible.actions import PART
 from changeproof.feasible.decimals import decimals_of
-from changeproof.model import Floats, Integers
+from changeproof.model import Booleans, Floats, Integers
 
 RAISE, LOWER, CHANGE = "raise", "lower", "change"
+# What nobody does: it follows from other changes, by a rule between features.
+FOLLOW = "follow"
 # What people read where nothing is known.
 MISSING = "missing"
 MOST_DECIMALS = 12
@@ -35,7 +37,8 @@ class Change(NamedTuple):
     feature
         Its name.
     direction
-        "raise" or "lower"; "change" where the values are categories without a stated order.
+        "raise" or "lower"; "change" where the values are categories without a stated order;
+        "follow" where the change follows from the others.
     before, after
         Its values in original units. In a feasible row they are exactly what was tested, with at
         least the decimals of the data. In a row as published they are rounded to those, or to more
@@ -102,7 +105,9 @@ def _templates(language: Catalogue, words: FeatureWords | None, kind: Kind) -> t
     Nobody raises a category: it changes, unless the feature has a sentence of its own for that.
     """
     sentences, words = language.sentences, words or FeatureWords()
-    if kind.filled:
+    if kind.direction == FOLLOW:
+        template = short = sentences[FOLLOW]
+    elif kind.filled:
         goal = "at_least" if kind.direction == RAISE else "at_most"
         template = short = sentences[goal if kind.number else "become"]
     else:
@@ -203,7 +208,8 @@ class Wording:
         Where a value of one of `row_ids` was filled in, advice names only the goal.
         """
         moves = np.abs(counterfactuals - factuals)
-        sizes = moves / self.task.distance_scale
+        done, acted = self._done(factuals, counterfactuals)
+        sizes = np.abs(done - factuals) / self.task.distance_scale
         known = np.zeros((len(factuals), len(self.names)), dtype=np.bool_)
         filled = known if row_ids is None else self.task.filled_of(row_ids, factuals)
         columns = zip(self._columns(factuals), self._columns(counterfactuals), strict=True)
@@ -219,7 +225,7 @@ class Wording:
             old, new = (list(compress(values, changed)) for values in (before, after))
             rows = zip(
                 people.tolist(),
-                self._directions(place, old, new),
+                self._directions(place, old, new, acted[people, place]),
                 self._texts(place, old, new),
                 sizes[people][:, list(feature.columns)].tolist(),
                 filled[people, place].tolist(),
@@ -262,7 +268,21 @@ class Wording:
         written = _exact_texts if self.feasible else _rounded_texts
         return [written(old, new, own) for old, new in pairs]
 
-    def _directions(self, place: int, before: list[Any], after: list[Any]) -> list[str]:
+    def _done(self, factuals: Floats, rows: Floats) -> tuple[Floats, Booleans]:
+        """Return what people do for rows, and which features [people, features] they change."""
+        actions = self.task.actions
+        done = actions.doing(factuals, rows)
+        if self.task.relations is None or not self.feasible:
+            return done, np.ones((len(rows), len(self.names)), dtype=np.bool_)
+        return done, actions.changed(factuals, done, done=True)
+
+    def _directions(
+        self, place: int, before: list[Any], after: list[Any], acted: Booleans
+    ) -> list[str]:
+        ways = self._ways(place, before, after)
+        return [way if own else FOLLOW for way, own in zip(ways, acted.tolist(), strict=True)]
+
+    def _ways(self, place: int, before: list[Any], after: list[Any]) -> list[str]:
         order, feature = self._ranks[place], self.task.features[place]
         if feature.categories:
             if order is None:

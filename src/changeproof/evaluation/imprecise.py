@@ -45,7 +45,11 @@ def held_imprecisely(task: Task, model: Model, answers: Counterfactuals, base_se
 
 
 def missed(task: Task, own: Floats, told: Floats, shares: Floats) -> Floats:
-    """Return rows in which every number has changed by a share of the change that was told."""
+    """Return rows in which every number has changed by a share of the change that was told.
+
+    What follows from other changes follows from what was really done.
+    """
+    told = task.actions.doing(own, told)
     rules, rows = task.actions.rules, told.copy()
     for place, feature in enumerate(task.features):
         if feature.categories:
@@ -59,4 +63,4 @@ def missed(task: Task, own: Floats, told: Floats, shares: Floats) -> Floats:
             value = base + np.rint((value - base) / step) * step
         changed = own[:, column] != told[:, column]
         rows[:, column] = np.where(changed, (value - mean) / scale, told[:, column])
-    return rows
+    return task.actions.follow(own, rows)

@@ -88,8 +88,9 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
     kept = task.kept_of(people.row_ids[asked], own)
     kept = np.zeros((len(own), len(task.features)), np.bool_) if kept is None else kept.copy()
     train = task.rows("train")
+    actions = actions.for_people(task.personal_of(people.row_ids[asked]))
     search = _Nearest(task, model, actions, train[model.favourable(train)])
-    rows, lengths = search.nearest(own, kept)
+    rows, lengths = search.nearest(own, kept, np.arange(len(own)))
     places = np.full((len(own), MOST_REASONS), -1, dtype=np.int64)
     without = np.full(places.shape, np.nan)
     near, far = rows.copy(), lengths.copy()
@@ -101,7 +102,7 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
             break
         tried = kept[who]
         tried[np.arange(len(who)), which] = True
-        found, away = search.nearest(own[who], tried)
+        found, away = search.nearest(own[who], tried, who)
         away = np.maximum(np.where(np.isnan(away), np.inf, away), far[who])
         sizes = search.sizes(own[who], near[who])[np.arange(len(who)), which]
         # The farthest of everybody comes first.
@@ -131,14 +132,15 @@ class _Nearest:
     actions: Actions
     accepted: Floats
 
-    def nearest(self, people: Floats, kept: Booleans) -> tuple[Floats, Floats]:
+    def nearest(self, people: Floats, kept: Booleans, who: Integers) -> tuple[Floats, Floats]:
         """Return the nearest accepted rows, and how far they are; NaN where none was found.
 
-        Features that people keep [people, features] stay as they are.
+        Features that people keep [people, features] stay as they are. `who` are the places of the
+        people among all who are asked about.
         """
         sure = sureness(self.model)
         search = FeasibleSearch(
-            self.actions,
+            self.actions.some_people(who),
             people,
             lambda rows, _: self.model.favourable(rows),
             lambda rows, _: sure(rows),
@@ -156,6 +158,7 @@ class _Nearest:
 
     def sizes(self, people: Floats, rows: Floats) -> Floats:
         """Return what changes of features add to lengths [people, features]."""
-        each = np.abs(rows - people) / self.task.distance_scale
+        done = self.actions.doing(people, rows)
+        each = np.abs(done - people) / self.task.distance_scale
         columns = (list(feature.columns) for feature in self.task.features)
         return np.stack([each[:, own].sum(axis=1) for own in columns], axis=1)

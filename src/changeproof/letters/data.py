@@ -9,7 +9,7 @@ import numpy as np
 
 from changeproof import __version__
 from changeproof.adapters.letters import FORMAT
-from changeproof.datasets.recourse import Wording
+from changeproof.datasets.recourse import FOLLOW, Wording
 from changeproof.datasets.words import SENDER, Catalogue, fill, letter_sentences
 from changeproof.errors import InputError
 from changeproof.explanation import Explanation, duration, explain_all, spoken
@@ -111,8 +111,8 @@ def _ways(answers: Sequence[Explanation], voice: Voice) -> list[dict[str, Any]]:
         {
             "number": number,
             "method": each.method,
-            "changes": [change.as_dict() for change in each.changes],
-            "follows": [],
+            "changes": [c.as_dict() for c in each.changes if c.direction != FOLLOW],
+            "follows": [f"{change}." for change in each.changes if change.direction == FOLLOW],
             "row": each.counterfactual,
             "distance": each.distance,
             "held": each.overall.held,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.recourse import Change, Wording
+from changeproof.datasets.recourse import FOLLOW, Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.advice import QUALITIES, Plausibility, breach_shares, measure_advice
 from changeproof.feasible.durations import durations
@@ -108,7 +108,7 @@ def _people(case: Case, wording: Wording, changes: list[list[Change]]) -> pd.Dat
         "feasible": feasible,
         "distance": task.distances(answers.factuals, answers.rows),
         **_durations(task, answers),
-        "features_changed": [len(mine) for mine in changes],
+        "features_changed": [sum(c.direction != FOLLOW for c in mine) for mine in changes],
         "advice": [" ".join(f"{change}." for change in mine) for mine in changes],
         "held": survived.sum(axis=1),
         "models": survived.shape[1],

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from changeproof.datasets.recourse import MOST_CHANGES, Change, Wording
+from changeproof.datasets.recourse import FOLLOW, MOST_CHANGES, Change, Wording
 from changeproof.evaluation.imprecise import DRAWS, NOISE
 from changeproof.evaluation.imprecise import WAYS as FOLLOWED
 from changeproof.feasible.actions import FILLED_IN
@@ -289,8 +289,8 @@ def _answers(
 
     An answer is [base-valid, distance, survivals per family, changes]; a change is
     [feature, template, after, size] and, where it needs more digits than the factual is shown
-    with, before. Where an answer as published breaks a constraint or has categories in part,
-    words for the one and the features of the other follow.
+    with, before. What follows from other changes has no size. Where an answer as published breaks a
+    constraint or has categories in part, words for the one and the features of the other follow.
     """
     case = Case.of(results, key)
     answers, survived = case.answers.first(MOST_LISTED), case.survived[:MOST_LISTED]
@@ -328,7 +328,8 @@ def _answers(
 def _entry(change: Change, feature: int, shown: list[str], sentences: Sentences) -> tuple[Any, ...]:
     # Tuples: there are hundreds of thousands, and the collector of garbage passes them by.
     told = change.words
-    entry = (feature, sentences.place(told.template), told.after, round(change.size, 2))
+    size = None if change.direction == FOLLOW else round(change.size, 2)
+    entry = (feature, sentences.place(told.template), told.after, size)
     same = change.filled or told.before == shown[feature]
     return entry if same else (*entry, told.before)
 

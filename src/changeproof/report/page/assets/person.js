@@ -125,6 +125,7 @@ page.answerCard = (method, answer, people, factual, models, recommended, others)
   }
   const [valid, distance, counts, changes, breach, parts] = answer;
   const [total, held] = [page.sum(models), page.sum(counts)];
+  const acted = changes.filter((change) => change[3] !== null).length;
   return page.make("div", attributes, title,
     page.make("p", {}, valid
       ? `Still holds in ${held} of ${total} changed models.`
@@ -132,8 +133,8 @@ page.answerCard = (method, answer, people, factual, models, recommended, others)
     ...page.advice(changes, people, factual, parts ?? []),
     breach ? page.make("p", {}, `Not respected: ${breach}.`) : null,
     page.make("p", { class: "muted" }, `Distance ${distance.toFixed(2)}, ` +
-      `the mean over ${counted} features` + (changes.length
-        ? `; ${changes.length} of them ${changes.length === 1 ? "changes" : "change"}.` : ".")),
+      `the mean over ${counted} features` + (acted
+        ? `; ${acted} of them ${acted === 1 ? "changes" : "change"}.` : ".")),
     ...others.map((words) => page.make("p", { class: "other" }, words)),
     page.make("dl", { class: "counts" }, ...page.families.map((family, place) =>
       page.make("div", { title: family, style: `--share: ${100 * counts[place] /
@@ -151,7 +152,8 @@ page.advice = (changes, people, factual, parts) => {
     page.filled(people.sentences[template], { feature: features[feature],
       Feature: page.capital(features[feature]),
       before: before ?? factual[feature], after }),
-    page.make("span", { class: "muted" }, ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
+    size === null ? null : page.make("span", { class: "muted" },
+      ` (${size < 0.005 ? "under 0.01" : size.toFixed(2)})`));
   const few = changes.slice(0, words.most_changes);
   const rest = changes.slice(words.most_changes);
   const partly = parts.map((feature) => features[feature]).join(", ");
