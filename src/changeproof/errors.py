@@ -130,6 +130,8 @@ def _option(name: str, value: Any) -> str:
         for feature, rule in value.items():
             flags.setdefault(RULES[rule["change"]], []).append(feature)
         return " ".join(f"{flag} {shlex.quote(','.join(names))}" for flag, names in flags.items())
+    if name == "rules":
+        return " ".join(f"--rule {shlex.quote(each)}" for each in value)
     flag = f"--{name.replace('_', '-')}"
     if value is True:
         return flag

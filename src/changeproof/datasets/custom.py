@@ -217,6 +217,7 @@ def own_task(
         categorical=categorical,
         allow_leak=allow_leak,
         missing_texts=missing_texts,
+        ruled=task.ruled,
     )
     task.notes = (*notes, *task.relation_notes, *wide_notes(task.n_features))
     return task

@@ -75,12 +75,14 @@ def table_notes(
     categorical: Collection[str],
     allow_leak: Collection[str],
     missing_texts: Mapping[str, Mapping[str, int]],
+    ruled: Collection[str] = (),
 ) -> list[str]:
     """Return a line for everything odd about a table, with what to do about it.
 
     A column that predicts the target without a mistake is refused, unless `allow_leak` has it.
     `columns` are the features before missing values were filled in, `categorical` those that
-    somebody listed as such, and `missing_texts` what was read as missing: {column: {text: rows}}.
+    somebody listed as such, `missing_texts` what was read as missing: {column: {text: rows}}, and
+    `ruled` those that rules between features name.
     """
     fixed = [name for name, action in declared.items() if action.change == "none"]
     return [
@@ -94,7 +96,7 @@ def table_notes(
         *_column_notes(columns, categorical),
         *_leak_notes(columns, labels, str(target.name), allow_leak),
         *_spelling_notes(columns),
-        *_relation_notes(columns, fixed),
+        *_relation_notes(columns, [*fixed, *ruled]),
         *_rule_notes([column.name for column in columns], declared),
     ]
 
@@ -365,6 +367,11 @@ def _relation_notes(columns: Sequence[Column], fixed: Iterable[str]) -> Iterator
                 f"column {name!r} {relation.words} in all {sample.rows} rows that were compared, "
                 f"and advice may change one without the other; drop it ({setting(drop=[name])}), "
                 f"or rule out that it changes ({setting(actions={name: {'change': 'none'}})})"
+                + (
+                    f", or state the rule ({setting(rules=[relation.rule])})"
+                    if relation.rule
+                    else ""
+                )
             )
 
 

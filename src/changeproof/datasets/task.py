@@ -180,6 +180,12 @@ class Task:
         return bool(stated) or self.most_changes is not None or self.person_limits is not None
 
     @property
+    def ruled(self) -> list[str]:
+        """The features that rules between features, or causes, are about."""
+        places = self.relations.places if self.relations else ()
+        return [self.features[place].name for place in places]
+
+    @property
     def relation_notes(self) -> list[str]:
         """What is worth knowing about the rules between features."""
         return relation_notes(self.actions, self._values, self._known) if self.relations else []

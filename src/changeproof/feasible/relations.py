@@ -127,6 +127,12 @@ class Relations:
     def __bool__(self) -> bool:
         return bool(self.followers or self.conditions or self.transitions)
 
+    @property
+    def places(self) -> list[int]:
+        """The features that rules or causes name."""
+        followed = [{each.place, *each.node.features} for each in self.followers]
+        return sorted(set().union(*followed, *(places for _, places in self.named)))
+
     @cached_property
     def derived(self) -> frozenset[int]:
         """The features that nobody can change but by what they are derived from."""
