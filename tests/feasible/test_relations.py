@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import changeproof as cp
+from benchmarks.related_tables import LEVELS, contradictions, random_table
 from changeproof import InputError, Task, own_task
 from changeproof.datasets.kept import task_from_bytes, task_to_bytes
 from changeproof.feasible.stated import least_squares
-from related import LEVELS, contradictions, random_table
 
 ROWS = 80
 
