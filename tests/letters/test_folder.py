@@ -73,7 +73,7 @@ def test_numbers_and_sentences_are_those_of_the_audit(audit: Results, letters: P
             for sentence in said:
                 assert f"- {sentence}." in markdown
                 assert f"<li>{sentence}.</li>" in html
-            counts = f"{row['held']} of {row['models']} changed versions of the model"
+            counts = f"{row['held']} of {row['models']}"
             assert counts in markdown or row["held"] == row["models"]
         told = explain(audit, person, "kdtree").reasons
         assert [each["sentence"] for each in letter["reasons"]] == [each.sentence for each in told]

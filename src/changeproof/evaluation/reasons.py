@@ -19,7 +19,7 @@ import numpy.typing as npt
 from changeproof.datasets.task import Task
 from changeproof.evaluation.limit import rejected
 from changeproof.feasible.actions import Actions
-from changeproof.feasible.rules import Limits
+from changeproof.feasible.rules import no_limits
 from changeproof.feasible.search import WORTHWHILE, FeasibleSearch
 from changeproof.methods.method import MOST_TESTED, STARTS, Factuals, sureness
 from changeproof.model import Booleans, Floats, Integers, Model
@@ -84,13 +84,12 @@ class Reasons:
 def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -> Reasons:
     """Look for the reasons of people whom a model rejects; nobody else has any."""
     asked = np.flatnonzero(rejected(model, people.rows))
-    own = people.rows[asked]
-    kept = task.kept_of(people.row_ids[asked], own)
+    own, row_ids = people.rows[asked], people.row_ids[asked]
+    search = _Nearest(task, model, actions, own, row_ids)
+    everybody = np.arange(len(own))
+    kept = task.kept_of(row_ids, own)
     kept = np.zeros((len(own), len(task.features)), np.bool_) if kept is None else kept.copy()
-    train = task.rows("train")
-    actions = actions.for_people(task.personal_of(people.row_ids[asked]))
-    search = _Nearest(task, model, actions, train[model.favourable(train)])
-    rows, lengths = search.nearest(own, kept, np.arange(len(own)))
+    rows, lengths = search.nearest(everybody, kept)
     places = np.full((len(own), MOST_REASONS), -1, dtype=np.int64)
     without = np.full(places.shape, np.nan)
     near, far = rows.copy(), lengths.copy()
@@ -100,11 +99,11 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
         who = waiting[who]
         if not len(who):
             break
-        tried = kept[who]
-        tried[np.arange(len(who)), which] = True
-        found, away = search.nearest(own[who], tried, who)
+        pairs, tried = np.arange(len(who)), kept[who]
+        tried[pairs, which] = True
+        found, away = search.nearest(who, tried)
         away = np.maximum(np.where(np.isnan(away), np.inf, away), far[who])
-        sizes = search.sizes(own[who], near[who])[np.arange(len(who)), which]
+        sizes = search.sizes(who, near[who])[pairs, which]
         # The farthest of everybody comes first.
         order = np.lexsort((which, -sizes, -away, who))
         first = order[np.unique(who[order], return_index=True)[1]]
@@ -123,42 +122,42 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
     return result
 
 
-@dataclass(frozen=True, eq=False)
 class _Nearest:
-    """Finds the nearest rows that a model accepts."""
+    """Finds the nearest rows that a model accepts, for some of the people."""
 
-    task: Task
-    model: Model
-    actions: Actions
-    accepted: Floats
+    def __init__(
+        self, task: Task, model: Model, actions: Actions, people: Floats, row_ids: Integers
+    ) -> None:
+        self.model, self.actions, self.people = model, actions, people
+        self.features, self.weights = task.features, 1.0 / task.distance_scale
+        personal = task.personal_of(row_ids)
+        unlimited = no_limits(len(people), len(task.features))
+        self.personal = unlimited if personal is None else personal
+        train = task.rows("train")
+        self.accepted = train[model.favourable(train)]
 
-    def nearest(self, people: Floats, kept: Booleans, who: Integers) -> tuple[Floats, Floats]:
+    def nearest(self, who: Integers, kept: Booleans) -> tuple[Floats, Floats]:
         """Return the nearest accepted rows, and how far they are; NaN where none was found.
 
-        Features that people keep [people, features] stay as they are. `who` are the places of the
-        people among all who are asked about.
+        Features that people keep [people, features] are left alone.
         """
-        sure = sureness(self.model)
+        own = self.personal.of(who)
+        actions = self.actions.for_people(own._replace(fixed=own.fixed | kept))
+        people, model, sure = self.people[who], self.model, sureness(self.model)
         search = FeasibleSearch(
-            self.actions.some_people(who),
+            actions,
             people,
-            lambda rows, _: self.model.favourable(rows),
+            lambda rows, _: model.favourable(rows),
             lambda rows, _: sure(rows),
-            1.0 / self.task.distance_scale,
+            self.weights,
         )
-        given, fixed = search.limits, kept[:, self.actions.rules.feature_of]
-        limits = (np.where(fixed, given[0], each) for each in given)
-        vars(search)["limits"] = Limits(*limits)
         near = search.nearest_of(self.accepted, wanted=STARTS, most_tested=MOST_TESTED)
         rows = search.nearest(np.concatenate([near, people[:, None]], axis=1))
-        there = np.flatnonzero(np.isfinite(rows).all(axis=1))
-        broken = (self.actions.changed(people[there], rows[there]) & kept[there]).any(axis=1)
-        rows[there[broken]] = np.nan
         return rows, search.lengths(rows)
 
-    def sizes(self, people: Floats, rows: Floats) -> Floats:
+    def sizes(self, who: Integers, rows: Floats) -> Floats:
         """Return what changes of features add to lengths [people, features]."""
-        done = self.actions.doing(people, rows)
-        each = np.abs(done - people) / self.task.distance_scale
-        columns = (list(feature.columns) for feature in self.task.features)
+        people = self.people[who]
+        each = np.abs(self.actions.doing(people, rows) - people) * self.weights
+        columns = (list(feature.columns) for feature in self.features)
         return np.stack([each[:, own].sum(axis=1) for own in columns], axis=1)

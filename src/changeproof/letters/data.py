@@ -146,15 +146,16 @@ def _tested(answer: Explanation, number: int | None, voice: Voice) -> Iterator[s
     option, models = answer.option, answer.overall.models
     share = voice.percent(str(option.percent))
     if models:
-        counts = {"held": option.held, "models": models, "share": share}
+        counts = {"held": option.held, "models": models}
+        low, high = map(voice.percent, option.ends)
         if number is not None:
-            yield voice.say("tested_way", number=number, **counts)
+            yield voice.say("tested_way", number=number, low=low, high=high, **counts)
         elif option.held == models:
             yield voice.say("tested_in_all", models=models)
         else:
-            yield voice.say("tested", **counts)
-        low, high = option.ends
-        yield voice.say("interval", low=voice.percent(low), high=voice.percent(high))
+            yield voice.say("tested", share=share, **counts)
+        if number is None:
+            yield voice.say("interval", low=low, high=high)
     for each in answer.lasting:
         if not each.futures:
             continue
