@@ -34,6 +34,14 @@ EXPECTED = {
         "features_changed_mean",
         "halfway-and-sure            100.0",
     ],
+    "rules-between-features.md": [
+        "_charge then becomes ",
+        "with rules: (0, ",
+        "burden then becomes ",
+        "income follows its causes: ",
+        "income then becomes ",
+        "Report: runs/credit/report/index.html",
+    ],
     "choices.md": [
         "Report: audit/report/index.html",
         "simulated futures",
