@@ -50,6 +50,16 @@ EXPECTED = {
         "20 % short_mean",
         "Dataset file to edit: proposed.toml",
     ],
+    "letters.md": [
+        "Report: audit/report/index.html",
+        "['Your monthly income of ",
+        "12 letters, 12 of them with advice (by ",
+        "Dear customer,",
+        "Report: next-year/report/index.html",
+        "Monatliches Einkommen von",
+        "changed models accept that",
+        "10 letters, 10 of them with advice (by robx-balanced), in german-letters",
+    ],
     "gate.md": [
         "pass         advice survives a retrain: ",
         "not decided  every method helps everybody: ",

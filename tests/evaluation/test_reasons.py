@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +26,8 @@ def task() -> Task:
         id_column="applicant",
         actions=ACTIONS,
         words={
-            "income": {"label": "monthly income", "reason": {"code": "R1", "low": "Too little"}}
+            "income": {"label": "monthly income", "reason": {"code": "R1", "low": "Too little"}},
+            "debts": {"reason": {"high": "{value} are too many"}},
         },
     )
 
@@ -127,8 +130,13 @@ def test_table_and_explanation_name_the_same_reasons(audited: Results, task: Tas
     # More of it is needed, so that there is too little of it.
     assert set(income["sentence"]) == {"Too little"}
     debts = table[table["feature"] == "debts"]
-    assert len(debts)
-    assert debts["sentence"].str.fullmatch(r"Debts: \d").all()
+    # Also of reasons that the nearest row does not change, as others come first.
+    assert (debts["rank"] > 1).any()
+    assert debts["sentence"].str.fullmatch(r"\d are too many").all()
+    # Sentences are of one language; in another one, the usual ones are used, and codes stay.
+    german = explain(audited, income["id"].iloc[0], "kdtree", language="de").reasons
+    assert german[0].code == "R1"
+    assert re.fullmatch(r"Monthly income: \d+,\d\d", german[0].sentence)
     assert pd.to_numeric(table["worth"]).ge(1.0).all()
 
 

@@ -173,6 +173,10 @@ class Wording:
     def _category(self, place: int, value: Any) -> str:
         return self._categories[place].get(str(value), str(value))
 
+    def has_order(self, place: int) -> bool:
+        """Say whether there can be more or less of a feature."""
+        return not self.task.features[place].categories or self._ranks[place] is not None
+
     def label(self, name: str) -> str:
         """Return what people call a feature."""
         return self.labels[self.names.index(name)]

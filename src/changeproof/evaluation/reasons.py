@@ -31,10 +31,15 @@ NEAR = 2.0
 
 
 class Reason(NamedTuple):
-    """A reason, by the place of its feature in the task."""
+    """A reason, by the place of its feature in the task.
+
+    `low` is whether there is too little of it: rows that change it have more. That means nothing
+    where categories have no order.
+    """
 
     place: int
     worth: float  # infinite where nothing was found
+    low: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,8 @@ class Reasons:
 
     `rows` [people, columns] and `lengths` are NaN where none was found. `places` [people, reasons]
     are those of features, -1 where there are fewer, and `without` is how far the nearest row is if
-    this feature and those before it stay: infinite where no row was found.
+    this feature and those before it stay: infinite where no row was found. `low` is whether rows
+    that change it have more of it than the person.
     """
 
     row_ids: Integers
@@ -51,6 +57,7 @@ class Reasons:
     lengths: Floats
     places: Integers
     without: Floats
+    low: Booleans
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {
@@ -59,11 +66,12 @@ class Reasons:
             "lengths": self.lengths,
             "places": self.places,
             "without": self.without,
+            "low": self.low,
         }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        names = ("row_id", "rows", "lengths", "places", "without")
+        names = ("row_id", "rows", "lengths", "places", "without", "low")
         return cls(*(arrays[name] for name in names))
 
     @property
@@ -73,12 +81,10 @@ class Reasons:
 
     def of(self, person: int) -> list[Reason]:
         """Return the reasons of the person at a place, the weightiest first."""
-        named = self.places[person] >= 0
-        worth = self.without[person][named] / self.lengths[person]
-        return [
-            Reason(place, each)
-            for place, each in zip(self.places[person][named].tolist(), worth.tolist(), strict=True)
-        ]
+        worth = self.without[person] / self.lengths[person]
+        columns = (self.places[person], worth, self.low[person])
+        each = zip(*(column.tolist() for column in columns), strict=True)
+        return [Reason(*one) for one in each if one[0] >= 0]
 
 
 def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -> Reasons:
@@ -91,7 +97,7 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
     kept = np.zeros((len(own), len(task.features)), np.bool_) if kept is None else kept.copy()
     rows, lengths = search.nearest(everybody, kept)
     places = np.full((len(own), MOST_REASONS), -1, dtype=np.int64)
-    without = np.full(places.shape, np.nan)
+    without, low = np.full(places.shape, np.nan), np.zeros(places.shape, dtype=np.bool_)
     near, far = rows.copy(), lengths.copy()
     for rank in range(MOST_REASONS):
         waiting = np.flatnonzero(far < NEAR * lengths - WORTHWHILE)
@@ -108,6 +114,7 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
         order = np.lexsort((which, -sizes, -away, who))
         first = order[np.unique(who[order], return_index=True)[1]]
         person = who[first]
+        low[person, rank] = actions.moves(own[who], near[who])[pairs, which][first] > 0.0
         places[person, rank], without[person, rank] = which[first], away[first]
         kept[person], near[person], far[person] = tried[first], found[first], away[first]
     result = Reasons(
@@ -116,9 +123,10 @@ def find_reasons(task: Task, model: Model, people: Factuals, actions: Actions) -
         np.full(len(people), np.nan),
         np.full((len(people), MOST_REASONS), -1, dtype=np.int64),
         np.full((len(people), MOST_REASONS), np.nan),
+        np.zeros((len(people), MOST_REASONS), dtype=np.bool_),
     )
     result.rows[asked], result.lengths[asked] = rows, lengths
-    result.places[asked], result.without[asked] = places, without
+    result.places[asked], result.without[asked], result.low[asked] = places, without, low
     return result
 
 

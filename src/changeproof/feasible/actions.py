@@ -396,7 +396,11 @@ class Actions:
 
     def sizes(self, factuals: Floats, rows: Floats) -> Floats:
         """Return by how much features [people, features] change: in the data's units, or places."""
-        moved = np.abs(self._positions(self.doing(factuals, rows)) - self._positions(factuals))
+        return np.abs(self.moves(factuals, rows))
+
+    def moves(self, factuals: Floats, rows: Floats) -> Floats:
+        """Return the same with a sign: above 0 where there is more of it than before."""
+        moved = self._positions(self.doing(factuals, rows)) - self._positions(factuals)
         return np.where(self.changed(factuals, rows), moved, 0.0)
 
     def raw(self, rows: Floats) -> Floats:

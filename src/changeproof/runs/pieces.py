@@ -92,7 +92,7 @@ FORMS = {
     Kind.IMPRECISE: Form("imprecise following", frozenset({"row_id", "held"})),
     Kind.REASONS: Form(
         "reasons",
-        frozenset({"row_id", "rows", "lengths", "places", "without"}),
+        frozenset({"row_id", "rows", "lengths", "places", "without", "low"}),
         singular="search for reasons",
     ),
 }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from changeproof.datasets.recourse import LOWER, RAISE, Wording
+from changeproof.datasets.recourse import Wording
 from changeproof.datasets.words import capital, fill
 from changeproof.evaluation.reasons import Reason
 from changeproof.runs.pieces import Kind
@@ -75,22 +75,17 @@ class PrincipalReasons:
         place = self._places.get(row_id)
         if place is None or not self._found.found[place]:
             return ()
-        row = self._found.rows[place]
-        changes = self.wording.changes(self._factuals[place], row, row_id)
-        direction = {change.feature: change.direction for change in changes}
         (values,) = self.wording.values(self._factuals[[place]])
         return tuple(
-            self._told(rank, each, direction, values)
+            self._told(rank, each, values)
             for rank, each in enumerate(self._found.of(place), start=1)
         )
 
-    def _told(
-        self, rank: int, reason: Reason, direction: dict[str, str], values: list[str]
-    ) -> ToldReason:
+    def _told(self, rank: int, reason: Reason, values: list[str]) -> ToldReason:
         wording, place = self.wording, reason.place
         name, label = wording.names[place], wording.labels[place]
         words = wording.words[place].reason
-        own = {RAISE: words.low, LOWER: words.high}.get(direction.get(name, ""))
+        own = (words.low if reason.low else words.high) if wording.has_order(place) else None
         template = own or words.sentence or wording.language.sentences["reason"]
         named = {"feature": label, "Feature": capital(label), "value": values[place]}
         sentence = fill(template, named)
