@@ -250,11 +250,14 @@ class ForestStack:
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities [forests, rows, classes]."""
-        margins = self.margins(rows)
+        return self.linked(self.margins(rows))
+
+    def linked(self, margins: Floats) -> Floats:
+        """Return the probabilities [forests, rows, classes] at margins."""
         found: list[Any] = [None] * len(self)
         for link, members in self._by_link.items():
             own = linked(link, margins[members].reshape(-1, self.n_outputs))
-            own = own.reshape(len(members), len(rows), -1)
+            own = own.reshape(len(members), margins.shape[1], -1)
             if len(members) == len(self):
                 return own
             for member, each in zip(members, own, strict=True):

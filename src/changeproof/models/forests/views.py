@@ -58,21 +58,24 @@ class ForestView:
         return rows if self.taken is None else self.taken.of_rows(rows)
 
     def scores(self, rows: Floats) -> Floats:
-        return self._scores(self.forest.margins(self.matrix(rows)))
+        return self._scores(self.forest.probabilities(self.matrix(rows)))
 
     def probabilities(self, rows: Floats) -> Floats:
-        return self.decided(self.forest.margins(self.matrix(rows)))
+        margins = self.forest.margins(self.matrix(rows))
+        return self.decided(margins, linked(self.forest.link, margins))
 
-    def decided(self, margins: Floats) -> Floats:
-        """Return probabilities at margins that are at least a half exactly where it accepts."""
+    def decided(self, margins: Floats, shares: Floats) -> Floats:
+        """Return probabilities that are at least a half exactly where it accepts.
+
+        `shares` are what the forest makes of its margins.
+        """
         if not self.own:
-            return self._scores(margins)
-        found, _ = favourable_share(linked(self.forest.link, margins), self.places)
+            return self._scores(shares)
+        found, _ = favourable_share(shares, self.places)
         return agreeing(found, np.isin(self.forest.decided(margins), self.places))
 
-    def _scores(self, margins: Floats) -> Floats:
-        found = linked(self.forest.link, margins)
-        return np.asarray(found[:, self.places].sum(axis=1) if self.places else found[:, -1])
+    def _scores(self, shares: Floats) -> Floats:
+        return np.asarray(shares[:, self.places].sum(axis=1) if self.places else shares[:, -1])
 
     def around(self, draws: Floats) -> Draws | None:
         """Return what judges points to which draws are added; None where that is not quick."""
@@ -128,7 +131,8 @@ class ViewStack(NamedTuple):
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable classes [members, rows]."""
         margins = self.stack.margins(self.views[0].matrix(rows))
-        return np.stack([view.decided(own) for view, own in zip(self.views, margins, strict=True)])
+        parts = zip(self.views, margins, self.stack.linked(margins), strict=True)
+        return np.stack([view.decided(own, shares) for view, own, shares in parts])
 
 
 def _kind(view: ForestView) -> tuple[object, ...]:
