@@ -150,7 +150,7 @@ class Forest:
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
 
     @cached_property
-    def _stack(self) -> ForestStack:
+    def stack(self) -> ForestStack:
         return ForestStack([self])
 
     @property
@@ -163,7 +163,7 @@ class Forest:
 
     def margins(self, rows: Floats) -> Floats:
         """Return the margins [rows, outputs], with the digits of the library."""
-        return np.asarray(self._stack.margins(rows)[0])
+        return np.asarray(self.stack.margins(rows)[0])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities [rows, classes], or of a regression its numbers [rows, 1]."""

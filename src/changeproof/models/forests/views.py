@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,7 @@ from changeproof.models.classes import TIE, favourable_share
 from changeproof.models.forests.around import Surroundings
 from changeproof.models.forests.forest import Forest, ForestStack, linked
 from changeproof.models.forests.kernels import MOST_LEAVES
+from changeproof.models.forests.reaching import Reaching
 
 
 class Rows(Protocol):
@@ -63,6 +65,19 @@ class ForestView:
     def probabilities(self, rows: Floats) -> Floats:
         margins = self.forest.margins(self.matrix(rows))
         return self.decided(margins, linked(self.forest.link, margins))
+
+    def reaches(self, rows: Floats, least: float) -> Booleans:
+        """Return where the probability is at least this."""
+        if self._reaching is None:
+            return self.probabilities(rows) >= least
+        return self._reaching.reaches(self.matrix(rows), least)
+
+    @cached_property
+    def _reaching(self) -> Reaching | None:
+        """What needs fewer trees to know it: only where trees are walked through."""
+        if self.own or len(self.places) != 1 or self.forest.stack.splits is not None:
+            return None
+        return Reaching.of(self.forest, self.places[0])
 
     def decided(self, margins: Floats, shares: Floats) -> Floats:
         """Return probabilities that are at least a half exactly where it accepts.
