@@ -141,7 +141,7 @@ class ModelStack(tuple[Model, ...]):
     @cached_property
     def _forests(self) -> ViewStack | None:
         """Those of the models that are forests and are evaluated together, which is faster."""
-        views = [model.as_forest if isinstance(model, FittedModel) else None for model in self]
+        views = [getattr(model, "as_forest", None) for model in self]
         if not any(views):
             return None
         from changeproof.models.forests.views import ViewStack  # scikit-learn, when it is needed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol, Self, runtime_checkable
@@ -47,14 +47,15 @@ class ForestView:
     """A forest that judges rows as a fitted model does.
 
     `places` are the favourable ones of its classes; without any, it predicts numbers. It takes rows
-    as they are or what `taken` makes of them, and decides as its library does (`own`) or at a
-    probability of a half.
+    as they are or what `taken` makes of them, and decides as its library does (`own`), at a
+    probability of a half or, with `at`, as that makes probabilities of its scores.
     """
 
     forest: Forest
     places: Sequence[int]
     taken: Rows | None = None
     own: bool = False
+    at: Callable[[Floats], Floats] | None = None
 
     def matrix(self, rows: Floats) -> Floats:
         return rows if self.taken is None else self.taken.of_rows(rows)
@@ -75,7 +76,12 @@ class ForestView:
     @cached_property
     def _reaching(self) -> Reaching | None:
         """What needs fewer trees to know it: only where trees are walked through."""
-        if self.own or len(self.places) != 1 or self.forest.stack.splits is not None:
+        if (
+            self.own
+            or self.at is not None
+            or len(self.places) != 1
+            or self.forest.stack.splits is not None
+        ):
             return None
         return Reaching.of(self.forest, self.places[0])
 
@@ -84,6 +90,8 @@ class ForestView:
 
         `shares` are what the forest makes of its margins.
         """
+        if self.at is not None:
+            return self.at(self._scores(shares))
         if not self.own:
             return self._scores(shares)
         found, _ = favourable_share(shares, self.places)
@@ -95,7 +103,11 @@ class ForestView:
     def around(self, draws: Floats) -> Draws | None:
         """Return what judges points to which draws are added; None where that is not quick."""
         taken = self.taken
-        if not self.places or not (taken is None or isinstance(taken, MovedRows)):
+        if (
+            self.at is not None
+            or not self.places
+            or not (taken is None or isinstance(taken, MovedRows))
+        ):
             return None
         moves = draws if taken is None else taken.of_moves(draws)
         # Near a tie, the forest's probabilities give way to what it decides.
@@ -156,9 +168,9 @@ def _kind(view: ForestView) -> tuple[object, ...]:
 
 
 def _is_small(view: ForestView) -> bool:
-    """Return whether a forest of classes has small trees only.
+    """Return whether a forest that decides has small trees only.
 
     Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
     """
     small = all(len(tree.left) < 2 * MOST_LEAVES for tree in view.forest.trees)
-    return bool(view.places) and small
+    return small and (bool(view.places) or view.at is not None)
