@@ -11,6 +11,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -33,6 +34,7 @@ from changeproof.methods.method import Context, Factuals
 from changeproof.methods.robx import RobXBalanced
 from changeproof.models import judging
 from changeproof.models.estimator import ShippedEstimator
+from changeproof.models.find import shipped_learner
 from changeproof.models.judging import EstimatorModel
 from changeproof.models.learner import ModelStack
 from changeproof.models.matrices import POWERS, Matrix, Transformed, _unscaled
@@ -271,6 +273,28 @@ def test_refits_on_the_same_columns_are_evaluated_together(
     plain = learner.train(recipes, task)
     np.testing.assert_array_equal(found[0], [each.probabilities(rows) for each in plain])
     np.testing.assert_array_equal(found[1], [each.favourable(rows) for each in plain])
+
+
+@pytest.mark.parametrize("favourable", [">=620", "<=600", "590:630"])
+def test_refits_of_numbers_are_evaluated_together(
+    favourable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = applications(numbers=True).drop(columns="granted")
+    data["score"] = np.round(600 + 50 * data["a"] - 20 * data["b"])
+    fitted = GradientBoostingRegressor(n_estimators=20, subsample=0.5)
+    fitted.fit(data.drop(columns="score"), data["score"])
+    task = own_task(data, target="score", favourable=favourable)
+    learner, rows = shipped_learner(fitted, task), moved(task)
+    recipes = [TrainingRecipe(initialisation_seed=seed) for seed in range(3)]
+    stack = learner.train(recipes, task)
+    assert isinstance(stack, ModelStack)
+    assert stack._forests is not None and stack._forests.members == [0, 1, 2]
+    found = stack.probabilities(rows), stack.favourable(rows)
+    unread(monkeypatch)
+    plain = learner.train(recipes, task)
+    np.testing.assert_array_equal(found[0], [each.probabilities(rows) for each in plain])
+    np.testing.assert_array_equal(found[1], [each.favourable(rows) for each in plain])
+    assert found[1].any() and not found[1].all()
 
 
 def test_categories_that_a_move_may_change_are_found() -> None:
