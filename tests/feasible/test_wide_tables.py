@@ -121,9 +121,11 @@ def test_advice_changes_what_is_searched_and_asks_a_bounded_number_of_times(
     numbers, people = [0], adverse(2)
     evaluate = networks.evaluate
 
-    def counted(parameters: np.ndarray, sizes: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
+    def counted(
+        parameters: np.ndarray, sizes: np.ndarray, targets: np.ndarray, rows: np.ndarray, n: int
+    ) -> np.ndarray:
         numbers[0] += len(parameters) * rows.size
-        return evaluate(parameters, sizes, rows, n)
+        return evaluate(parameters, sizes, targets, rows, n)
 
     monkeypatch.setattr(networks, "evaluate", counted)
     context = Context(wide_task(), wide_network(), 1, actions=wide_task().actions)

@@ -199,9 +199,10 @@ def test_the_gradient_of_the_loss_is_that_of_finite_differences(outputs: int) ->
     tiles = training_tiles(data.rows, shares, weights, 32)
     space = kernels.workspace(parameters, sizes, 32)
     sums, found = kernels.lane_sums(parameters), np.zeros_like(parameters)
+    powers = kernels.room_for_powers(parameters, sizes, 32)
     per_weight = np.float32(1.0 / weights.sum())
     for tile in range(len(tiles.rows)):
-        kernels.add_gradient(parameters, sizes, tiles, tile, per_weight, space, sums)
+        kernels.add_gradient(parameters, sizes, tiles, tile, per_weight, space, powers, sums)
     kernels.add_lanes(sums, found)
     ours = layers_of(network.with_packed(found[None]))
     layers = layers_of(network)

@@ -101,7 +101,7 @@ class Recalibration(ReplicatedFamily):
     def reason_against(self, learner: Learner) -> str | None:
         if learner.traits.decides_at_half:
             return None
-        return f"calibrated models decide at 0.5, and {learner.name} does not"
+        return self._reason(learner)
 
     def left_out(self, learner: Learner, tasks: Iterable[Task]) -> str:
         """Of several classes the best is predicted, also where it is less likely than the rest."""
@@ -110,7 +110,13 @@ class Recalibration(ReplicatedFamily):
             return reason
         if all(learner.decides_at_half_on(task) for task in several):
             return ""
-        return f"calibrated models decide at 0.5, and {learner.name} between several classes"
+        return self._reason(learner)
+
+    def _reason(self, learner: Learner) -> str:
+        return (
+            f"calibrated models decide at 0.5, and {learner.name} at another threshold or between "
+            "several classes"
+        )
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
         rows, labels = task.rows("validation"), task.labels_of("validation")

@@ -120,10 +120,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
     def __init__(self, file: io.BytesIO, at_hand: dict[str, Any]) -> None:
         super().__init__(file)
-        self.at_hand = at_hand
+        self.names = {id(each): name for name, each in at_hand.items()}
 
     def persistent_id(self, thing: Any) -> str | None:
-        return next((name for name, each in self.at_hand.items() if thing is each), None)
+        return self.names.get(id(thing))
 
 
 class _Unpickler(pickle.Unpickler):

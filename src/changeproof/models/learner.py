@@ -123,10 +123,25 @@ class ModelStack(tuple[Model, ...]):
             result[self._forests.members] = self._forests.probabilities(rows) >= 0.5
         return result
 
+    def reaches(self, rows: Floats, least: Floats) -> Booleans:
+        """Return where probabilities are at least these [models]; some models know it sooner."""
+        result = np.empty((len(self), len(rows)), dtype=np.bool_)
+        for number in self._alone:
+            model = self[number]
+            view = model.as_forest if isinstance(model, FittedModel) else None
+            if view is not None:
+                result[number] = view.reaches(rows, least[number])
+            else:
+                result[number] = model.probabilities(rows) >= least[number]
+        if self._forests is not None:
+            members = self._forests.members
+            result[members] = self._forests.probabilities(rows) >= least[members][:, None]
+        return result
+
     @cached_property
     def _forests(self) -> ViewStack | None:
         """Those of the models that are forests and are evaluated together, which is faster."""
-        views = [model.as_forest if isinstance(model, FittedModel) else None for model in self]
+        views = [getattr(model, "as_forest", None) for model in self]
         if not any(views):
             return None
         from changeproof.models.forests.views import ViewStack  # scikit-learn, when it is needed
@@ -464,3 +479,16 @@ def _check_signature(fit: Callable[..., Any], name: str) -> None:
             f"({', '.join(PARAMETERS)}); expected a function that trains, and returns one that "
             "predicts"
         )
+
+
+def splits_of(models: Sequence[Model]) -> list[Floats] | None:
+    """Return, per column, the values above which one of some forests judges numbers otherwise.
+
+    None where not all models are forests whose splits are known.
+    """
+    views = [model.as_forest if isinstance(model, FittedModel) else None for model in models]
+    found = [None if view is None else view.splits for view in views]
+    known = [splits for splits in found if splits is not None]
+    if not known or len(known) < len(found):
+        return None
+    return [np.unique(np.concatenate(own)) for own in zip(*known, strict=True)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from changeproof.models.learner import Alternative, FittedModel, Learner, stacke
 from changeproof.networks.network import Network
 from changeproof.networks.training import TrainingRecipe
 
+if TYPE_CHECKING:
+    from changeproof.models.forests.views import ForestView
+
 
 @dataclass(repr=False, eq=False, frozen=True)
 class ThresholdModel:
@@ -46,13 +50,22 @@ class ThresholdModel:
         # How far a score is inside a range bends in the middle.
         return self.model.offers if self.threshold.end is None else Access.PREDICTIONS
 
+    @cached_property
+    def as_forest(self) -> ForestView | None:
+        """The same model as a forest, if it is known to be one."""
+        view = self.model.as_forest if isinstance(self.model, FittedModel) else None
+        return None if view is None else replace(view, at=self._probabilities)
+
     def scores(self, rows: Floats) -> Floats:
         if isinstance(self.model, FittedModel):
             return self.model.scores(rows)
         return self.model.probabilities(rows)
 
     def probabilities(self, rows: Floats) -> Floats:
-        return self.threshold.probabilities(self.scores(rows), self.scale)
+        return self._probabilities(self.scores(rows))
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        return self.threshold.probabilities(scores, self.scale)
 
     def favourable(self, rows: Floats) -> Booleans:
         return self.threshold.accepts(self.scores(rows))

@@ -294,6 +294,12 @@ def workspace(parameters: Any, sizes: Any, n_rows: int) -> Any:
 
 
 @compiled
+def room_for_powers(parameters: Any, sizes: Any, n_rows: int) -> Any:
+    """Return room for the exponentials of logits, and for two more numbers per row."""
+    return np.zeros((outputs_of(parameters, sizes) + 2, n_rows))
+
+
+@compiled
 def lane_sums(parameters: Any) -> Any:
     return aligned_zeros((parameters.size, count(parameters)), parameters)
 
@@ -415,64 +421,104 @@ def probability(logit: Any) -> Any:
 
 
 @compiled
-def highest_and_total(logits: Any, n_classes: int, r: int) -> tuple[Any, float]:
-    """Return the highest logit of a row, and the sum of the exponentials of all minus that one."""
-    highest, total = logits[0, r], 0.0
+def fill_powers(logits: Any, n_classes: int, powers: Any, n_rows: int) -> tuple[Any, Any]:
+    """Fill the exponentials of logits, minus the highest of their row, into powers[k, r].
+
+    Return the highest of every row and the sum of its exponentials.
+    """
+    highest, totals = powers[n_classes], powers[n_classes + 1]
+    for r in range(n_rows):
+        highest[r], totals[r] = logits[0, r], 0.0
     for k in range(1, n_classes):
-        highest = max(highest, logits[k, r])
+        row = logits[k]
+        for r in range(n_rows):
+            highest[r] = max(highest[r], np.float64(row[r]))
     for k in range(n_classes):
-        total += exp(np.float64(logits[k, r] - highest))
-    return highest, total
+        row, power = logits[k], powers[k]
+        for r in range(n_rows):
+            power[r] = exp(np.float64(row[r]) - highest[r])
+        for r in range(n_rows):
+            totals[r] += power[r]
+    return highest, totals
 
 
 @compiled
-def loss_slopes(logits: Any, labels: Any, weights: Any, per_weight: Any, n_rows: int) -> None:
-    """Replace logits by the derivative of the weighted cross-entropy by them.
-
-    Labels are [1, rows], or the shares of every class [classes, rows].
-    """
-    n_classes = len(labels)
-    if n_classes == 1:
+def class_slopes(
+    logits: Any, shares: Any, weights: Any, per_weight: Any, powers: Any, n_rows: int
+) -> None:
+    """Do what `loss_slopes` does, of several classes."""
+    n_classes = len(shares)
+    _, totals = fill_powers(logits, n_classes, powers, n_rows)
+    for k in range(n_classes):
+        found, given, power = logits[k], shares[k], powers[k]
         for r in range(n_rows):
-            slope = probability(logits[0, r]) - labels[0, r]
-            logits[0, r] = slope * (weights[r] * per_weight)
-        return
-    for r in range(n_rows):
-        highest, total = highest_and_total(logits, n_classes, r)
-        weight = weights[r] * per_weight
-        for k in range(n_classes):
-            share = np.float32(exp(np.float64(logits[k, r] - highest)) / total)
-            logits[k, r] = (share - labels[k, r]) * weight
-        for k in range(n_classes, len(logits)):
+            share = np.float32(power[r] / totals[r])
+            found[r] = (share - given[r]) * (weights[r] * per_weight)
+    # What fills up the outputs learns nothing.
+    for k in range(n_classes, len(logits)):
+        for r in range(n_rows):
             logits[k, r] = 0.0
 
 
 @compiled
-def fill_losses(logits: Any, labels: Any, weights: Any, losses: Any) -> None:
-    """Fill in the weighted cross-entropy of every row; as in PyTorch, no log is below -100."""
-    one, (n_classes, n_rows) = np.float32(1), labels.shape
-    if n_classes == 1:
-        for r in range(n_rows):
-            likelihood = probability(logits[0, r])
-            likelihood = one - likelihood if labels[0, r] < 0.5 else likelihood
-            size = log(np.float64(likelihood))
-            losses[r] = -weights[r] * (SMALLEST_LOG if size < SMALLEST_LOG else size)
-        return
+def fill_class_losses(logits: Any, shares: Any, weights: Any, powers: Any, losses: Any) -> None:
+    """Do what `fill_losses` does, of several classes."""
+    n_classes, n_rows = shares.shape
+    highest, totals = fill_powers(logits, n_classes, powers, n_rows)
     for r in range(n_rows):
-        highest, total = highest_and_total(logits, n_classes, r)
-        loss = log(total)
-        for k in range(n_classes):
-            loss -= labels[k, r] * np.float64(logits[k, r] - highest)
-        losses[r] = weights[r] * loss
+        losses[r] = log(totals[r])
+    for k in range(n_classes):
+        found, given = logits[k], shares[k]
+        for r in range(n_rows):
+            losses[r] -= given[r] * (found[r] - highest[r])
+    for r in range(n_rows):
+        losses[r] *= weights[r]
+
+
+@compiled
+def loss_slopes(
+    logits: Any, labels: Any, weights: Any, per_weight: Any, powers: Any, n_rows: int
+) -> None:
+    """Replace logits by the derivative of the weighted cross-entropy by them.
+
+    Labels are [1, rows], or the shares of several classes [classes, rows].
+    """
+    if len(labels) > 1:
+        class_slopes(logits, labels, weights, per_weight, powers, n_rows)
+        return
+    found, given = logits[0], labels[0]
+    for r in range(n_rows):
+        found[r] = (probability(found[r]) - given[r]) * (weights[r] * per_weight)
+
+
+@compiled
+def fill_losses(logits: Any, labels: Any, weights: Any, powers: Any, losses: Any) -> None:
+    """Fill in the weighted cross-entropy of every row; as in PyTorch, no log is below -100."""
+    if len(labels) > 1:
+        fill_class_losses(logits, labels, weights, powers, losses)
+        return
+    one, found, given = np.float32(1), logits[0], labels[0]
+    for r in range(given.size):
+        likelihood = probability(found[r])
+        likelihood = one - likelihood if given[r] < 0.5 else likelihood
+        size = log(np.float64(likelihood))
+        losses[r] = -weights[r] * (SMALLEST_LOG if size < SMALLEST_LOG else size)
 
 
 @compiled
 def add_gradient(
-    parameters: Any, sizes: Any, tiles: Any, tile: int, per_weight: Any, space: Any, sums: Any
+    parameters: Any,
+    sizes: Any,
+    tiles: Any,
+    tile: int,
+    per_weight: Any,
+    space: Any,
+    powers: Any,
+    sums: Any,
 ) -> None:
     rows, logits, n_rows = tiles.rows[tile], space.logits, tiles.weights.shape[1]
     forward(parameters, sizes, rows, space.activations, logits, n_rows)
-    loss_slopes(logits, tiles.labels[tile], tiles.weights[tile], per_weight, n_rows)
+    loss_slopes(logits, tiles.labels[tile], tiles.weights[tile], per_weight, powers, n_rows)
     backward(parameters, sizes, rows, space, sums, n_rows)
 
 
@@ -528,7 +574,7 @@ def train_network(
     n_rows = validation.weights.shape[1]
     longest = max(n_rows, training.weights.shape[1])
     space, sums = workspace(parameters, sizes, longest), lane_sums(parameters)
-    losses = np.zeros(longest)
+    losses, powers = np.zeros(longest), room_for_powers(parameters, sizes, longest)
     gradient = np.zeros_like(parameters)
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     decays = np.ones(2)
@@ -541,7 +587,7 @@ def train_network(
             next_batch(training, supply, epoch)
             per_weight = parameters.dtype.type(1.0 / training.weights.astype(np.float64).sum())
         for tile in range(len(training.labels)):
-            add_gradient(parameters, sizes, training, tile, per_weight, space, sums)
+            add_gradient(parameters, sizes, training, tile, per_weight, space, powers, sums)
         add_lanes(sums, gradient)
         if adam:
             adam_step(parameters, gradient, mean, square, decays, learning_rate, weight_decay)
@@ -551,7 +597,8 @@ def train_network(
         for tile in range(len(validation.labels)):
             rows = validation.rows[tile]
             forward(parameters, sizes, rows, space.activations, space.logits, n_rows)
-            fill_losses(space.logits, validation.labels[tile], validation.weights[tile], losses)
+            labels, weights = validation.labels[tile], validation.weights[tile]
+            fill_losses(space.logits, labels, weights, powers, losses)
             for r in range(0, n_rows, count(losses)):
                 lost = plus(lost, load(losses, r))
         loss = tree_sum(lost)
@@ -571,12 +618,13 @@ def update_network(parameters: Any, sizes: Any, tiles: Any, learning_rate: float
     one = parameters.dtype.type(1)
     space = workspace(parameters, sizes, tiles.weights.shape[1])
     sums = lane_sums(parameters)
+    powers = room_for_powers(parameters, sizes, tiles.weights.shape[1])
     gradient = np.zeros_like(parameters)
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     decays = np.ones(2)
     for tile in range(len(tiles.labels)):
         per_weight = one / tiles.weights[tile].sum()
-        add_gradient(parameters, sizes, tiles, tile, per_weight, space, sums)
+        add_gradient(parameters, sizes, tiles, tile, per_weight, space, powers, sums)
         add_lanes(sums, gradient)
         adam_step(parameters, gradient, mean, square, decays, learning_rate, 0.0)
 

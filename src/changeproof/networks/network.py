@@ -83,7 +83,8 @@ class Network:
     n_adverse: int = 0
 
     def __post_init__(self) -> None:
-        check_sides(self.sides)
+        if self.n_adverse or len(self.biases[-1]) > 1:
+            check_sides(self.sides)
 
     @classmethod
     def initialised(

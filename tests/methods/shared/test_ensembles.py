@@ -85,3 +85,9 @@ def test_networks_are_asked_in_the_given_order() -> None:
         expected = np.all([network.favourable(rows) for network in networks], axis=0)
         np.testing.assert_array_equal(ensemble.accepts(rows), expected)
     assert [which.tolist() for which, _ in ensemble._steps] == [[0, 1], [2, 3, 4, 5, 6, 7], [8]]
+
+
+def test_models_reach_what_their_probabilities_reach(models: ModelStack) -> None:
+    rows, least = np.random.default_rng(2).standard_normal((150, COLUMNS)), np.linspace(0.2, 0.8, 7)
+    expected = models.probabilities(rows) >= least[:, None]
+    np.testing.assert_array_equal(models.reaches(rows, least), expected)

@@ -61,6 +61,8 @@ class Ensemble:
 def _refused(models: Stack, rows: Floats, least: Floats | None) -> Booleans:
     if least is None:
         return ~models.favourable(rows)
+    if isinstance(models, ModelStack):
+        return ~models.reaches(rows, least)
     return ~(models.probabilities(rows) >= least[:, None])
 
 

@@ -20,7 +20,7 @@ from changeproof.arithmetic.functions import sigmoid
 from changeproof.arithmetic.lanes import aligned_zeros
 from changeproof.model import Booleans, Floats, Integers
 from changeproof.models.forests import kernels
-from changeproof.models.forests.forest import Forest, ForestStack, Link, linked
+from changeproof.models.forests.forest import Forest, Link, linked
 from changeproof.models.forests.kernels import (
     ALL_LEAVES,
     CATEGORICAL,
@@ -141,7 +141,7 @@ class Surroundings:
             Link.LOGISTIC,
             Link.LOGISTIC_SINGLE,
         )
-        nodes = self._stack.arrays.nodes
+        nodes = self.forest.stack.arrays.nodes
         coded = np.unique(nodes["split"][(nodes["split"] & CATEGORICAL) != 0] >> 2)
         return one and not self.draws[:, coded].any()
 
@@ -153,10 +153,6 @@ class Surroundings:
         start, logistic = float(self.forest.start[column]), self.forest.link is not Link.NONE
         first = one and self.place == 0
         return Formula(column, start, self.forest.divisor, bias, logistic, first)
-
-    @cached_property
-    def _stack(self) -> ForestStack:
-        return ForestStack([self.forest])
 
     @cached_property
     def _tiles(self) -> Floats:
@@ -189,8 +185,8 @@ class Surroundings:
     def _fill(self, points: Floats, threshold: float, sums: Floats) -> tuple[Integers, Integers]:
         decided, seen = np.zeros(len(points), np.int64), np.zeros(len(points), np.int64)
         _fill_around(
-            self._stack.arrays,
-            self._stack.sets,
+            self.forest.stack.arrays,
+            self.forest.stack.sets,
             Cut.of(len(self.forest.trees)),
             self._formula,
             np.ascontiguousarray(points, np.float64),

@@ -150,7 +150,7 @@ class Forest:
     categories: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
 
     @cached_property
-    def _stack(self) -> ForestStack:
+    def stack(self) -> ForestStack:
         return ForestStack([self])
 
     @property
@@ -163,7 +163,7 @@ class Forest:
 
     def margins(self, rows: Floats) -> Floats:
         """Return the margins [rows, outputs], with the digits of the library."""
-        return np.asarray(self._stack.margins(rows)[0])
+        return np.asarray(self.stack.margins(rows)[0])
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities [rows, classes], or of a regression its numbers [rows, 1]."""
@@ -250,11 +250,14 @@ class ForestStack:
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities [forests, rows, classes]."""
-        margins = self.margins(rows)
+        return self.linked(self.margins(rows))
+
+    def linked(self, margins: Floats) -> Floats:
+        """Return the probabilities [forests, rows, classes] at margins."""
         found: list[Any] = [None] * len(self)
         for link, members in self._by_link.items():
             own = linked(link, margins[members].reshape(-1, self.n_outputs))
-            own = own.reshape(len(members), len(rows), -1)
+            own = own.reshape(len(members), margins.shape[1], -1)
             if len(members) == len(self):
                 return own
             for member, each in zip(members, own, strict=True):

@@ -148,11 +148,6 @@ add_either_rounded: Any = _add_either(True)
 def goes_right(node: Any, x: float, sets: Any) -> bool:
     if node.split & CATEGORICAL:
         return not in_set(sets, int(node.threshold), x)
-    return is_above(node, x)
-
-
-@compiled
-def is_above(node: Any, x: float) -> bool:
     # Without a branch, of which a processor could only guess the outcome.
     return bool((x > node.threshold) | ((x != x) & ((node.split & MISSING_RIGHT) != 0)))
 
@@ -171,28 +166,55 @@ def in_set(sets: Any, number: int, x: float) -> bool:
 @compiled
 def walk(trees: Any, sets: Any, rows: Any, totals: Any) -> None:
     """Add what the leaves of rows are worth to totals [rows, slots]."""
-    at = np.empty(WALKED, np.int32)
-    nodes, coded = trees.nodes, len(sets.members) > 0
+    at = np.empty(WALKED, np.uint64)
     for first in range(0, len(rows), WALKED):
-        count = min(WALKED, len(rows) - first)
+        some = rows[first : first + WALKED]
+        plain = len(sets.members) == 0 and not has_missing(some)
         for tree in range(len(trees.roots)):
-            at[:count] = trees.roots[tree]
-            moved = 1
-            while moved != 0:
-                moved = 0
-                for r in range(count):
-                    node = nodes[at[r]]
-                    x = rows[first + r, node.split >> 2]
-                    # The threshold of a leaf is infinite, and it is its own left child.
-                    right = goes_right(node, x, sets) if coded else is_above(node, x)
-                    moved |= (node.child + right) ^ at[r]
-                    at[r] = node.child + right
+            find_leaves(trees, sets, tree, some, plain, at)
             slot, width, single = trees.slots[tree], trees.widths[tree], trees.single[tree]
-            for r in range(count):
+            for r in range(len(some)):
                 start = trees.values_at[tree] + trees.leaves[at[r]] * width
                 for k in range(width):
                     total = totals[first + r, slot + k] + trees.values[start + k]
                     totals[first + r, slot + k] = np.float64(np.float32(total)) if single else total
+
+
+@compiled
+def has_missing(rows: Any) -> bool:
+    missing = False
+    for row in rows:
+        for x in row:
+            missing |= x != x
+    return missing
+
+
+@compiled
+def find_leaves(trees: Any, sets: Any, tree: int, rows: Any, plain: bool, at: Any) -> None:
+    """Fill in the leaves of a few rows; `plain` if no number is missing or a category.
+
+    Places are unsigned: of others it would be asked whether they count from the end.
+    """
+    nodes, count = trees.nodes, np.uint64(len(rows))
+    at[:count] = np.uint64(trees.roots[tree])
+    moved = np.uint64(1)
+    while moved != 0:
+        moved = np.uint64(0)
+        # The threshold of a leaf is infinite, and it is its own left child.
+        if plain:
+            for r in range(count):
+                node = nodes[at[r]]
+                right = rows[r, np.uint64(node.split >> 2)] > node.threshold
+                place = np.uint64(node.child) + np.uint64(right)
+                moved |= place ^ at[r]
+                at[r] = place
+        else:
+            for r in range(count):
+                node = nodes[at[r]]
+                right = goes_right(node, rows[r, np.uint64(node.split >> 2)], sets)
+                place = np.uint64(node.child) + np.uint64(right)
+                moved |= place ^ at[r]
+                at[r] = place
 
 
 @compiled

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -14,6 +15,8 @@ from changeproof.models.classes import TIE, favourable_share
 from changeproof.models.forests.around import Surroundings
 from changeproof.models.forests.forest import Forest, ForestStack, linked
 from changeproof.models.forests.kernels import MOST_LEAVES
+from changeproof.models.forests.reaching import Reaching
+from changeproof.models.forests.splits import split_points
 
 
 class Rows(Protocol):
@@ -35,6 +38,10 @@ class MovedRows(Rows, Protocol):
         """Return what moves of rows are to numbers; categories stay as they are."""
         ...
 
+    def of_splits(self, splits: list[Floats]) -> list[Floats]:
+        """Return splits per column of rows from those per number; categories have none."""
+        ...
+
     def stays(self, rows: Floats, moves: Floats) -> Booleans:
         """Return which rows have the same categories, and the same missing, after every move."""
         ...
@@ -45,39 +52,75 @@ class ForestView:
     """A forest that judges rows as a fitted model does.
 
     `places` are the favourable ones of its classes; without any, it predicts numbers. It takes rows
-    as they are or what `taken` makes of them, and decides as its library does (`own`) or at a
-    probability of a half.
+    as they are or what `taken` makes of them, and decides as its library does (`own`), at a
+    probability of a half or, with `at`, as that makes probabilities of its scores.
     """
 
     forest: Forest
     places: Sequence[int]
     taken: Rows | None = None
     own: bool = False
+    at: Callable[[Floats], Floats] | None = None
 
     def matrix(self, rows: Floats) -> Floats:
         return rows if self.taken is None else self.taken.of_rows(rows)
 
     def scores(self, rows: Floats) -> Floats:
-        return self._scores(self.forest.margins(self.matrix(rows)))
+        return self._scores(self.forest.probabilities(self.matrix(rows)))
 
     def probabilities(self, rows: Floats) -> Floats:
-        return self.decided(self.forest.margins(self.matrix(rows)))
+        margins = self.forest.margins(self.matrix(rows))
+        return self.decided(margins, linked(self.forest.link, margins))
 
-    def decided(self, margins: Floats) -> Floats:
-        """Return probabilities at margins that are at least a half exactly where it accepts."""
+    def reaches(self, rows: Floats, least: float) -> Booleans:
+        """Return where the probability is at least this."""
+        if self._reaching is None:
+            return self.probabilities(rows) >= least
+        return self._reaching.reaches(self.matrix(rows), least)
+
+    @cached_property
+    def _reaching(self) -> Reaching | None:
+        """What needs fewer trees to know it: only where trees are walked through."""
+        if (
+            self.own
+            or self.at is not None
+            or len(self.places) != 1
+            or self.forest.stack.splits is not None
+        ):
+            return None
+        return Reaching.of(self.forest, self.places[0])
+
+    def decided(self, margins: Floats, shares: Floats) -> Floats:
+        """Return probabilities that are at least a half exactly where it accepts.
+
+        `shares` are what the forest makes of its margins.
+        """
+        if self.at is not None:
+            return self.at(self._scores(shares))
         if not self.own:
-            return self._scores(margins)
-        found, _ = favourable_share(linked(self.forest.link, margins), self.places)
+            return self._scores(shares)
+        found, _ = favourable_share(shares, self.places)
         return agreeing(found, np.isin(self.forest.decided(margins), self.places))
 
-    def _scores(self, margins: Floats) -> Floats:
-        found = linked(self.forest.link, margins)
-        return np.asarray(found[:, self.places].sum(axis=1) if self.places else found[:, -1])
+    def _scores(self, shares: Floats) -> Floats:
+        return np.asarray(shares[:, self.places].sum(axis=1) if self.places else shares[:, -1])
+
+    @cached_property
+    def splits(self) -> list[Floats] | None:
+        """The values, per column of rows, above which numbers are judged otherwise, if known."""
+        if not (self.taken is None or isinstance(self.taken, MovedRows)):
+            return None
+        own = [points.last_left for points in split_points([self.forest])]
+        return own if self.taken is None else self.taken.of_splits(own)
 
     def around(self, draws: Floats) -> Draws | None:
         """Return what judges points to which draws are added; None where that is not quick."""
         taken = self.taken
-        if not self.places or not (taken is None or isinstance(taken, MovedRows)):
+        if (
+            self.at is not None
+            or not self.places
+            or not (taken is None or isinstance(taken, MovedRows))
+        ):
             return None
         moves = draws if taken is None else taken.of_moves(draws)
         # Near a tie, the forest's probabilities give way to what it decides.
@@ -128,7 +171,8 @@ class ViewStack(NamedTuple):
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable classes [members, rows]."""
         margins = self.stack.margins(self.views[0].matrix(rows))
-        return np.stack([view.decided(own) for view, own in zip(self.views, margins, strict=True)])
+        parts = zip(self.views, margins, self.stack.linked(margins), strict=True)
+        return np.stack([view.decided(own, shares) for view, own, shares in parts])
 
 
 def _kind(view: ForestView) -> tuple[object, ...]:
@@ -137,9 +181,9 @@ def _kind(view: ForestView) -> tuple[object, ...]:
 
 
 def _is_small(view: ForestView) -> bool:
-    """Return whether a forest of classes has small trees only.
+    """Return whether a forest that decides has small trees only.
 
     Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
     """
     small = all(len(tree.left) < 2 * MOST_LEAVES for tree in view.forest.trees)
-    return bool(view.places) and small
+    return small and (bool(view.places) or view.at is not None)
