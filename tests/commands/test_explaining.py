@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from advised import RULES, applicants
-from changeproof import Results, Task, explain, explain_all, own_task
+from changeproof import Explanation, Results, Task, explain, explain_all, own_task
 from changeproof.cli import app
 from changeproof.commands.auditing import folder_of
 from changeproof.datasets.recourse import MOST_CHANGES, Change
@@ -33,9 +34,21 @@ def people(results: Results) -> list[str]:
     return [str(person) for person in results.survival()["id"].unique()]
 
 
+def without_reasons(lines: Iterable[str], answer: Explanation) -> list[str]:
+    """Return lines without the reasons for the decision, which come first."""
+    first, heading, *others = lines
+    assert heading == (
+        "  Principal reasons for the decision, derived from this model and these rules:"
+    )
+    reasons = others[: len(answer.reasons)]
+    for number, (line, reason) in enumerate(zip(reasons, answer.reasons, strict=True), start=1):
+        assert line == f"    {number}. {reason.sentence} ({reason.words})"
+    return [first, *others[len(reasons) :]]
+
+
 def test_one_method_line_by_line(advised_run: Results, task: Task) -> None:
     answer = explain(advised_run, people(advised_run)[0], "kdtree")
-    lines = list(explanation_lines(answer, task))
+    lines = without_reasons(explanation_lines(answer, task), answer)
     assert lines[0] == f"kdtree on data, for {answer.person}:"
     few = [f"  {sentence}." for sentence in answer.advice[:MOST_CHANGES]]
     assert lines[1 : 1 + len(few)] == few
@@ -50,7 +63,7 @@ def test_one_method_line_by_line(advised_run: Results, task: Task) -> None:
 def test_smaller_changes_are_on_one_line(advised_run: Results, task: Task) -> None:
     changes = tuple(Change(f"f{n}", "raise", "1", "2", 9.0 - n) for n in range(7))
     known = explain(advised_run, people(advised_run)[0], "kdtree")
-    lines = list(explanation_lines(replace(known, changes=changes), task))
+    lines = without_reasons(explanation_lines(replace(known, changes=changes), task), known)
     assert lines[5:8] == [
         "  Raise f4 from 1 to 2.",
         "  And 2 smaller changes: f5 from 1 to 2; f6 from 1 to 2.",
@@ -61,14 +74,15 @@ def test_smaller_changes_are_on_one_line(advised_run: Results, task: Task) -> No
 def test_nothing_to_tell(advised_run: Results, task: Task) -> None:
     answers = [explain(advised_run, person, "unkind-tool") for person in people(advised_run)]
     without = next(answer for answer in answers if answer.counterfactual is None)
-    assert list(explanation_lines(without, task))[1:] == [
+    assert without_reasons(explanation_lines(without, task), without)[1:] == [
         f"  No advice: {without.why_not}.",
         f"  Constraints: {RULES}.",
         f"  {WHY}",
     ]
     # As published, a row may differ in parts of categories only.
     found = next(answer for answer in answers if answer.counterfactual is not None)
-    lines = list(explanation_lines(replace(found, changes=(), partly=("savings",)), task))
+    only_parts = replace(found, changes=(), partly=("savings",))
+    lines = without_reasons(explanation_lines(only_parts, task), found)
     assert lines[1] == f"  {ONLY_PARTS}"
     lines = list(explanation_lines(replace(found, partly=("savings",), breach="no"), task))
     assert "  The tested row is between categories, which nobody can be told: savings." in lines
@@ -80,7 +94,7 @@ def test_several_methods_and_what_to_follow(advised_run: Results, task: Task) ->
     for person in people(advised_run):
         answers = explain_all(advised_run, person)
         choice = recommendation(answers)
-        lines = list(comparison_lines(answers, choice, task))
+        lines = without_reasons(comparison_lines(answers, choice, task), answers[0])
         marked = [line for line in lines if line.endswith(" (recommended)")]
         if choice.method is None:
             assert marked == []

@@ -29,6 +29,7 @@ from sklearn.preprocessing import (
 
 from changeproof.datasets.custom import own_task
 from changeproof.datasets.task import Task
+from changeproof.feasible.crossings import Crossings
 from changeproof.feasible.decimals import unscaled
 from changeproof.methods.method import Context, Factuals
 from changeproof.methods.robx import RobXBalanced
@@ -36,7 +37,7 @@ from changeproof.models import judging
 from changeproof.models.estimator import ShippedEstimator
 from changeproof.models.find import shipped_learner
 from changeproof.models.judging import EstimatorModel
-from changeproof.models.learner import ModelStack
+from changeproof.models.learner import ModelStack, splits_of
 from changeproof.models.matrices import POWERS, Matrix, Transformed, _unscaled
 from changeproof.networks.training import TrainingRecipe
 from forests import CODED, COLUMNS, frame, table
@@ -295,6 +296,39 @@ def test_refits_of_numbers_are_evaluated_together(
     np.testing.assert_array_equal(found[0], [each.probabilities(rows) for each in plain])
     np.testing.assert_array_equal(found[1], [each.favourable(rows) for each in plain])
     assert found[1].any() and not found[1].all()
+
+
+@pytest.mark.parametrize("kind", [*MIXED, *NUMBERS, "one-hot", "ordinal", "sparse"])
+def test_between_two_splits_nothing_is_judged_otherwise(kind: str) -> None:
+    model, task = shipped(kind)
+    rules, splits = task.actions.rules, splits_of([model])
+    assert splits is not None
+    crossings = Crossings.of(splits, rules)
+    for f, feature in enumerate(task.features):
+        if feature.categories:
+            continue
+        column, step = feature.columns[0], rules.step[f]
+        least, most = task.actions.data_range[0][column], task.actions.data_range[1][column]
+        values = np.round(np.arange(np.rint(least / step), np.rint(most / step) + 1) * step, 2)
+        start, end = crossings.first[f : f + 2]
+        known = np.isin(values[:-1], crossings.below[start:end].round(2))
+        changes = np.zeros(len(values) - 1, np.bool_)
+        for row in task.rows("test")[:20]:
+            rows = np.repeat(row[None], len(values), axis=0)
+            rows[:, column] = (values - task.mean[column]) / task.scale[column]
+            if feature.missing is not None:
+                rows[:, feature.missing] = -task.mean[feature.missing]
+                rows[:, feature.missing] /= task.scale[feature.missing]
+            changes |= np.diff(model.probabilities(rows)) != 0.0
+        assert changes.any()
+        assert not (changes & ~known).any()
+        assert known.mean() < 0.9
+
+
+def test_the_splits_of_transformers_that_are_no_loop_are_not_known() -> None:
+    model, _ = shipped("turned")
+    assert model.as_forest is not None
+    assert splits_of([model]) is None
 
 
 def test_categories_that_a_move_may_change_are_found() -> None:

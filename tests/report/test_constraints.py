@@ -101,7 +101,7 @@ def test_what_is_broken_is_named(after: dict[str, Any], words: str) -> None:
     person = {"age": 40, "sex": "f", "purpose": "car", "income": 3000.0, "debts": 2}
     person |= {"ratio": 0.5, "savings": "none", "other": 3}
     rows = given.encoded(pd.DataFrame([person, person | after]))
-    assert broken(given, rows[:1], rows[1:]) == [words]
+    assert broken(given, rows[:1], rows[1:], np.array([0])) == [words]
 
 
 def test_a_category_may_not_change_in_part_either() -> None:
@@ -113,7 +113,7 @@ def test_a_category_may_not_change_in_part_either() -> None:
     partly = 0.7 * rows[:1] + 0.3 * rows[1:]
     # Savings are not constrained.
     expected = ["purpose may not change in part", ""]
-    assert broken(given, rows[[0, 0]], partly) == expected
+    assert broken(given, rows[[0, 0]], partly, np.array([0, 0])) == expected
 
 
 def test_whether_it_was_respected() -> None:

@@ -18,6 +18,12 @@ from functools import cached_property
 import numpy as np
 
 from changeproof.feasible.actions import Actions
+from changeproof.feasible.crossings import (
+    Crossings,
+    count_crossed,
+    nearer_values,
+    take_back_to_splits,
+)
 from changeproof.feasible.kernels import (
     fill_distances,
     fill_neighbours,
@@ -33,6 +39,9 @@ ROUNDS = 100
 PASSES, HALVINGS = 2, 7
 # How often every change is given up for another one, as long as that is shorter.
 EXCHANGES = 2
+# Into how many parts splits are divided to find how few a number has to cross, and how much farther
+# than the nearest row an exchange may go before it is shortened.
+PARTS, DETOUR = 8, 1.5
 # How far a number goes, as shares of the room that it has; 0 stands for one step.
 JUMPS = np.array([0.0, 0.01, 0.03, 0.1, 0.3, 1.0])
 # An alternative this good for its length, compared with the best, is good enough: the largest of
@@ -65,6 +74,9 @@ class FeasibleSearch:
         How near rows are to passing: higher is nearer. It is asked more often than the test.
     weights
         What one unit of change of every column adds to the distance.
+    crossings
+        The splits of the models that test and score ask, where these depend on nothing else.
+        Numbers then move just across splits, and no other value is tried.
     """
 
     actions: Actions
@@ -72,6 +84,7 @@ class FeasibleSearch:
     passes: Test
     score: Score
     weights: Floats
+    crossings: Crossings | None = None
 
     def of(self, people: Integers) -> FeasibleSearch:
         """Return the same for some of the people, or for some of them several times."""
@@ -123,7 +136,8 @@ class FeasibleSearch:
         """Return for every person the nearest row found that passes; NaN where none does.
 
         `starts` are feasible rows to start from [people, starts, columns]; NaN where somebody has
-        fewer. All changes are given up in turn, `exchanges` times at most.
+        fewer. All changes are given up in turn, `exchanges` times at most; where splits are known,
+        each is also taken back across one of them.
         """
         best = np.full_like(self.factuals, np.nan)
         least = np.full(len(best), np.inf)
@@ -134,9 +148,16 @@ class FeasibleSearch:
         for _ in range(exchanges):
             without, differed = self.of(waiting)._put_back(best[waiting])
             owners, given_up = waiting[np.nonzero(differed)[0]], np.nonzero(differed)[1]
+            others, longest = without[differed], None
+            if self.crossings is not None:
+                back, there = self.of(owners)._one_back(best[owners], given_up)
+                others = np.concatenate([others, back[there]])
+                owners = np.concatenate([owners, owners[there]])
+                given_up = np.concatenate([given_up, given_up[there]])
+                longest = DETOUR * least[owners]
             fixed = np.arange(len(self.actions.features)) == given_up[:, None]
             before = least.copy()
-            self._keep_nearest(without[differed], owners, fixed, best, least)
+            self._keep_nearest(others, owners, fixed, best, least, longest)
             waiting = np.flatnonzero(least < before)
             if not len(waiting):
                 break
@@ -151,10 +172,11 @@ class FeasibleSearch:
         fixed: Booleans | None,
         best: Floats,
         least: Floats,
+        longest: Floats | None = None,
     ) -> None:
         """Climb from starts, shorten what passes, and keep what is nearer than the best."""
         some = self.of(owners)
-        rows, passed = some._climb(starts, fixed=fixed)
+        rows, passed = some._climb(starts, fixed=fixed, longest=longest)
         there = np.flatnonzero(passed)
         some = some.of(there)
         short = some._shorten(rows[there])
@@ -243,7 +265,7 @@ class FeasibleSearch:
         """Take back of every change what the test does not need, the largest change first.
 
         Rows must be feasible and pass. Features are put back one after the other; of numbers that
-        have to change, halving finds how little is enough.
+        have to change, halving finds how little is enough, or how few splits have to be crossed.
         """
         short = self._shorten(self.actions.doing(self.factuals, rows))
         return self._told(short, np.arange(len(rows)))
@@ -251,9 +273,12 @@ class FeasibleSearch:
     def _shorten(self, rows: Floats) -> Floats:
         result = rows.copy()
         waiting = np.arange(len(rows))
-        for _ in range(PASSES):
+        # Splits are found exactly, so that once is enough.
+        for _ in range(PASSES if self.crossings is None else 1):
             before, some = result[waiting], self.of(waiting)
-            result[waiting] = shorter = some._halved(some._undone(before))
+            undone = some._undone(before)
+            shorter = some._halved(undone) if self.crossings is None else some._uncrossed(undone)
+            result[waiting] = shorter
             waiting = waiting[(shorter != before).any(axis=1)]
             if not len(waiting):
                 break
@@ -305,6 +330,51 @@ class FeasibleSearch:
                 enough[passed], too_little[~passed] = share[passed], share[~passed]
         return result
 
+    def _uncrossed(self, rows: Floats) -> Floats:
+        """Let numbers cross as few splits as the test allows, the largest change first."""
+        assert self.crossings is not None
+        given = self.actions.rules, self.crossings
+        result = rows.copy()
+        numbers = np.array([not feature.categories for feature in self.actions.features])
+        order, counts = self._by_size(rows, numbers)
+        for k in range(int(counts.max(initial=0))):
+            who = np.flatnonzero(k < counts)
+            turn, people = order[who, k], self.factuals[who]
+            columns, limits = self.actions.rules.features[turn, 0], self.limits.of(who)
+            # One more, so that a number that has gone on from its last split is taken back to it.
+            enough = count_crossed(result[who], people, turn, *given) + 1
+            too_few = np.zeros_like(enough)
+            while (going := np.flatnonzero(enough - too_few > 1)).size:
+                between = (enough - too_few)[going][:, None] * np.arange(1, PARTS) // PARTS
+                crossed = too_few[going][:, None] + np.maximum(between, 1)
+                now, own, room = result[who[going]], people[going], limits.of(going)
+                values = nearer_values(now, own, room, turn[going], crossed, *given)
+                values[:, 1:][crossed[:, 1:] == crossed[:, :-1]] = np.nan
+                some, which = np.nonzero(np.isfinite(values))
+                passed = np.zeros(values.shape, np.bool_)
+                if len(some):
+                    tried = now[some]
+                    tried[np.arange(len(some)), columns[going[some]]] = values[some, which]
+                    passed[some, which] = self.passes(tried, who[going[some]])
+                found, first = passed.any(axis=1), passed.argmax(axis=1)
+                each = np.arange(len(going))
+                enough[going] = np.where(found, crossed[each, first], enough[going])
+                failed = np.where(crossed < enough[going][:, None], crossed, 0).max(axis=1)
+                too_few[going] = np.maximum(too_few[going], failed)
+                there = going[found]
+                result[who[there], columns[there]] = values[each, first][found]
+        return result
+
+    def _one_back(self, rows: Floats, features: Integers) -> tuple[Floats, Booleans]:
+        """Take one feature of every row back across one split; return where that is possible."""
+        given = features, self.actions.rules, self.crossings
+        crossed = count_crossed(rows, self.factuals, *given)[:, None] - 1
+        rules = self.actions.rules, self.crossings
+        values = nearer_values(rows, self.factuals, self.limits, features, crossed, *rules)[:, 0]
+        result, there = rows.copy(), np.isfinite(values)
+        result[there, self.actions.rules.features[features[there], 0]] = values[there]
+        return result, there
+
     def nearest_of(
         self, rows: Floats, *, wanted: int = 1, most_tested: int | None = None
     ) -> Floats:
@@ -353,14 +423,18 @@ class FeasibleSearch:
     def neighbours(self, rows: Floats, fixed: Booleans) -> tuple[Floats, Booleans]:
         """Return rows [people, slots, columns] with one feature changed, and which are possible.
 
-        Numbers move by one step or by shares of their room, either way; categories become any
-        other. Features that are `fixed` [people, features] stay as they are.
+        Numbers move by one step or by shares of their room, either way, but no farther than just
+        across the last split on that way; categories become any other. Features that are `fixed`
+        [people, features] stay as they are.
         """
         slots, rules = self._slots, self.actions.rules
         tried = np.repeat(rows[:, None], slots[-1], axis=1)
         possible = np.zeros(tried.shape[:2], dtype=np.bool_)
-        given = self.factuals, self.limits, fixed, rules, slots, JUMPS
+        given = self.factuals, self.limits, fixed, rules, slots, self._jumps
         fill_neighbours(rows, *given, tried, possible)
+        if self.crossings is not None:
+            known = self.factuals, self.limits, rules, slots, self.crossings
+            take_back_to_splits(rows, *known, tried, possible)
         if self.actions.relations is not None and possible.any():
             who, slot = np.nonzero(possible)
             mover = np.searchsorted(slots, slot, side="right") - 1
@@ -400,11 +474,18 @@ class FeasibleSearch:
         return np.asarray((rows != people).any(axis=1) & (far < before))
 
     @property
+    def _jumps(self) -> Floats:
+        """How far numbers go; a step is not worth trying where only splits count."""
+        return JUMPS if self.crossings is None else JUMPS[1:]
+
+    @property
     def _slots(self) -> Integers:
         """The first slot of every feature and, last, how many there are."""
         _, widths, kinds, changes = self.actions.rules.features.T
         sizes = np.select(
-            [changes == NONE, kinds == CATEGORIES, kinds == BINARY], [0, widths, 2], 2 * len(JUMPS)
+            [changes == NONE, kinds == CATEGORIES, kinds == BINARY],
+            [0, widths, 2],
+            2 * len(self._jumps),
         )
         return np.concatenate([[0], np.cumsum(sizes)])
 

@@ -10,7 +10,7 @@ import numpy as np
 from changeproof import __version__
 from changeproof.adapters.letters import FORMAT
 from changeproof.datasets.recourse import FOLLOW, Wording
-from changeproof.datasets.words import SENDER, Catalogue, fill, letter_sentences
+from changeproof.datasets.words import SENDER, Catalogue, capital, fill, letter_sentences
 from changeproof.errors import InputError
 from changeproof.explanation import Explanation, duration, explain_all, spoken
 from changeproof.methods.answers import ALREADY_FAVOURABLE
@@ -112,7 +112,7 @@ def _ways(answers: Sequence[Explanation], voice: Voice) -> list[dict[str, Any]]:
             "number": number,
             "method": each.method,
             "changes": [c.as_dict() for c in each.changes if c.direction != FOLLOW],
-            "follows": [f"{change}." for change in each.changes if change.direction == FOLLOW],
+            "follows": [f"{capital(str(c))}." for c in each.changes if c.direction == FOLLOW],
             "row": each.counterfactual,
             "distance": each.distance,
             "held": each.overall.held,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from changeproof.methods.method import (
 )
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.methods.shared.growing_spheres import GrowingSpheres
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Model
 from changeproof.models.recipes import bootstrap_recipe
 from changeproof.networks.training import TrainingRecipe
 from changeproof.plugins import PAPER
@@ -140,6 +141,10 @@ class BetaRCE(Method):
 
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         return self._robust(rows)
+
+    def _deciding_models(self) -> Sequence[Model]:
+        ensemble = self._ensemble.models
+        return [self.context.model, *(ensemble[place] for place in range(len(ensemble)))]
 
     def _measure(self, rows: Floats, people: People) -> Columns:
         bounds = self.bounds(rows)

@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_not
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, cast, final
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.feasible.actions import Actions
+from changeproof.feasible.crossings import Crossings
 from changeproof.feasible.search import FeasibleSearch
 from changeproof.feasible.wide_tables import searched_features
 from changeproof.methods.answers import (
@@ -35,6 +37,7 @@ from changeproof.methods.answers import (
     Realisation,
 )
 from changeproof.model import Access, Booleans, DifferentiableModel, Floats, Integers, Model
+from changeproof.models.learner import splits_of
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.network import Network
@@ -213,6 +216,7 @@ class Method(Configurable, ABC):
     trains: ClassVar[bool] = False
 
     context: Context
+    _known_splits: tuple[Sequence[Model], list[Floats] | None]
 
     @final
     def fit(self, context: Context) -> Self:
@@ -223,7 +227,7 @@ class Method(Configurable, ABC):
                 f"this one offers {context.model.offers}"
             )
         self.context = context
-        self._searched_features = None
+        self._searched_features, self._known_splits = None, ((), None)
         if context.actions is not None:
             rows, sure = context.task.rows("train"), sureness(context.model)
             self._searched_features = searched_features(context.actions, context.model, sure, rows)
@@ -449,7 +453,22 @@ class Method(Configurable, ABC):
             return self._score(rows, People(places, proposals))
 
         people, weights = proposals.factuals.rows, 1.0 / self.context.task.distance_scale
-        return FeasibleSearch(actions, people, passes, score, weights)
+        crossings = self._crossings(actions)
+        return FeasibleSearch(actions, people, passes, score, weights, crossings)
+
+    def _crossings(self, actions: Actions) -> Crossings | None:
+        """Return the splits of all models that decide about rows, if these are forests.
+
+        Where features follow from others, crossing a split of one may cross those of others back.
+        """
+        if actions.relations is not None:
+            return None
+        models = self._deciding_models()
+        known, splits = self._known_splits
+        if len(known) != len(models) or any(map(is_not, known, models)):
+            splits = splits_of(models)
+            self._known_splits = models, splits
+        return None if splits is None else Crossings.of(splits, actions.rules)
 
     def _realisation(self, actions: Actions, factuals: Factuals, rows: Floats) -> Realisation:
         """Return what proposals are like: which rules they break, and how far they are."""
@@ -480,6 +499,16 @@ class Method(Configurable, ABC):
     def _score(self, rows: Floats, people: People) -> Floats:
         """Return how good rows are, higher is better: by default how sure the base model is."""
         return sureness(self.context.model)(rows)
+
+    def _deciding_models(self) -> Sequence[Model]:
+        """Return the models whose opinion of a row is all that `_accepts` and `_score` ask for.
+
+        None where they ask for more, such as the rows around it: what lies between two splits then
+        counts too.
+        """
+        kind = type(self)
+        plain = kind._accepts is Method._accepts and kind._score is Method._score
+        return (self.context.model,) if plain else ()
 
     def _level(self, people: People) -> Floats:
         """Return the score that is good enough: by default that of people's own proposals."""

@@ -479,3 +479,16 @@ def _check_signature(fit: Callable[..., Any], name: str) -> None:
             f"({', '.join(PARAMETERS)}); expected a function that trains, and returns one that "
             "predicts"
         )
+
+
+def splits_of(models: Sequence[Model]) -> list[Floats] | None:
+    """Return, per column, the values above which one of some forests judges numbers otherwise.
+
+    None where not all models are forests whose splits are known.
+    """
+    views = [model.as_forest if isinstance(model, FittedModel) else None for model in models]
+    found = [None if view is None else view.splits for view in views]
+    known = [splits for splits in found if splits is not None]
+    if not known or len(known) < len(found):
+        return None
+    return [np.unique(np.concatenate(own)) for own in zip(*known, strict=True)]

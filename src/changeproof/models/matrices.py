@@ -32,6 +32,8 @@ PLAIN = ("int64", "int32", "int16", "int8", "float64", "Int64", "Int32", "Float6
 POWERS = np.array([10.0**decimals for decimals in range(MOST_DECIMALS + 1)])
 # Floating-point numbers next to the nearest that are tried.
 NEXT = 4
+# A number that is put on another scale and back is off by no more than this share of its size.
+ROUNDED = 1e-12
 # Rows on which a forest is compared with the library, and how far some of them are moved.
 COMPARED, MOVED = 64, 0.3
 
@@ -169,6 +171,20 @@ class Matrix:
                     moves[:, first] * self.scale[first] / divisor * factor
                 )
         return found
+
+    def of_splits(self, splits: list[Floats]) -> list[Floats]:
+        """Return splits per column of rows from those per number; categories have none."""
+        found = [[np.zeros(0)] for _ in self.mean]
+        ends = [*self.features[1:, 4].tolist(), len(self.outputs)]
+        for (kind, first, _, _, start), end in zip(self.features.tolist(), ends, strict=True):
+            for k in range(start, end) if kind == NUMBER else ():
+                shift, divisor, factor, offset = self.scaling[k]
+                at = (splits[self.outputs[k, 0]] - offset) / factor * divisor + shift
+                # For rounding, a value next to a split may be on either side of it.
+                slack = ROUNDED * (np.abs(at) + abs(shift) + abs(self.mean[first]))
+                at = np.concatenate([at - slack, at + slack])
+                found[first].append((at - self.mean[first]) / self.scale[first])
+        return [np.unique(np.concatenate(own)) for own in found]
 
     def stays(self, rows: Floats, moves: Floats) -> Booleans:
         """Return which rows have the same categories, and the same missing, after every move."""

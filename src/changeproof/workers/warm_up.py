@@ -7,16 +7,18 @@ would compile while the others wait for what it computes, or all would compile t
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pandas as pd
 
 from changeproof.datasets.task import Task
 from changeproof.evaluation.limit import find_limit
+from changeproof.feasible.crossings import Crossings
+from changeproof.feasible.search import FeasibleSearch
 from changeproof.methods import builtin_method_names, get_method
 from changeproof.methods.method import Context, Factuals
-from changeproof.model import Floats
+from changeproof.model import Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
@@ -74,7 +76,7 @@ def _use_kernels(name: str, feasible: bool) -> None:
         network.probabilities(rows)
         return
     if name == FORESTS:
-        _use_forests(task, rows)
+        _use_forests(task, rows, feasible)
         return
     adverse = np.flatnonzero(~network.favourable(rows))[:2]
     context = Context(task, network, 0, actions=task.actions if feasible else None)
@@ -87,8 +89,11 @@ def _use_kernels(name: str, feasible: bool) -> None:
     method(**settings).fit(context).generate(Factuals(ids[adverse], rows[adverse]))
 
 
-def _use_forests(task: Task, rows: Floats) -> None:
-    """Ask about few rows, about many, and about draws around points; have rows as a matrix."""
+def _use_forests(task: Task, rows: Floats, feasible: bool) -> None:
+    """Ask about few rows, about many, and about draws around points; have rows as a matrix.
+
+    If people are only told what they can do, numbers are moved across splits too.
+    """
     # All of them import scikit-learn.
     from changeproof.models.forests.around import Surroundings
     from changeproof.models.forests.forest import MANY_ROWS, Forest, Link, Tree
@@ -121,3 +126,22 @@ def _use_forests(task: Task, rows: Floats) -> None:
     outputs = np.column_stack([places, 0 * places])
     scaling = np.tile(PLAIN_SCALE, (len(places), 1))
     Matrix(features, outputs, scaling, np.zeros(0), task.mean, task.scale).of_rows(rows)
+    if feasible:
+        _search_across_splits(task, rows, forest.probabilities)
+
+
+def _search_across_splits(
+    task: Task, rows: Floats, probabilities: Callable[[Floats], Floats]
+) -> None:
+    """Look for what a stump on the first feature accepts."""
+
+    def score(rows: Floats, _: Integers) -> Floats:
+        return probabilities(rows)[:, 1]
+
+    def passes(rows: Floats, people: Integers) -> Booleans:
+        return score(rows, people) > 0.5
+
+    adverse, splits = rows[rows[:, 0] <= 0.0][:2], [np.zeros(1) for _ in task.features]
+    crossings = Crossings.of(splits, task.actions.rules)
+    given = task.actions, adverse, passes, score, task.distance_weights, crossings
+    FeasibleSearch(*given).nearest(adverse[:, None])

@@ -296,6 +296,8 @@ class Quorum(Method):
         result[there] = np.minimum(sure, self._margin)
         return np.where(result >= 0.0, result, np.nan)
 
+    # Nothing is said of `_deciding_models`. Rows just across the splits of the pool are nearer, but
+    # the second pool refuses more of them: with the margin that this takes, people go farther.
     def _accepts(self, rows: Floats, people: People) -> Booleans:
         assert self._jury.units is not None
         return self._pool.accepts(rows, least=sigmoids(self._margin * self._jury.units))

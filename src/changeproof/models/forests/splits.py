@@ -41,16 +41,21 @@ def split_points(forests: Iterable[Forest]) -> list[SplitPoints]:
     thresholds: list[list[Floats]] = [[] for _ in range(forests[0].n_features)]
     sets: list[dict[bytes, Booleans]] = [{} for _ in thresholds]
     for forest in forests:
+        numbers: list[Floats] = [np.zeros(0)]
+        columns = [np.zeros(0, np.int64)]
         for tree in forest.trees:
             inner = tree.left >= 0
             plain = inner if tree.categorical is None else inner & (tree.categorical < 0)
-            for column in np.unique(tree.feature[plain]):
-                thresholds[column].append(tree.threshold[plain & (tree.feature == column)])
+            numbers.append(tree.threshold[plain])
+            columns.append(tree.feature[plain].astype(np.int64))
             for place in np.flatnonzero(inner & ~plain):
                 assert tree.categorical is not None
                 one = forest.sets[tree.categorical[place]]
                 members = np.concatenate([[one.missing, one.other], one.codes])
                 sets[tree.feature[place]].setdefault(members.tobytes(), members)
+        every, column = np.concatenate(numbers), np.concatenate(columns)
+        for place in np.unique(column):
+            thresholds[place].append(every[column == place])
     found = []
     for numbers, own in zip(thresholds, sets, strict=True):
         last = np.unique(np.concatenate([np.zeros(0), *numbers]))

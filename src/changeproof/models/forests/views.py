@@ -16,6 +16,7 @@ from changeproof.models.forests.around import Surroundings
 from changeproof.models.forests.forest import Forest, ForestStack, linked
 from changeproof.models.forests.kernels import MOST_LEAVES
 from changeproof.models.forests.reaching import Reaching
+from changeproof.models.forests.splits import split_points
 
 
 class Rows(Protocol):
@@ -35,6 +36,10 @@ class MovedRows(Rows, Protocol):
 
     def of_moves(self, moves: Floats) -> Floats:
         """Return what moves of rows are to numbers; categories stay as they are."""
+        ...
+
+    def of_splits(self, splits: list[Floats]) -> list[Floats]:
+        """Return splits per column of rows from those per number; categories have none."""
         ...
 
     def stays(self, rows: Floats, moves: Floats) -> Booleans:
@@ -99,6 +104,14 @@ class ForestView:
 
     def _scores(self, shares: Floats) -> Floats:
         return np.asarray(shares[:, self.places].sum(axis=1) if self.places else shares[:, -1])
+
+    @cached_property
+    def splits(self) -> list[Floats] | None:
+        """The values, per column of rows, above which numbers are judged otherwise, if known."""
+        if not (self.taken is None or isinstance(self.taken, MovedRows)):
+            return None
+        own = [points.last_left for points in split_points([self.forest])]
+        return own if self.taken is None else self.taken.of_splits(own)
 
     def around(self, draws: Floats) -> Draws | None:
         """Return what judges points to which draws are added; None where that is not quick."""
