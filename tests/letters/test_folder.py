@@ -241,3 +241,38 @@ def test_a_browser_that_fails_is_said_in_one_line(
     monkeypatch.setenv("PATH", str(tmp_path / "letters"))
     written = write_letters(audit, tmp_path / "others", methods=["kdtree"])
     assert written.why_no_pdf == "no browser was found; Chromium would print PDFs"
+
+
+def test_hostile_ids_names_and_categories_are_only_text(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    ids = ["../../escaped", "=HYPERLINK(1)", "<b>x</b>", "CON", "a/b", *map(str, range(195))]
+    score, bad = "[pay](javascript:alert(1))", "<img src=x onerror=alert(1)>"
+    table = pd.DataFrame(
+        {
+            "who": ids,
+            score: generator.normal(50, 10, 200).round(),
+            "{after} <script>": generator.choice([bad, "{{ 7*7 }}", "**none**"], 200),
+        }
+    )
+    good = table[score] + 8 * (table["{after} <script>"] == "**none**") > 53
+    table["ok"] = np.where(good, "yes", "no")
+    rejected = table["who"][:5][~good[:5]].tolist()
+    assert len(rejected) >= 2
+    results = evaluate(
+        table, LOGISTIC, ["kdtree"], ["bootstrap(replicates=3)"], out=tmp_path / "run", jobs=1,
+        rows=[ids.index(each) for each in rejected], target="ok", favourable="yes", id_column="who",
+    )  # fmt: skip
+    out = tmp_path / "letters"
+    assert write_letters(results, out, pdf=False).with_advice
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "letters"}
+    index = pd.read_csv(out / "letters.csv")
+    assert all(re.fullmatch(r"\d-[A-Za-z0-9._-]+", name) for name in index["file"])
+    assert not index["id"].str.startswith("=").any()
+    allowed = {"p", "h1", "h2", "ul", "ol", "li", "body", "html"}
+    for path in out.glob("*.html"):
+        body = path.read_text().partition("<body>")[2]
+        assert set(re.findall(r"</?(\w+)", body)) <= allowed
+    text = "".join(path.read_text() for path in out.glob("*.html"))
+    assert "[pay](javascript:alert(1))" in text
+    again = read_counterfactuals(out, results.task(results.shown.datasets[0]))
+    assert len(again) == len(rejected)

@@ -44,7 +44,7 @@ class ToldReason(NamedTuple):
         if math.isinf(self.worth):
             return f"{kept}, no accepted row was found"
         farther = round(100 * (self.worth - 1))
-        return f"{kept}, {farther} % farther" if farther else f"{kept}, others do as well"
+        return f"{kept}, {farther} % farther" if farther else f"{kept}, other changes are as near"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON: None where the worth is infinite."""
