@@ -130,7 +130,7 @@ def test_what_follows_is_told_as_such_in_two_languages() -> None:
     assert (follows.direction, follows.size) == (FOLLOW, 0.0)
     assert str(follows) == "charge then becomes 17.00"
     german = Wording(task, feasible=True, language=find_catalogue("de"))
-    assert str(german.changes(own[0], row[0])[1]) == "Charge beträgt dann 17,00"
+    assert str(german.changes(own[0], row[0])[1]) == "Daraus folgt: charge 17,00"
     assert done.size == pytest.approx(task.distances(own, row)[0] * task.n_counted)
 
 
