@@ -11,7 +11,7 @@ Rows come and go as people are told them. In between they are as done, without w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -394,12 +394,12 @@ class FeasibleSearch:
             fill_distances(far, own, rows, self.weights, limits, self.actions.rules)
             order = np.argsort(far, axis=1, kind="stable")
             n_found, n_tested = np.zeros((2, len(some)), dtype=np.int64)
-            for start in range(0, len(rows), ROWS_AT_ONCE):
+            for start, stop in self._portions(len(rows)):
                 going = np.flatnonzero((n_found < wanted) & (n_tested < limit))
                 if not len(going):
                     break
                 # With the one before, to see whether the first is another.
-                chosen = order[going, max(start - 1, 0) : start + ROWS_AT_ONCE]
+                chosen = order[going, max(start - 1, 0) : stop]
                 actions = self.actions.some_people(some[going])
                 tried = actions.project(own[going], rows[chosen], limits.of(going))
                 fresh = (tried != own[going][:, None]).any(axis=2)
@@ -419,6 +419,18 @@ class FeasibleSearch:
                         found[some[person], n_found[person]] = tried[i, k]
                         n_found[person] += 1
         return found
+
+    def _portions(self, n_rows: int) -> Iterator[tuple[int, int]]:
+        """Yield from where to where rows are tested at a time.
+
+        More and more of them where rules between features are kept: few take as long as many.
+        """
+        start, size = 0, ROWS_AT_ONCE
+        while start < n_rows:
+            yield start, start + size
+            start += size
+            if self.actions.relations is not None:
+                size *= 2
 
     def neighbours(self, rows: Floats, fixed: Booleans) -> tuple[Floats, Booleans]:
         """Return rows [people, slots, columns] with one feature changed, and which are possible.
