@@ -328,7 +328,7 @@ def test_counterfactuals_that_do_not_fit_the_data(table: pd.DataFrame, tmp_path:
         (given.drop(columns="income"), "income"),
         (given.assign(income="a lot"), "a lot"),
         (given.assign(purpose="yacht"), "yacht"),
-        (given.assign(id="A001"), "A001"),
+        (given.assign(id="nobody"), "nobody"),
     ):
         with pytest.raises(InputError, match=message):
             audit(table, tmp_path / "out", counterfactuals=change, **LOANS)

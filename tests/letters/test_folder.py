@@ -187,6 +187,21 @@ class TestRefusals:
         assert "How sure" not in text
         assert "What counted most against" in text
 
+    def test_whom_the_model_accepts_is_told_so(self, audit: Results, tmp_path: Path) -> None:
+        task, families = audit.task(audit.shown.datasets[0]), ["bootstrap(replicates=3)"]
+        approved = task.frame.index[task.labels == 1][:2].tolist()
+        # Methods that are asked by nobody have nothing to measure.
+        results = evaluate(
+            task, LOGISTIC, ["rbr"], families, rows=approved, out=tmp_path / "run", jobs=1
+        )
+        out = tmp_path / "letters"
+        assert write_letters(results, out, methods=["rbr"], pdf=False).with_advice == 0
+        for letter in copies(out).values():
+            assert (letter["decision"], letter["reasons"], letter["ways"]) == ("accepted", [], [])
+        text = next(out.glob("*.md")).read_text()
+        assert "it can be accepted as it stands" in text
+        assert "What" not in text
+
     def test_answers_as_published_are_no_letters(self, tmp_path: Path) -> None:
         families = ["bootstrap(replicates=3)"]
         results = evaluate("diabetes", LOGISTIC, ["kdtree"], families, factuals=3, jobs=1)

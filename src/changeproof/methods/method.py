@@ -343,7 +343,7 @@ class Method(Configurable, ABC):
     ) -> Candidates:
         """Return feasible rows that the method accepts, in place of its proposals."""
         actions = self.context.actions
-        if actions is None or not self.searches_feasible:
+        if actions is None or not self.searches_feasible or not len(asked):
             return candidates
         if self._searched_features is not None:
             others = np.arange(len(actions.features))
