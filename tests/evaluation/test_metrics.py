@@ -19,6 +19,7 @@ class FakeTask(Task):
     """Only the distance scale of a task, so that distances have a closed form."""
 
     def __init__(self) -> None:
+        self.relations = None  # type: ignore[misc]
         self.distance_scale = SCALE  # type: ignore[misc]
         self._varying = slice(None)  # type: ignore[misc]
         self.n_counted = len(SCALE)  # type: ignore[misc]
