@@ -276,13 +276,13 @@ def test_refits_on_the_same_columns_are_evaluated_together(
     np.testing.assert_array_equal(found[1], [each.favourable(rows) for each in plain])
 
 
-@pytest.mark.parametrize("favourable", [">=620", "<=600", "590:630"])
+@pytest.mark.parametrize("favourable", [">=620", "<=600", "500:700"])
 def test_refits_of_numbers_are_evaluated_together(
     favourable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = applications(numbers=True).drop(columns="granted")
     data["score"] = np.round(600 + 50 * data["a"] - 20 * data["b"])
-    fitted = GradientBoostingRegressor(n_estimators=20, subsample=0.5)
+    fitted = GradientBoostingRegressor(n_estimators=20, subsample=0.5, random_state=0)
     fitted.fit(data.drop(columns="score"), data["score"])
     task = own_task(data, target="score", favourable=favourable)
     learner, rows = shipped_learner(fitted, task), moved(task)
