@@ -268,6 +268,12 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         "processes together says how it grows.",
         large_section,
     ),
+    "boosted": (
+        "A fitted LightGBM model",
+        "`changeproof audit` of a LightGBM model, as it is, on a generated table with categories "
+        "and gaps: all methods that fit, the paper's families, two worker processes.",
+        plain_section,
+    ),
     "batches": (
         "Training on long tables",
         "One network of each generated table: with steps of 20,000 rows at most, and with all "
