@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
 
 # What is imported is compiled to bytecode when it first is, and kept; the rest never is.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable
