@@ -35,6 +35,7 @@ EXPECTED = {
         "halfway-and-sure            100.0",
     ],
     "rules-between-features.md": [
+        "Dataset file to edit: proposed.toml",
         "_charge then becomes ",
         "with rules: (0, ",
         "burden then becomes ",
@@ -48,7 +49,6 @@ EXPECTED = {
         "times_as_far_mean",
         "Or: (",
         "20 % short_mean",
-        "Dataset file to edit: proposed.toml",
     ],
     "letters.md": [
         "Report: audit/report/index.html",

@@ -84,15 +84,7 @@ def read_counterfactuals(
     encoded = [PREFIX + name for name in task.feature_names]
     if isinstance(source, pd.DataFrame) and list(source.columns) == [ROW_ID, REASON, *encoded]:
         return source  # what this function has returned
-    if is_folder(source):
-        source, id_column = letters_table(Path(str(source))), None
-    where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
-    wanted = [feature.name for feature in task.features]
-    possible = [name for name in ID_COLUMNS if name not in wanted]
-    if id_column is not None:
-        possible = [id_column]
-    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
-    frame, column = read_with_ids(where, source, possible, spelled, encoding)
+    where, frame, column = _with_ids(source, task, id_column, encoding)
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
     row_ids = row_ids_of(where, frame[column], task)
@@ -126,14 +118,7 @@ def read_choices(
     """
     if isinstance(source, pd.DataFrame) and ROW_ID in source.columns and REASON in source.columns:
         return {name: read_counterfactuals(source, task, id_column, encoding)}
-    if is_folder(source):
-        source, id_column = letters_table(Path(str(source))), None
-    where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
-    features = [feature.name for feature in task.features]
-    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
-    possible = [each for each in ID_COLUMNS if each not in features]
-    possible = possible if id_column is None else [id_column]
-    frame, column = read_with_ids(where, source, possible, spelled, encoding)
+    _, frame, column = _with_ids(source, task, id_column, encoding)
     number = frame.groupby(frame[column].map(_number), dropna=False).cumcount()
     if not number.any():
         return {name: read_counterfactuals(source, task, id_column, encoding)}
@@ -147,6 +132,20 @@ def read_choices(
         f"up to {len(found)} rows per person: all are tested, as {', '.join(found)}"
     )
     return found
+
+
+def _with_ids(
+    source: pd.DataFrame | str | Path, task: Task, id_column: str | None, encoding: str | None
+) -> tuple[str, pd.DataFrame, str]:
+    """Return what a table of counterfactuals is called, the table, and its column of ids."""
+    if is_folder(source):
+        source, id_column = letters_table(Path(str(source))), None
+    where = "the counterfactuals" if isinstance(source, pd.DataFrame) else str(source)
+    features = [feature.name for feature in task.features]
+    spelled = [f.name for f in task.features if any(isinstance(c, str) for c in f.categories)]
+    possible = [name for name in ID_COLUMNS if name not in features]
+    possible = possible if id_column is None else [id_column]
+    return where, *read_with_ids(where, source, possible, spelled, encoding)
 
 
 def letters_table(folder: Path) -> pd.DataFrame:

@@ -6,16 +6,16 @@ or proposed, with its evidence, and never imposed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, combinations, permutations
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from changeproof.datasets.columns import Column
 from changeproof.feasible.decimals import decimals_of
+from changeproof.feasible.parser import written_category, written_name
 from changeproof.model import Floats, Integers
 
 # With fewer rows than this, distinct values, rare ones and perfect predictions may be chance.
@@ -37,12 +37,6 @@ MOST_DIGITS = 12
 WOULD_FAIL = 0.05
 # A category that goes with one number only has to have so many rows.
 ROWS_OF_CATEGORY = 20
-
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEYWORDS = {
-    *("if", "then", "else", "and", "or", "not", "min", "max", "abs", "round", "was", "changed"),
-    *("up", "down", "changes", "change", "together", "at", "least", "most"),
-}
 
 
 class Relation(NamedTuple):
@@ -108,16 +102,6 @@ class Sample(NamedTuple):
         return self._replace(
             names=self.names[:n], values=self.values[:n], rounding=self.rounding[:n]
         )
-
-
-def written_name(name: str) -> str:
-    """Return a column as it is named in a rule: odd names stand between backticks.
-
-    >>> written_name("income"), written_name("monthly charge")
-    ('income', '`monthly charge`')
-    """
-    plain = _PLAIN.fullmatch(name) and name.lower() not in _KEYWORDS
-    return name if plain else f"`{name}`"
 
 
 def evenly_spread(rows: int, most: int) -> Integers:
@@ -286,7 +270,7 @@ def constants(sample: Sample, columns: Sequence[Column]) -> Iterator[Relation]:
                     continue
                 if np.mean(others == mine[0]) > 1.0 - WOULD_FAIL:
                     continue
-                text = _category(texts[codes == code][0])
+                text = written_category(texts[codes == code][0])
                 yield Relation(
                     number.name,
                     f"is always {mine[0]:.{MOST_DIGITS}g} where {column.name!r} is {text}",
@@ -294,12 +278,6 @@ def constants(sample: Sample, columns: Sequence[Column]) -> Iterator[Relation]:
                     f"{written_name(number.name)} == {mine[0]:.{MOST_DIGITS}g}",
                     f"{len(mine):,} such rows",
                 )
-
-
-def _category(value: Any) -> str:
-    """Return a category as it stands in a rule, between quotation marks that it does not have."""
-    text = str(value)
-    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def rising(table: pd.DataFrame, ids: str, order: str, columns: Sequence[Column]) -> Iterator[str]:

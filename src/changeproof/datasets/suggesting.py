@@ -96,8 +96,8 @@ def suggested_rules(
     lines = [
         f"# Proposed by changeproof from {len(table):,} rows of {data.name}. Nothing below is in "
         "force:",
-        "# take away the # of what is true, and delete the rest. docs/what-may-change.md explains",
-        "# rules.",
+        "# take away the # of what is true, and delete the rest. See",
+        "# docs/rules-between-features.md.",
         *(_line(key, value) for key, value in keys.items() if value is not None),
         "",
         "rules = [",
@@ -119,7 +119,7 @@ def _rules(sample: Sample, columns: Sequence[Column]) -> Iterator[str]:
     derived: set[str] = set()
     for relation in following(sample):
         if not relation.rule:
-            yield f"{relation.column} {relation.words} {compared}; say so by consequences"
+            yield f"{relation.column} {relation.words} {compared}: a rule for each value can say so"
         elif (name := _left(relation)) not in derived:
             derived.add(name)
             yield _proposal(relation, compared)

@@ -7,6 +7,7 @@ depends on it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -48,7 +49,7 @@ class Result(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(ABC):
     """A part of an expression."""
 
     @property
@@ -59,8 +60,9 @@ class Node:
     def parts(self) -> tuple[Node, ...]:
         return ()
 
+    @abstractmethod
     def of(self, rows: Rows) -> Result:
-        raise NotImplementedError
+        """Return its value, or its truth, for every row."""
 
     def nodes(self) -> Iterator[Node]:
         yield self
@@ -92,6 +94,9 @@ class Word(Node):
 
     text: str
     at: int
+
+    def of(self, rows: Rows) -> Result:
+        raise AssertionError("the parser makes a category of a bare word, or refuses it")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -44,6 +44,9 @@ TOKEN = re.compile(
 )
 KEYWORDS = {"and", "or", "not", "if", "then", "else"}
 FUNCTIONS = ("abs", "changed", "max", "min", "round", "was")
+# What means something after a feature, or between several.
+AFTER = ("up", "down", "changes", "change", "together", "at", "least", "most")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 HINTS = {
     "**": "there are no powers",
     "^": "there are no powers",
@@ -58,6 +61,22 @@ HINTS = {
     '"': "a quotation mark is missing",
     "=": "to compare, write ==",
 }
+
+
+def written_name(name: str) -> str:
+    """Return a feature as rules name it: odd names stand between backticks.
+
+    >>> written_name("income"), written_name("monthly charge")
+    ('income', '`monthly charge`')
+    """
+    means_something = name.lower() in (*KEYWORDS, *FUNCTIONS, *AFTER)
+    return name if _PLAIN.fullmatch(name) and not means_something else f"`{name}`"
+
+
+def written_category(value: Any) -> str:
+    """Return a category as it stands in a rule, between quotation marks that it does not have."""
+    text = str(value)
+    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 class Token(NamedTuple):
