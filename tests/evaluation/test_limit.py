@@ -6,11 +6,20 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from changeproof import Network, NetworkStack, Task, TrainingData, TrainingRecipe, train
-from changeproof.evaluation.limit import PERCENTS, find_limit, may_fail, rejected
-from changeproof.model import Floats
+from changeproof.evaluation.limit import (
+    PERCENTS,
+    find_future_limit,
+    find_limit,
+    may_break,
+    may_fail,
+    rejected,
+)
+from changeproof.model import Floats, Stack
 from changeproof.models.find import find_learner
 from changeproof.models.learner import ModelStack
 from constrained import asked, loans_task
@@ -192,3 +201,82 @@ def test_an_estimator_has_a_limit(small_task: Task) -> None:
     assert bank.favourable(rows[0, 0]).all() and base.favourable(rows[0, 0]).all()
     one = find_limit(small_task, base, bank, [3, 3], people[2:3])
     np.testing.assert_array_equal(one[:, :, 0], rows[:, :, 2])
+
+
+def broken(accepted: list[bool], futures: list[int]) -> int:
+    """Return in how many futures any model rejects."""
+    return len({future for future, holds in zip(futures, accepted, strict=True) if not holds})
+
+
+def test_how_many_futures_may_break_is_said_once() -> None:
+    assert [may_break(futures) for futures in (1, 2, 10, 25, 39, 40, 100)] == [
+        (0,), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1, 2), (0, 1, 5),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["straight", "curved"])
+def test_one_model_per_future_is_the_limit_of_models(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    task, base, bank, people = request.getfixturevalue(name)
+    some = bank.part(0, 20)
+    limit = find_limit(task, base, some, [20], people)[0]
+    for models in (some, some.part(0, 1)):
+        of_futures = find_future_limit(task, base, models, range(len(models)), people)
+        if len(models) > 1:
+            np.testing.assert_array_equal(of_futures, limit[[0, 2]])
+        else:
+            one = find_limit(task, base, models, [1], people)[0]
+            np.testing.assert_array_equal(of_futures, one[:1])
+
+
+def test_the_best_future_to_lose_is_nearly_found(straight: Case) -> None:
+    """Against all ways to choose the future that breaks, with a linear programme for each."""
+    task, base, bank, people = straight
+    futures = np.arange(20) % 5
+    rows = find_future_limit(task, base, bank, futures.tolist(), people)
+    everyone, most = (task.distances(people, each) for each in rows)
+    best = []
+    for person in people:
+        left = [[n for n, own in zip(bank, futures, strict=True) if own != f] for f in range(5)]
+        best.append(np.nanmin([exact(task, [base, *some], person) for some in left]))
+    all_of_them = [exact(task, [base, *bank], person) for person in people]
+    np.testing.assert_allclose(everyone, all_of_them, rtol=1e-5)
+    there = np.isfinite(best)
+    assert (most[there] >= np.array(best)[there] * (1 - 1e-5)).all()
+    assert most[there].mean() <= 1.02 * np.mean(np.array(best)[there])
+
+
+@settings(max_examples=15, deadline=None)
+@given(futures=st.lists(st.integers(0, 4), min_size=12, max_size=12), asked_only=st.booleans())
+def test_as_many_futures_hold_as_is_said_and_more_that_may_break_are_nearer(
+    curved: Case, futures: list[int], asked_only: bool
+) -> None:
+    task, base, bank, people = curved
+    some = bank.part(0, 12)
+    models: Stack = ModelStack(some) if asked_only else some
+    rows = find_future_limit(task, base, models, futures, people[:3])
+    allowed = may_break(len(set(futures)))
+    assert len(rows) == len(allowed)
+    for each, failures in zip(rows, allowed, strict=True):
+        there = np.isfinite(each).all(axis=1)
+        assert base.favourable(each[there]).all()
+        accepted = some.favourable(each[there])
+        assert all(broken(own, futures) <= failures for own in accepted.T.tolist())
+    far = np.array([task.distances(people[:3], each) for each in rows])
+    ends = np.where(np.isnan(far), np.inf, far)
+    assert (ends[1:] <= ends[:-1] + 1e-9).all()
+
+
+def test_an_update_that_rejects_everybody_breaks_one_future(curved: Case) -> None:
+    task, base, bank, people = curved
+    never = linear(np.zeros(task.n_features), -1.0)
+    models = NetworkStack.of([*bank.part(0, 11), never])
+    futures = np.repeat([0, 1, 2, 3], 3).tolist()
+    rows = find_future_limit(task, base, models, futures, people)
+    assert np.isnan(rows[0]).all() and np.isfinite(rows[1]).all()
+    without = find_future_limit(
+        task, base, bank.part(0, 9), np.repeat([0, 1, 2], 3).tolist(), people
+    )
+    far = task.distances(people, rows[1])
+    assert far == pytest.approx(task.distances(people, without[0]), rel=0.02)

@@ -4,13 +4,17 @@ No method can know the changed models, so this is no method: it says how far peo
 go at least, as far as the search could find. For every person, the base model has to accept, and
 all, 99 % or 95 % of the changed models. How many may reject is rounded down: of 25 changed models
 none at 100 % and at 99 %, and one at 95 %.
+
+Of updates that follow each other, whole futures are counted: one is broken as soon as any of its
+models rejects. All futures have to hold, all but one, or 95 %, again rounded down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +33,7 @@ from changeproof.methods.quorum.points import (
     nearest_accepted_points,
     pulled,
 )
-from changeproof.methods.shared.ensembles import Ensemble
+from changeproof.methods.shared.ensembles import Ensemble, Groups
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.networks.network import Network
@@ -60,11 +64,15 @@ class Limit(NamedTuple):
     changing
         The same [shares, people, columns] over the families that change something about this base
         model; None where all do, or none does.
+    futures
+        Of every sequence, how people would have to be for advice that holds through all updates
+        [levels, people, columns]; how many futures may break at each level, `may_break` says.
     """
 
     row_ids: Integers
     rows: Floats
     changing: Floats | None = None
+    futures: Mapping[str, Floats] = MappingProxyType({})
 
     def distances(self, task: Task) -> Floats:
         """Return how far it is to `rows` [1 + families, shares, people]."""
@@ -73,6 +81,10 @@ class Limit(NamedTuple):
     def changing_distances(self, task: Task) -> Floats | None:
         """Return how far it is to `changing` [shares, people]."""
         return None if self.changing is None else self._distances(task, self.changing)
+
+    def future_distances(self, task: Task, sequence: str) -> Floats:
+        """Return how far it is to `futures` of a sequence [levels, people]."""
+        return self._distances(task, self.futures[sequence])
 
     def _distances(self, task: Task, rows: Floats) -> Floats:
         people = named_factuals(task, self.row_ids.tolist()).rows
@@ -84,6 +96,11 @@ class Limit(NamedTuple):
 def may_fail(percent: int, models: int) -> int:
     """Return how many of some changed models may reject if so many percent shall accept."""
     return (100 - percent) * models // 100
+
+
+def may_break(futures: int) -> tuple[int, ...]:
+    """Return how many of some futures may break at each level: none, one, 5 %; each number once."""
+    return tuple(sorted({0, min(1, futures - 1), may_fail(PERCENTS[-1], futures)}))
 
 
 def rejected(base: Model, factuals: Floats) -> Booleans:
@@ -117,37 +134,80 @@ def find_limit(
     """
     result = np.full((1 + len(sizes), len(PERCENTS), *factuals.shape), np.nan)
     families = list(pairwise(np.cumsum([0, *sizes]).tolist()))
-    for first in range(0, len(factuals), PEOPLE_AT_ONCE):
-        some = slice(first, first + PEOPLE_AT_ONCE)
-        search: NetworkSearch | RowSearch
-        if actions is None and isinstance(base, Network) and isinstance(bank, NetworkStack):
-            search = NetworkSearch(task, base, bank, factuals[some])
-        else:
-            who = np.arange(len(factuals))[some]
-            may = free_actions(task) if actions is None else actions.some_people(who)
-            search = RowSearch(task, may, base, bank, factuals[some])
+
+    for some, search in _searches(task, base, bank, factuals, actions):
         result[0, :, some] = overall = _by_share(search, 0, len(bank), None)
         for place, (start, stop) in enumerate(families):
             result[1 + place, :, some] = _by_share(search, start, stop, overall)
     return result
 
 
+def find_future_limit(
+    task: Task,
+    base: Model,
+    bank: Stack,
+    futures: Sequence[int],
+    factuals: Floats,
+    actions: Actions | None = None,
+) -> Floats:
+    """Return the rows at the limit of a sequence [levels, people, columns]; NaN where none is.
+
+    The levels are those of `may_break`. A row at a later one is no farther than that before.
+
+    Parameters
+    ----------
+    bank, futures
+        The changed models of a sequence, and the future of each.
+    factuals, actions
+        As for `find_limit`.
+    """
+    groups = Groups(futures)
+    allowed = may_break(len(groups))
+    result = np.full((len(allowed), *factuals.shape), np.nan)
+    for some, search in _searches(task, base, bank, factuals, actions):
+        result[:, some] = _by_level(partial(search, 0, len(bank), groups=groups), allowed)
+    return result
+
+
+def _searches(
+    task: Task, base: Model, bank: Stack, factuals: Floats, actions: Actions | None
+) -> Iterator[tuple[slice, NetworkSearch | RowSearch]]:
+    """Yield some people at a time, and the search for them."""
+    for first in range(0, len(factuals), PEOPLE_AT_ONCE):
+        some = slice(first, first + PEOPLE_AT_ONCE)
+        if actions is None and isinstance(base, Network) and isinstance(bank, NetworkStack):
+            yield some, NetworkSearch(task, base, bank, factuals[some])
+        else:
+            who = np.arange(len(factuals))[some]
+            may = free_actions(task) if actions is None else actions.some_people(who)
+            yield some, RowSearch(task, may, base, bank, factuals[some])
+
+
 def _by_share(
     search: NetworkSearch | RowSearch, start: int, stop: int, overall: Floats | None
 ) -> Floats:
-    """Return the rows [shares, people, columns] of the changed models from `start` to `stop`.
+    """Return the rows [shares, people, columns] of the changed models from `start` to `stop`."""
+    allowed = [may_fail(percent, stop - start) for percent in PERCENTS]
+    return _by_level(partial(search, start, stop), allowed, overall)
 
-    Every share starts from the row of the one before and, if there is one, from the overall row.
+
+def _by_level(
+    search: Callable[[int, Sequence[Floats], int], Floats],
+    allowed: Sequence[int],
+    overall: Floats | None = None,
+) -> Floats:
+    """Return the rows [levels, people, columns] with which so many failures are allowed.
+
+    Every level starts from the row of the one before and, if there is one, from the overall row.
     """
     found: list[Floats] = []
-    for place, percent in enumerate(PERCENTS):
-        failures = may_fail(percent, stop - start)
-        if found and failures == may_fail(PERCENTS[place - 1], stop - start):
+    for place, failures in enumerate(allowed):
+        if found and failures == allowed[place - 1]:
             found.append(found[-1])
             continue
         starts = [*found[-1:], *([] if overall is None else [overall[place]])]
         nearest = 0 if overall is not None else NEAREST if found else FIRST_NEAREST
-        found.append(search(start, stop, failures, starts, nearest))
+        found.append(search(failures, starts, nearest))
     return np.stack(found)
 
 
@@ -168,7 +228,13 @@ class NetworkSearch:
         self._train = task.rows("train")
 
     def __call__(
-        self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
+        self,
+        start: int,
+        stop: int,
+        failures: int,
+        starts: Sequence[Floats],
+        nearest: int,
+        groups: Groups | None = None,
     ) -> Floats:
         """Return a row for each person, NaN where none is found.
 
@@ -183,14 +249,21 @@ class NetworkSearch:
             of the first that are accepted.
         nearest
             How many training rows to start from as well.
+        groups
+            Which of these models count together, if groups may fail and not models.
         """
-        jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]))
+        jury = Jury((self.networks[0], *self.networks[1 + start : 1 + stop]), groups=groups)
+
+        def enough(judged: Booleans) -> Booleans:
+            return np.asarray(judged[0] & (_refusals(judged[1:], groups) <= failures))
 
         def accept(rows: Floats) -> Booleans:
-            judged = jury.log_odds(rows) >= 0.0
-            return np.asarray(judged[0] & (np.sum(~judged[1:], axis=0) <= failures))
+            return enough(jury.log_odds(rows) >= 0.0)
 
-        rows = self._nearest(self._accepted[1 + start : 1 + stop], failures, nearest)
+        rows = []
+        if nearest:
+            asked = [0, *range(1 + start, 1 + stop)]
+            rows = self._nearest(enough(self._accepted[asked]), nearest)
         near = [pulled(self.factuals, each, accept) for each in (*starts, *rows)]
         found = self._stepped(jury, failures, [*starts, self.factuals, *near])
         if not nearest:
@@ -223,16 +296,18 @@ class NetworkSearch:
         """Which networks accept which training rows [networks, rows]."""
         return Jury(self.networks).stack.favourable(self._train)
 
-    def _nearest(self, accepted: Booleans, failures: int, nearest: int) -> list[Floats]:
-        """Return the nearest training rows that enough networks accept."""
-        if not nearest:
-            return []
-        enough = self._accepted[0] & (np.sum(~accepted, axis=0) <= failures)
-        rows = self._train[enough]
+    def _nearest(self, accepted: Booleans, nearest: int) -> list[Floats]:
+        """Return the nearest of the training rows that are accepted."""
+        rows = self._train[accepted]
         several = np.broadcast_to(rows, (len(self.factuals), *rows.shape))
         far = lengths(self.factuals, several, self.room.weights)
         order = np.argsort(far, axis=1, kind="stable")
         return [rows[order[:, place]] for place in range(min(nearest, len(rows)))]
+
+
+def _refusals(accepted: Booleans, groups: Groups | None) -> Integers:
+    """Return how many models, or groups, refuse each row."""
+    return np.asarray((~accepted).sum(axis=0) if groups is None else groups.refusals(~accepted))
 
 
 def free_actions(task: Task) -> Actions:
@@ -263,11 +338,19 @@ class RowSearch:
         self._rejected = np.sum(~bank.favourable(self._rows), axis=1)
 
     def __call__(
-        self, start: int, stop: int, failures: int, starts: Sequence[Floats], nearest: int
+        self,
+        start: int,
+        stop: int,
+        failures: int,
+        starts: Sequence[Floats],
+        nearest: int,
+        groups: Groups | None = None,
     ) -> Floats:
         """Return a row for each person; as for `NetworkSearch`."""
         strictest = start + np.argsort(-self._rejected[start:stop], kind="stable")
-        ensemble = Ensemble(stacked([self.bank[place] for place in strictest]))
+        if groups is not None:
+            groups = groups.of(strictest - start)
+        ensemble = Ensemble(stacked([self.bank[place] for place in strictest]), groups)
         stack = ensemble.models
         # Logits, where all are networks of ours. They do not compare with probabilities.
         base_score, score = self.base.probabilities, stack.probabilities
@@ -280,8 +363,9 @@ class RowSearch:
             return accepted
 
         def margins(rows: Floats, _: Integers) -> Floats:
-            """Return the lowest logit or probability, without those models that may reject."""
-            changed = np.partition(score(rows), failures, axis=0)[failures]
+            """Return the lowest logit or probability, without those that may reject."""
+            scores = score(rows) if groups is None else groups.lowest(score(rows))
+            changed = np.partition(scores, failures, axis=0)[failures]
             return np.asarray(np.minimum(base_score(rows), changed))
 
         weights = 1.0 / self.actions.scales.distance

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from changeproof import Task, TrainingRecipe
 from changeproof.methods.shared import ensembles
-from changeproof.methods.shared.ensembles import Ensemble
+from changeproof.methods.shared.ensembles import Ensemble, Groups
 from changeproof.model import Booleans, Floats
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import ModelStack, stacked
@@ -91,3 +93,41 @@ def test_models_reach_what_their_probabilities_reach(models: ModelStack) -> None
     rows, least = np.random.default_rng(2).standard_normal((150, COLUMNS)), np.linspace(0.2, 0.8, 7)
     expected = models.probabilities(rows) >= least[:, None]
     np.testing.assert_array_equal(models.reaches(rows, least), expected)
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_a_group_refuses_as_soon_as_one_of_its_models_does(
+    models: ModelStack, failures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ensembles, "ROWS_SHOWING", 100)
+    labels = [7, 2, 2, 7, 30, 30, 2]
+    groups = Groups(labels)
+    ensemble = Ensemble(models, groups)
+    for n_rows in (1, 200, 300):
+        rows = np.random.default_rng(n_rows).standard_normal((n_rows, COLUMNS))
+        accepted = models.favourable(rows)
+        lost = [
+            len({label for label, holds in zip(labels, each, strict=True) if not holds})
+            for each in accepted.T
+        ]
+        expected = np.array(lost) <= failures
+        np.testing.assert_array_equal(ensemble.accepts(rows, failures), expected)
+        np.testing.assert_array_equal(groups.refusals(~accepted), lost)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=9), st.integers(0, 2**32 - 1))
+def test_the_lowest_models_are_those_that_are_left(labels: list[int], seed: int) -> None:
+    scores = np.random.default_rng(seed).standard_normal((len(labels), 6))
+    groups, names = Groups(labels), sorted(set(labels))
+    lowest = groups.lowest(scores)
+    assert len(groups) == len(lowest) == len(names)
+    for failures in range(len(groups)):
+        found = groups.lowest_models(scores, failures, wanted=5)
+        for each, own in zip(found.T, scores.T, strict=True):
+            of_group = {name: min(own[np.array(labels) == name]) for name in names}
+            fail = sorted(names, key=of_group.__getitem__)[:failures]
+            left = sorted((n for n, name in enumerate(labels) if name not in fail), key=own.item)
+            assert each[: len(left)].tolist() == left[:5]
+            assert (each[len(left) :] == left[0]).all()
+    for column, own in enumerate(scores.T):
+        assert lowest[:, column].tolist() == [min(own[np.array(labels) == n]) for n in names]

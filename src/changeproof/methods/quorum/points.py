@@ -22,6 +22,7 @@ from changeproof.datasets.task import Task
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
 from changeproof.methods.shared.dual_simplex import OPTIMAL, solve
+from changeproof.methods.shared.ensembles import Groups
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.networks.stack import NetworkStack
@@ -56,11 +57,13 @@ ROUNDS_LEFT, SINGLE_FEATURES = 4, 2
 class Jury:
     """Models that are asked together; of a pool the first is the base model, which has to accept.
 
-    Log odds are in `units` of each model's own, if these are given.
+    Log odds are in `units` of each model's own, if these are given. The others may be in `groups`,
+    of which the lowest log odds count; failures are then those of groups.
     """
 
     models: tuple[Model, ...]
     units: Floats | None = None
+    groups: Groups | None = None
 
     @cached_property
     def stack(self) -> Stack:
@@ -103,7 +106,8 @@ class Jury:
         found = self.log_odds(rows)
         if len(found) == 1:
             return np.asarray(found[0])
-        others = np.partition(found[1:], failures, axis=0)[failures]
+        scores = found[1:] if self.groups is None else self.groups.lowest(found[1:])
+        others = np.partition(scores, failures, axis=0)[failures]
         return np.asarray(np.minimum(found[0], others))
 
     def lowest(self, rows: Floats, failures: int) -> tuple[Floats, Floats]:
@@ -113,7 +117,11 @@ class Jury:
         if self.units is not None:
             units = self.units[:, None]
             logits, gradients = logits / units, gradients / units
-        order = np.argsort(logits[1:].T, axis=1, kind="stable")[:, failures : failures + LOWEST]
+        if self.groups is None:
+            order = np.argsort(logits[1:].T, axis=1, kind="stable")
+            order = order[:, failures : failures + LOWEST]
+        else:
+            order = self.groups.lowest_models(logits[1:], failures, LOWEST).T
         which = np.concatenate([np.zeros((len(rows), 1), dtype=np.int64), order + 1], axis=1)
         slopes = np.take_along_axis(gradients, which[:, :, None], axis=1)
         return np.take_along_axis(logits.T, which, axis=1), slopes

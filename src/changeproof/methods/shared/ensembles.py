@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -18,11 +19,54 @@ ROWS_SHOWING, ROWS_OF_A_QUESTION = 1_024, 32
 LEFT = 0.75
 
 
-class Ensemble:
-    """Models over the same features, of which a few may refuse."""
+class Groups:
+    """Models that count together: a group refuses as soon as one of its models does.
 
-    def __init__(self, models: Stack) -> None:
-        self.models = models
+    `labels` has the group of each model, in whatever numbers.
+    """
+
+    def __init__(self, labels: Sequence[int] | Integers) -> None:
+        names, self.labels = np.unique(np.asarray(labels), return_inverse=True)
+        self._order = np.argsort(self.labels, kind="stable")
+        self._begins = np.searchsorted(self.labels[self._order], np.arange(len(names)))
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def of(self, models: Integers) -> Groups:
+        """Return the groups of some models, in their order."""
+        return Groups(self.labels[models])
+
+    def lowest(self, scores: Floats) -> Floats:
+        """Return the lowest score of every group [groups, rows], given those of its models."""
+        return np.asarray(np.minimum.reduceat(scores[self._order], self._begins, axis=0))
+
+    def lowest_models(self, scores: Floats, failures: int, wanted: int) -> Integers:
+        """Return the models of the lowest scores [at most `wanted`, rows], lowest first.
+
+        Without those of the `failures` lowest groups. Where larger groups than others fail, fewer
+        models are left, and the lowest stands there again.
+        """
+        lowest = np.argsort(self.lowest(scores), axis=0, kind="stable")[:failures]
+        left = scores.copy()
+        for groups in lowest:
+            left[self.labels[:, None] == groups] = np.inf
+        order = np.argsort(left, axis=0, kind="stable")
+        there = np.isfinite(np.take_along_axis(left, order, axis=0))
+        most = len(scores) - np.sort(np.bincount(self.labels))[:failures].sum()
+        return np.where(there, order, order[0])[: min(wanted, most)]
+
+    def refusals(self, refused: Booleans) -> Integers:
+        """Return how many groups refuse each row, given which models do [models, rows]."""
+        groups = np.logical_or.reduceat(refused[self._order], self._begins, axis=0)
+        return np.asarray(groups.sum(axis=0))
+
+
+class Ensemble:
+    """Models over the same features, of which a few may refuse; or a few of their groups."""
+
+    def __init__(self, models: Stack, groups: Groups | None = None) -> None:
+        self.models, self.groups = models, groups
         ends = [0, *(end for end in FIRST_ASKED if end < len(models)), len(models)]
         self._steps = [(np.arange(*both), models.part(*both)) for both in pairwise(ends)]
         # Rows that show how strict models are, until they are in order.
@@ -32,7 +76,7 @@ class Ensemble:
         return len(self.models)
 
     def accepts(self, rows: Floats, failures: int = 0, least: Floats | None = None) -> Booleans:
-        """Return which rows all but so many models accept, at most.
+        """Return which rows all but so many models, or groups, accept, at most.
 
         A model accepts where it reaches its probability of `least` [models], if they are given.
         """
@@ -42,11 +86,17 @@ class Ensemble:
                 self._ask_strictest_first(np.concatenate(self._shown), failures, least)
         refusals = np.zeros(len(rows), dtype=np.int64)
         going = np.arange(len(rows))
+        lost = np.zeros((0 if self.groups is None else len(self.groups), len(rows)), np.bool_)
         for which, models in self._steps:
             if not len(going):
                 break
             refused = _refused(models, rows[going], None if least is None else least[which])
-            refusals[going] += refused.sum(axis=0)
+            if self.groups is None:
+                refusals[going] += refused.sum(axis=0)
+            else:
+                for group, each in zip(self.groups.labels[which], refused, strict=True):
+                    lost[group, going] |= each
+                refusals[going] = lost[:, going].sum(axis=0)
             going = going[refusals[going] <= failures]
         return np.asarray(refusals <= failures)
 
