@@ -18,7 +18,7 @@ from changeproof.report.page.write import build_bulk
 from loans import loans
 
 LOANS = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
-METHODS = ["kdtree", "quorum(members=2, held_out=4, people=8)", "apds"]
+METHODS = ["kdtree", "quorum(members=2, judges=4, people=8)", "apds"]
 
 
 def gaps(rows: int = 240) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from changeproof.methods.alternatives import main_features
 from changeproof.runs.pieces import first_choice, further_choice
 from changeproof.runs.results import AnswerKey
 
-METHODS = ["kdtree", "rbr", "quorum(members=6, held_out=20, people=40)"]
+METHODS = ["kdtree", "rbr", "quorum(members=6, judges=20, people=40)"]
 MORE = {"families": ["bootstrap(replicates=3)"], "factuals": 15, "target": "ok"}
 
 

@@ -37,7 +37,7 @@ METHODS: dict[str, Method] = {
     "roar-lime": RoarLime(n_samples=2_000),
     "rbr": RBR(),
     "apds": APDS(),
-    "quorum": Quorum(members=12, held_out=8, people=20),
+    "quorum": Quorum(members=12, judges=8, people=20),
 }
 PEOPLE = 20
 
@@ -233,7 +233,7 @@ def test_roar_lime_goes_beyond_the_boundary_of_the_model() -> None:
 def test_everybody_in_the_pool_accepts_what_quorum_says_with_its_margin() -> None:
     method, answers = answered("quorum")
     assert isinstance(method, Quorum)
-    full = answers.diagnostics["margin"] >= method.calibrated.margin
+    full = answers.diagnostics["margin"] >= method.calibrated.threshold
     assert full.mean() > 0.8
     for row in answers.rows[full]:
         assert method._pool.models.favourable(row[None]).all()

@@ -338,7 +338,7 @@ def test_a_whole_audit_tells_rows_that_the_network_predicts_favourable(tmp_path:
     frame = graded()
     methods = [
         *("kdtree", "wachter", "roar-lime(penalty=0.1)", "rbr", "robx-balanced", "betarce"),
-        *("quorum(members=8, held_out=8)", "rnce", "apds"),
+        *("quorum(members=8, judges=8)", "rnce", "apds"),
     ]
     results = cp.evaluate(frame, "mlp:16,8", methods, limit=True, jobs=1, out=tmp_path, **SMALL)
     for method in ("rnce", "apds"):

@@ -2,14 +2,16 @@
 
 After some votes, and with Jeffreys' prior, the share of all models that accept has a Beta
 distribution with half-integer parameters. Its distribution function is a product of whole numbers,
-roots and pi, times a sum of positive terms. In decimal arithmetic, whose every operation is rounded
-as its standard says, no library and no processor has a say in it.
+roots and pi, times a sum of positive terms. Without a prior there is a binomial tail, a sum of
+positive terms as well. In decimal arithmetic, whose every operation is rounded as its standard
+says, no library and no processor has a say in either.
 """
 
 from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
+from math import comb
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628621")
 HALF = Decimal("0.5")
@@ -44,6 +46,41 @@ def share_bound(confidence: float, accepted: int, asked: int) -> float:
                 break
             share = new
         return float(new)
+
+
+@lru_cache(maxsize=4096)
+def least_share(confidence: float, accepted: int, asked: int) -> float:
+    """Return a lower bound on the share of models that accept, from independent votes.
+
+    It is Clopper and Pearson's, with the confidence whatever the share is. It holds for the mean
+    of the models' chances to accept also where these differ from vote to vote, as of models of
+    several kinds: beyond one vote more than the mean, sums of such votes have smaller tails than
+    the binomial (Hoeffding, 1956, theorem 5). Of one accepting vote that does not follow, and the
+    bound is that of the sum of all chances. The confidence must be at least 3/4.
+    """
+    if not 0.75 <= confidence < 1.0:
+        raise ValueError(f"expected a confidence from 0.75 to below 1; got {confidence}")
+    with localcontext(Context(prec=DIGITS)):
+        doubt = Decimal(1) - Decimal(confidence)
+        if accepted <= 1:
+            return float(doubt / asked) if accepted else 0.0
+        low, high = Decimal(0), Decimal(1)
+        while high - low > SMALL_STEP:
+            share = (low + high) / 2
+            low, high = (low, share) if _tail(share, accepted, asked) > doubt else (share, high)
+        # Not the middle: a bound is no higher than it may be.
+        return float(low)
+
+
+def _tail(share: Decimal, accepted: int, asked: int) -> Decimal:
+    """Return the chance of so many accepting votes or more, each with the same chance."""
+    odds = share / (1 - share)
+    term = share**accepted * (1 - share) ** (asked - accepted) * comb(asked, accepted)
+    total = term
+    for votes in range(accepted, asked):
+        term *= odds * (asked - votes) / (votes + 1)
+        total += term
+    return total
 
 
 def _scale(accepted: int, asked: int) -> Decimal:

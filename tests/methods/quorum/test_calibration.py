@@ -1,113 +1,230 @@
-"""Margins by conformal risk control: against a slow search, and where failures are planted."""
+"""Thresholds by conformal risk control: against a slow rule, and where failures are planted."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import binom
 
-from changeproof.methods.quorum.calibration import smallest_margin
-from changeproof.methods.quorum.pool import lower_bounds
+from changeproof.methods.quorum.calibration import (
+    CHOOSING,
+    Calibrated,
+    Counts,
+    Losses,
+    _list_around,
+    people_needed,
+    smallest_threshold,
+)
 from changeproof.model import Floats
 
 GRID = tuple(np.linspace(0.0, 16.0, 65))
 
 
-def judged(critical: Floats, margin: float) -> tuple[Floats, Floats]:
-    """A model accepts a person's advice from a margin on that both of them decide."""
-    lost = (critical > margin).mean(axis=1)
-    return lost, lost
+def calibrated(losses: Losses, unfitted: int, fitted: int, target: float) -> Calibrated:
+    return smallest_threshold(GRID, losses, Counts.of(unfitted, fitted, 1000, target), target)
 
 
-@settings(max_examples=40, deadline=None)
+def table_of(lost: Floats) -> Losses:
+    """People [grid, people] whose losses are known; they are expected to lose the same."""
+
+    def losses(threshold: float, some: slice) -> tuple[Floats, Floats]:
+        found = lost[GRID.index(threshold), some]
+        return found, found
+
+    return losses
+
+
+def monotone(seed: int, people: int, judges: int = 8) -> Floats:
+    """A judge accepts a person's advice from a threshold on that both of them decide."""
+    critical = np.random.default_rng(seed).exponential(0.5, size=(people, judges))
+    return np.array([(critical > threshold).mean(axis=1) for threshold in GRID])
+
+
+def waves(seed: int, people: int) -> Floats:
+    """Everybody loses something at some thresholds, and nothing at larger and smaller ones."""
+    generator = np.random.default_rng(seed)
+    middle, width = generator.uniform(-4.0, 8.0, people), generator.uniform(0.1, 2.0, people)
+    near = np.abs(np.array(GRID)[:, None] - middle) < width
+    return np.where(near, generator.choice([0.1, 0.5, 1.0], people), 0.0)
+
+
+def slow(lost: Floats, unfitted: int, target: float, listed: list[float]) -> tuple[float, float]:
+    """Return the threshold and the promise as the docstring says them, one after the other."""
+    enough = unfitted >= people_needed(target)
+    people = unfitted if enough else lost.shape[1]
+    allowed, best = 1.0 - target, (listed[0], math.nan)
+    for threshold in listed:
+        at_least = [GRID.index(other) for other in listed if other >= threshold]
+        worst = lost[at_least].max(axis=0)
+        known = worst[:unfitted].sum()
+        everybody = worst[:people].sum()
+        if enough:
+            fine = proven = (known + 1.0) / (unfitted + 1.0) <= allowed
+        else:
+            proven = unfitted > 0 and known / (unfitted + 1.0) <= allowed
+            bounded = (everybody + 1.0) / (people + 1.0)
+            countable = 1.0 / (people + 1.0) <= allowed
+            fine = (proven or not unfitted) and (
+                bounded <= allowed if countable else everybody / people <= allowed
+            )
+        promised = target if enough else target - 1.0 / (unfitted + 1.0)
+        if not fine:
+            if threshold == listed[0]:
+                best = threshold, promised if proven else math.nan
+            break
+        best = threshold, promised if proven else math.nan
+    return best
+
+
+@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     target=st.sampled_from([0.8, 0.9, 0.95, 0.999]),
-    guess=st.integers(0, len(GRID) - 1),
+    unfitted=st.sampled_from([0, 1, 30, 70]),
+    rising=st.booleans(),
 )
-def test_it_is_the_first_margin_of_a_slow_search(seed: int, target: float, guess: int) -> None:
-    critical = np.random.default_rng(seed).exponential(0.5, size=(70, 8))
-    found = smallest_margin(GRID, lambda m, some: judged(critical[some], m), 70, target, guess)
-    bounded = [(judged(critical, margin)[0].sum() + 1.0) / 71.0 for margin in GRID]
-    means = [judged(critical, margin)[0].mean() for margin in GRID]
-    enough = bounded if 1.0 - target >= 1.0 / 71.0 else means
-    fine = [place for place, value in enumerate(enough) if value <= 1.0 - target + 1e-12]
-    place = fine[0] if fine else 8 * int(np.argmin(bounded[::8]))
-    assert found.margin == GRID[place]
-    assert found.estimate == pytest.approx(1.0 - bounded[place])
-    assert found.people == 70
-
-
-@pytest.mark.parametrize(("people", "models", "target"), [(60, 20, 0.95), (200, 10, 0.98)])
-def test_the_promise_holds_where_failures_are_planted(
-    people: int, models: int, target: float
+def test_it_is_the_rule_of_the_docstring(
+    seed: int, target: float, unfitted: int, rising: bool
 ) -> None:
-    """Somebody new, judged by a new model: no more failures than a binomial with 1 - target."""
-    repetitions, failures = 200, 0
+    people = 90
+    lost = waves(seed, people) if rising else monotone(seed, people)
+    asked: list[float] = []
+    losses = table_of(lost)
+
+    def noted(threshold: float, some: slice) -> tuple[Floats, Floats]:
+        if some.start < unfitted:
+            asked.append(threshold)
+        return losses(threshold, some)
+
+    found = calibrated(noted, unfitted, people - unfitted, target)
+    # The list may be longer than what was tried, but not another one.
+    listed = [
+        each
+        for place in range(len(GRID))
+        if (each := _list_around(GRID, place)) and set(asked) <= set(each)
+    ]
+    expected = [slow(lost, unfitted, target, each) for each in listed]
+    assert any(
+        found[0] == threshold and found[1] == pytest.approx(promised, nan_ok=True)
+        for threshold, promised in expected
+    )
+    assert found.unfitted == unfitted
+    assert found.people == (unfitted if unfitted >= people_needed(target) else people)
+
+
+def test_monotone_losses_have_the_first_threshold_of_a_slow_search() -> None:
+    """Near to where the others lose as much as is allowed, no threshold is left out."""
+    for seed in range(20):
+        half = monotone(seed, 100)
+        # Fitted people who lose just the same find the very place.
+        lost = np.concatenate([half, half], axis=1)
+        found = calibrated(table_of(lost), 100, 100, 0.95)
+        bounded = (half.sum(axis=1) + 1.0) / 101.0
+        assert found.threshold == GRID[int(np.flatnonzero(bounded <= 0.05)[0])]
+        assert found.estimate == pytest.approx(1.0 - bounded[GRID.index(found.threshold)])
+        assert found.promised == 0.95
+
+
+@pytest.mark.parametrize("rising", [False, True])
+@pytest.mark.parametrize(("unfitted", "target"), [(60, 0.95), (200, 0.98), (15, 0.95)])
+def test_the_promise_holds_where_failures_are_planted(
+    rising: bool, unfitted: int, target: float
+) -> None:
+    """Somebody new loses no more than promised, also where larger thresholds lose more.
+
+    Fitted people lose nothing: they mislead the list, and cannot break the promise.
+    """
+    lost, promises, repetitions = [], [], 400
     for repetition in range(repetitions):
-        generator = np.random.default_rng(repetition)
-        # People are harder or easier to advise; models refuse each by themselves.
-        hard = generator.gamma(2.0, 0.4, size=people + 1)
-        critical = generator.exponential(hard[:, None], size=(people + 1, models + 1))
-        known = critical[:-1, :-1]
-        found = smallest_margin(
-            GRID, lambda m, some, known=known: judged(known[some], m), people, target
-        )
-        assert found.estimate >= target - 1e-12
-        failures += int(critical[-1, -1] > found.margin)
-    assert failures <= binom.ppf(0.995, repetitions, 1.0 - target)
+        if rising:
+            everybody = waves(repetition, unfitted + 1)
+        else:
+            generator = np.random.default_rng(repetition)
+            hard = generator.gamma(2.0, 0.4, size=unfitted + 1)
+            critical = generator.exponential(hard, size=(10, unfitted + 1))
+            everybody = np.array([(critical > t).mean(axis=0) for t in GRID])
+        known = np.concatenate([everybody[:, :-1], np.zeros((len(GRID), 40))], axis=1)
+        found = calibrated(table_of(known), unfitted, 40, target)
+        promises.append(found.promised)
+        kept = not math.isnan(found.promised)
+        lost.append(everybody[GRID.index(found.threshold), -1] * kept)
+    promised = np.nanmax(promises)
+    assert np.isfinite(promises).mean() > 0.5
+    allowed = 1.0 - promised
+    # What one person loses is at most 1, so that its sum spreads no more than a binomial's.
+    assert sum(lost) <= binom.ppf(0.995, repetitions, allowed)
 
 
-def test_bounds_are_those_of_an_exact_test() -> None:
-    bounds = lower_bounds(np.arange(25), 24, 0.95)
-    for accepted in range(25):
-        exact = binomtest(accepted, 24, alternative="greater").proportion_ci(0.95, "exact")
-        assert bounds[accepted] == pytest.approx(exact.low, abs=1e-12)
+def test_one_large_loss_at_a_large_threshold_counts_for_all_smaller_ones() -> None:
+    """Somebody who loses everything at half of the grid alone: nobody goes below for that price."""
+    lost = monotone(1, 400)
+    lost[:, 300:] = lost[:, :100]
+    free = calibrated(table_of(lost), 300, 100, 0.99)
+    lost[GRID.index(free.threshold) + 1, :10] = 1.0
+    careful = calibrated(table_of(lost), 300, 100, 0.99)
+    assert free.threshold < careful.threshold
+    assert careful.promised == 0.99
+
+
+def test_with_few_unfitted_people_less_is_promised_and_the_others_count() -> None:
+    needed = people_needed(0.99)
+    assert needed == 199
+    assert people_needed(0.95) == 39
+    nothing = np.zeros((len(GRID), 400))
+    found = calibrated(table_of(nothing), needed, 50, 0.99)
+    assert (found.promised, found.people) == (0.99, needed)
+    found = calibrated(table_of(nothing), needed - 1, 50, 0.99)
+    assert found.promised == pytest.approx(0.99 - 1.0 / needed)
+    assert (found.people, found.unfitted) == (needed + 49, needed - 1)
+    found = calibrated(table_of(nothing), 0, 150, 0.99)
+    assert math.isnan(found.promised)
+    assert found.estimate == pytest.approx(1.0 - 1.0 / 151.0)
+    # The others decide, as far as the promise is kept.
+    nothing[:40, 100:] = 0.5
+    found = calibrated(table_of(nothing), 100, 100, 0.99)
+    assert found.threshold >= GRID[40]
+
+
+def test_where_nothing_suffices_it_is_the_largest_and_nothing_is_promised() -> None:
+    lost = np.full((len(GRID), 300), 0.5)
+    found = calibrated(table_of(lost), 250, 50, 0.99)
+    assert found.threshold == GRID[-1]
+    assert math.isnan(found.promised)
+    assert found.estimate == pytest.approx(1.0 - 126.0 / 251.0)
 
 
 def test_without_anybody_the_estimate_is_nothing() -> None:
-    def nobody(margin: float, some: slice) -> tuple[Floats, Floats]:
-        raise AssertionError("there is nobody to try a margin on")
+    def nobody(threshold: float, some: slice) -> tuple[Floats, Floats]:
+        raise AssertionError("there is nobody to try a threshold on")
 
-    assert smallest_margin(GRID, nobody, 0, 0.95, 3) == (GRID[3], 0.0, 0)
-
-
-@settings(max_examples=40, deadline=None)
-@given(risks=st.lists(st.floats(0.0, 0.2), min_size=65, max_size=65), guess=st.integers(0, 64))
-def test_where_risk_rises_again_the_margin_just_suffices(risks: list[float], guess: int) -> None:
-    """The guess may decide which: it suffices, unlike the next smaller, or is one of eight."""
-    risk = dict(zip(GRID, risks, strict=True))
-
-    def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
-        lost = np.full(len(range(100)[some]), risk[margin])
-        return lost, lost
-
-    def bounded(place: int) -> float:
-        return (100 * risks[place] + 1.0) / 101.0
-
-    place = GRID.index(smallest_margin(GRID, losses, 100, 0.9, guess).margin)
-    just_suffices = bounded(place) <= 0.1 and (place == 0 or bounded(place - 1) > 0.1)
-    assert just_suffices or place % 8 == 0
-
-
-def test_two_guesses_may_find_two_margins() -> None:
-    """Risk that falls, rises and falls again; the docstring says so."""
-    enough = [10 <= place < 20 or place >= 40 for place in range(65)]
-
-    def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
-        lost = np.full(len(range(100)[some]), 0.0 if enough[GRID.index(margin)] else 0.5)
-        return lost, lost
-
-    found = {smallest_margin(GRID, losses, 100, 0.9, guess).margin for guess in range(65)}
-    assert found == {GRID[10], GRID[40]}
+    found = calibrated(nobody, 0, 0, 0.95)
+    assert (found.threshold, found.estimate, found.people) == (GRID[-1], 0.0, 0)
+    assert math.isnan(found.promised)
 
 
 def test_a_risk_that_is_no_number_does_not_suffice() -> None:
-    def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
-        lost = np.full(len(range(100)[some]), np.nan if margin < GRID[30] else 0.0)
-        return lost, lost
-
+    lost = np.zeros((len(GRID), 300))
+    lost[:30] = np.nan
     for target in (0.9, 0.999):
-        assert smallest_margin(GRID, losses, 100, target, 10).margin == GRID[30]
+        found = calibrated(table_of(lost), 100, 200, target)
+        assert found.threshold == GRID[30]
+
+
+def test_nobody_is_tried_twice_and_few_thresholds_are() -> None:
+    """All that is costly is to try a threshold: about a dozen, of 65."""
+    lost = np.concatenate([monotone(3, 256), monotone(4, 200)], axis=1)
+    tried: list[tuple[float, int]] = []
+    losses = table_of(lost)
+
+    def counted(threshold: float, some: slice) -> tuple[Floats, Floats]:
+        tried.extend((threshold, person) for person in range(some.start, some.stop))
+        return losses(threshold, some)
+
+    calibrated(counted, 256, 200, 0.99)
+    assert len(tried) == len(set(tried))
+    assert len({threshold for threshold, person in tried if person < 256}) <= 14
+    assert max(person for _, person in tried) < 256 + CHOOSING

@@ -22,7 +22,13 @@ from changeproof import (
 )
 from changeproof.changes.bank import checked_variants, reserved_recipes
 from changeproof.changes.family import BaseModel
-from changeproof.methods.quorum.pool import KINDS, expected_members, private_seed, supported_kinds
+from changeproof.methods.quorum.pool import (
+    KINDS,
+    Sizes,
+    expected_members,
+    private_seed,
+    supported_kinds,
+)
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.learner import Learner
 from changeproof.models.network import NetworkLearner
@@ -68,14 +74,13 @@ def test_no_member_is_a_changed_model(kind: str, seed: int) -> None:
             bank += [(variant.change, variant.learner) for variant in variants]
     private = PrivateLearner(learner)
     kinds = supported_kinds(private)
-    # Every kind alone, and all of them, each with a second pool behind the first.
+    # Every kind alone, and all of them, each with judges and witnesses behind the pool.
     for expect in [*((one,) for one in kinds), kinds]:
-        pools = expected_members(Context(task, network, seed, private), expect, 30, 30)
-        first, second = (identities([(m.change, m.learner) for m in pool]) for pool in pools)
-        assert len(first) == len(second) == 30
-        assert not first & identities(bank)
-        assert not second & identities(bank)
-        assert not first & second
+        pools = expected_members(Context(task, network, seed, private), expect, Sizes(30, 30, 20))
+        private_ones = [identities([(m.change, m.learner) for m in pool]) for pool in pools]
+        assert [len(each) for each in private_ones] == [30, 30, 20]
+        assert len(set().union(*private_ones)) == 80
+        assert not set().union(*private_ones) & identities(bank)
 
 
 @settings(max_examples=50, deadline=None)
@@ -97,7 +102,7 @@ def test_new_settings_lie_between_those_of_the_bank() -> None:
     task, learner = loans_task(None), PrivateLearner(NetworkLearner())
     network = Network.initialised(task.n_features, (4,), 1)
     context = Context(task, network, 2026, learner)
-    pools = expected_members(context, ("training-configuration",), 25, 25)
+    pools = expected_members(context, ("training-configuration",), Sizes(25, 25, 25))
     rates = {"adam": (2.5e-4, 4e-3), "sgd": (0.01, 0.03)}
     for recipe in [member.change for pool in pools for member in pool]:
         assert isinstance(recipe, TrainingRecipe)
@@ -109,7 +114,8 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
     task, learner = loans_task(None), PrivateLearner(NetworkLearner())
     network = Network.initialised(task.n_features, (4,), 1)
     kinds = supported_kinds(learner)
-    members, judges = expected_members(Context(task, network, 2026, learner), kinds, 48, 40)
+    context = Context(task, network, 2026, learner)
+    members, judges, witnesses = expected_members(context, kinds, Sizes(48, 40, 24))
     far = {"bootstrap": 15, "architecture": 12, "label-update": 12, "new-initialization": 9}
     assert Counter(member.kind for member in members) == far
     assert {member.kind for member in judges[:8]} == set(kinds)
@@ -123,10 +129,11 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
         if m.kind == "architecture" and isinstance(m.change, TrainingRecipe)
     )
     assert sizes[1] <= 32 < sizes[2] <= sizes[3] <= 80 <= sizes[4]
+    # Witnesses are of all kinds alike, and drawn like changed models.
+    assert Counter(member.kind for member in witnesses) == dict.fromkeys(kinds, 3)
     # Where nothing far-reaching is expected, the pool has what is.
     mild = ("data-deletion", "data-addition")
-    members, judges = expected_members(Context(task, network, 2026, learner), mild, 4, 4)
-    for pool in (members, judges):
+    for pool in expected_members(context, mild, Sizes(4, 4, 4)):
         assert Counter(member.kind for member in pool) == dict.fromkeys(mild, 2)
 
 
@@ -135,7 +142,8 @@ def test_moved_models_have_private_seeds() -> None:
     network = Network.initialised(task.n_features, (4,), 1)
     private = PrivateLearner(NetworkLearner())
     kinds = ("parameter-perturbation",)
-    members, judges = expected_members(Context(task, network, 2026, private), kinds, 2, 2)
+    sizes = Sizes(2, 2, 0)
+    members, judges, _ = expected_members(Context(task, network, 2026, private), kinds, sizes)
     for number, member in enumerate([*members, *judges]):
         radius = (0.001, 0.005)[number % 2]
         expected = NetworkLearner().perturbed(network, radius, private_seed(2026, number))

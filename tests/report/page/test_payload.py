@@ -223,7 +223,7 @@ def test_what_is_no_promise_is_not_called_one(
     assert "below their bound is higher than 5 %" in words["betarce"]
     assert "same shares, radii, layers and optimisers" in words["quorum"]
     assert "No published method has that knowledge" in words["quorum"]
-    assert "mostly training rows" in words["quorum"]
+    assert "today's model was not fitted" in words["quorum"]
 
 
 def test_methods_without_promises_hide_the_section(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from changeproof.arithmetic.functions import log, sigmoids
+from changeproof.arithmetic.functions import sigmoids
 from changeproof.datasets.split import Part
 from changeproof.errors import InputError
 from changeproof.feasible.kernels import lengths
@@ -28,18 +28,25 @@ from changeproof.methods.method import (
     Promise,
     WarmUp,
 )
-from changeproof.methods.quorum.calibration import DIGIT, LOG_TEN, Calibrated, smallest_margin
+from changeproof.methods.quorum.calibration import (
+    CHOOSING,
+    Calibrated,
+    Counts,
+    smallest_threshold,
+)
 from changeproof.methods.quorum.points import AgreedPoints, Jury
 from changeproof.methods.quorum.pool import (
     Judges,
+    Sizes,
+    Witnesses,
     checked_kinds,
     expected_members,
-    lower_bounds,
     supported_kinds,
 )
 from changeproof.methods.shared.ensembles import Ensemble
 from changeproof.model import Booleans, Floats
-from changeproof.models.learner import TrainingRequest, train_all
+from changeproof.models.learner import TrainingRequest, stacked, train_all
+from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
 
@@ -50,41 +57,51 @@ MARGINS = tuple(number / 64.0 for number in range(65))
 COARSE = MARGINS[::4]
 # One member of so many is left out of the pool: the one that stands in most people's way.
 SPARED = 24
-# How many people are asked for that, and what is as unsure as the least sure.
-ASKED, NEAR = 128, 1e-3
-CONFIDENCE = 0.95
+# With which margin that is found out, and what is as unsure as the least sure.
+USUAL_MARGIN, NEAR = 6.0 / 64.0, 1e-3
 # What judges refuse counts a quarter more: they are few, and one margin of many suits them best.
 CAUTION = 1.25
+# How many private models there are, of networks and of models that take longer to train.
+SIZES, SIZES_OF_OTHERS = Sizes(40, 28, 16), Sizes(24, 16, 8)
 NONE_ACCEPTED = "no row that the base model accepts was found"
+
+
+class Trying(NamedTuple):
+    """People whom margins are tried on, and how many of them there are of each sort."""
+
+    people: Factuals
+    counts: Counts
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Quorum(Method):
     """Send people to the nearest point that the base model and a pool of models accept.
 
-    The pool is what the base model may become: kinds of change that the evaluation has, with its
-    shares, radii, layers and optimisers, and with seeds that no changed model has. No published
-    method knows as much of what it is tested on. Most members are of kinds that move a model far.
-    Members that would decide about most people's advice are left out. All others, and the base
-    model, must accept with a margin, each in units of its own: how sure of itself it usually is.
-    The margin is calibrated: people who are none of those that ask (adverse rows of all parts but
-    the test) are advised, and a second pool of all kinds judges. A margin is taken with which no
-    more than 1 - target of the judgements are against the advice, all kinds counted the same,
-    every refusal a quarter more, and one more person who fails altogether. This is the rule of
-    conformal risk control, and the smallest such margin if a larger one never fails more.
+    There are three sets of private models: what the base model may become. They are of the kinds of
+    change that the evaluation has, with its shares, radii, layers and optimisers, and with seeds
+    that no changed model has. No published method knows as much of what it is tested on.
 
-    What it gives is an estimate, not a proof. Conformal risk control would prove that, in
-    expectation over people, a share of at least `target` of the second pool accepts. But it asks
-    for people exchangeable with those who ask, and for a rule that is fixed before these people
-    are looked at. Here most of them are training rows, which the base model has fitted, and the
-    pool is pruned on some of the same people. About changed models it says as much as these are
-    like the second pool.
+    The *pool* has to accept, and so has the base model, each with a margin in units of its own: how
+    sure of itself it usually is. Most members are of kinds that move a model far. Those that would
+    decide about most people's advice are left out; training rows show which.
 
-    In the diagnostics, `estimated_share` is what the rule gives for the margin. With fewer than
-    1 / (1 - target) people it is below the target, and the margin is the one for which the
-    judgements, taken as normally distributed, let few enough failures be expected. `accepted` of
-    `asked` says how many of the second pool accept an answer. `optimistic_bound` is the lower end
-    of the exact 95 % interval of that share; it is too high, since these models chose the margin.
+    *Judges* choose the margin, on people who are none of those that ask, and whom the base model
+    was not fitted to (adverse rows of the validation and update parts). They are advised, and a
+    margin is taken with which no more than 1 - target of the judgements are against the advice, all
+    kinds of change counted the same, every refusal a quarter more, and one more person who fails
+    altogether. This is the rule of conformal risk control (`calibration.py`).
+
+    *Witnesses* have a part in nothing. They are asked about the answers that are given.
+
+    In the diagnostics, `promised` is what the theorem of conformal risk control gives: in
+    expectation over people who are exchangeable with those of the calibration, at least this share
+    of the judges accepts. It is `target` if there are 2 / (1 - target) - 1 people whom the base
+    model was not fitted to. With fewer (`unfitted` of the `calibrated_on`) it is lower by one
+    person in so many, and training rows are added, so that the target is an estimate. It is NaN
+    where even the largest margin fails more often. `estimated_share` is the share of judgements in
+    favour, with one more person who fails. `accepted` of `asked` says how many witnesses accept an
+    answer, and `at_least` is the exact lower bound, with a confidence of 95 %, on the share of all
+    such models that does. About changed models all this says as much as they are like these.
 
     Of networks, points are found by linear programmes; of other models, rows by the search among
     feasible rows. A row is good enough if everybody accepts it with the margin.
@@ -93,14 +110,14 @@ class Quorum(Method):
     ----------
     target
         The share of changed models that shall accept the advice.
-    members, held_out
-        Sizes of the pool and of the second pool.
+    members, judges, witnesses
+        How many private models there are of each set. By default 40, 28 and 16 for our networks;
+        24, 16 and 8 for other models, which take longer to train.
     people
-        How many people the margin is calibrated on, as far as there are so many. A target needs at
-        least 1 / (1 - target) of them.
+        How many people the margin is calibrated on, as far as there are so many.
     expect
-        Which kinds of change the pools are made of, by the names of the families; none stands
-        for all that can happen to this kind of model.
+        Which kinds of change the private models are made of, by the names of the families; none
+        stands for all that can happen to this kind of model.
     sparsity
         Changes of single features are given up where the others can make up for it at this share
         of the distance more.
@@ -109,13 +126,15 @@ class Quorum(Method):
     name = "quorum"
     label = "Quorum"
     cost = Cost(per_person=0.002, own_model=0.2, models=84)
-    warm_up = WarmUp(seconds=3, settings={"members": 8, "held_out": 8, "people": 4})
+    warm_up = WarmUp(seconds=3, settings={"members": 8, "judges": 8, "witnesses": 8, "people": 4})
     promise = Promise(
-        "is calibrated to hold in {level:g} % of the models of the method's second pool, on "
-        "average over people. The people of that calibration are mostly training rows, which "
-        "today's model has fitted, so this is an estimate. The two pools are made of the same "
-        "kinds of change, with the same shares, radii, layers and optimisers, that are tested "
-        "here, under other seeds. No published method has that knowledge",
+        "is calibrated by conformal risk control: in expectation over people, at least {level:g} % "
+        "of the method's judges, models of its own, accept it. That is proven for people like "
+        "those of the calibration, as far as these are enough to whom today's model was not "
+        "fitted. Otherwise training rows help, {level:g} % is an estimate, and less is proven: "
+        "'promised' in the diagnostics says how much. The judges are made of the same kinds of "
+        "change, with the same shares, radii, layers and optimisers, that are tested here, under "
+        "other seeds. No published method has that knowledge",
         EVERY_FAMILY,
         always=True,
     )
@@ -124,8 +143,9 @@ class Quorum(Method):
     trains = True
 
     target: Annotated[float, Field(gt=0, lt=1)] = 0.99
-    members: PositiveInt = 48
-    held_out: PositiveInt = 36
+    members: PositiveInt | None = None
+    judges: PositiveInt | None = None
+    witnesses: PositiveInt | None = None
     people: PositiveInt = 256
     expect: str | Sequence[str] = ()
     sparsity: NonNegativeFloat = 0.02
@@ -145,22 +165,33 @@ class Quorum(Method):
                     f"quorum expects {kind!r}, which cannot happen to {context.learner.name}; "
                     f"expected some of: {', '.join(supported)}"
                 )
-        kinds = self._kinds or supported
-        members, judges = expected_members(context, kinds, self.members, self.held_out)
-        models = train_all(
-            [
-                TrainingRequest(member.change, member.learner or context.learner, context.task)
-                for member in (*members, *judges)
-            ]
-        )
-        pool, second = models[: self.members], models[self.members :]
+        described = expected_members(context, self._kinds or supported, self.sizes)
+        requests = [
+            TrainingRequest(member.change, member.learner or context.learner, context.task)
+            for members in described
+            for member in members
+        ]
+        models = iter(train_all(requests))
+        pool, judges, witnesses = ([next(models) for _ in members] for members in described)
         rows = context.task.rows("train")
-        self._judges = Judges.of(judges, second, rows)
-        people = self._people()
+        self._judges = Judges.of(described.judges, judges, rows)
+        self._witnesses = Witnesses(stacked(witnesses))
+        trying = self._people()
         jury = Jury.in_own_units((context.model, *pool), rows)
-        self._search_with(self._without_odd_ones(jury, people))
-        self.calibrated = self._calibrate(people)
-        self._margin = self.calibrated.margin
+        fitted = trying.people[trying.counts.unfitted :][:CHOOSING]
+        self._search_with(self._without_odd_ones(jury, fitted))
+        self.calibrated = self._calibrate(trying)
+        self._margin = self.calibrated.threshold
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many private models there are of each role."""
+        usual = SIZES if isinstance(self.context.model, Network) else SIZES_OF_OTHERS
+        return Sizes(
+            self.members or usual.members,
+            self.judges or usual.judges,
+            self.witnesses or usual.witnesses,
+        )
 
     def _search_with(self, jury: Jury) -> None:
         """Search with the base model and a pool."""
@@ -180,61 +211,66 @@ class Quorum(Method):
         if not spared or not len(people) or units is None:
             return jury
         self._search_with(jury)
-        answers = self._advice(people[:ASKED], MARGINS[self._first_guess])
+        answers = self._advice(people, USUAL_MARGIN)
         sure = jury.log_odds(answers[np.isfinite(answers).all(axis=1)])[1:]
         deciding = (sure <= sure.min(axis=0) + NEAR).sum(axis=1)
         odd = np.argsort(-deciding, kind="stable")[:spared] + 1
         kept = np.setdiff1d(np.arange(len(models)), odd)
         return Jury(tuple(models[place] for place in kept), units[kept])
 
-    def _people(self) -> Factuals:
-        """Return people who are not asked about later."""
+    def _people(self) -> Trying:
+        """Return people who are not asked about later, training rows last."""
+        most = affordable(self.people, self.context.task.n_features)
+        others = self._adverse(("validation", "update"), most)
+        fitted = self._adverse(("train",), max(min(CHOOSING, most), most - len(others)))
+        row_ids = np.concatenate([others.row_ids, fitted.row_ids])
+        rows = np.concatenate([others.rows, fitted.rows])
+        counts = Counts.of(len(others), len(fitted), most, self.target)
+        return Trying(Factuals(row_ids, rows), counts)
+
+    def _adverse(self, parts: tuple[Part, ...], count: int) -> Factuals:
+        """Draw people whom the base model rejects, and who may be told something."""
         task = self.context.task
-        parts: tuple[Part, ...] = ("validation", "update", "train")
         rows = np.concatenate([task.rows(part) for part in parts])
         row_ids = np.concatenate([task.row_ids(part) for part in parts])
         some = np.flatnonzero(~self.context.model.favourable(rows))
         if self.context.actions is not None:
             refused = self.context.actions.refusals(rows[some])
             some = some[[not reason for reason in refused]]
-        order = stream(task.name, self.context.base_seed, "quorum people").permutation(len(some))
-        some = some[order[: affordable(self.people, rows.shape[1])]]
+        which = "quorum people", *parts
+        some = some[
+            stream(task.name, self.context.base_seed, *which).permutation(len(some))[:count]
+        ]
         return Factuals(row_ids[some], rows[some])
 
     def for_choice(self, number: int) -> Quorum:
         """Return the same with a margin for people who leave alone what they were told before."""
         if number == 1:
             return self
-        before, result, people = self.for_choice(number - 1), copy(self), self._people()
-        told = before._advice(people, before._margin, before._kept)
-        kept = main_features(self.context.task, people.rows, told)
+        before, result, trying = self.for_choice(number - 1), copy(self), self._people()
+        told = before._advice(trying.people, before._margin, before._kept)
+        kept = main_features(self.context.task, trying.people.rows, told)
         result._kept = kept if before._kept is None else kept | before._kept
-        result.calibrated = result._calibrate(people)
-        result._margin = result.calibrated.margin
+        result.calibrated = result._calibrate(trying)
+        result._margin = result.calibrated.threshold
         return result
 
-    def _calibrate(self, people: Factuals) -> Calibrated:
+    def _calibrate(self, trying: Trying) -> Calibrated:
         def losses(margin: float, some: slice) -> tuple[Floats, Floats]:
             kept = None if self._kept is None else self._kept[some]
-            found = self._advice(people[some], margin, kept)
+            found = self._advice(trying.people[some], margin, kept)
             # Who gets no advice cannot be failed by it.
             lost, expected = np.zeros((2, len(found)))
             there = np.isfinite(found).all(axis=1)
             lost[there], expected[there] = self._judges.refusals(found[there])
             return CAUTION * lost, CAUTION * expected
 
-        return smallest_margin(MARGINS, losses, len(people), self.target, self._first_guess)
+        return smallest_threshold(MARGINS, losses, trying.counts, self.target)
 
     def _advice(self, people: Factuals, margin: float, kept: Booleans | None = None) -> Floats:
         """Return what people would be told with a margin."""
         self._margin = margin
         return self._feasible(people, self._proposed(people), kept).rows
-
-    @property
-    def _first_guess(self) -> int:
-        """Where margins for such a target mostly are."""
-        likely = DIGIT * (-log(1.0 - self.target) / LOG_TEN - 2.0) + 0.1
-        return int(np.abs(np.array(MARGINS) - likely).argmin())
 
     def _search(self, factuals: Factuals) -> Candidates:
         if self._points is not None:
@@ -248,17 +284,19 @@ class Quorum(Method):
             margins = self._margins(rows)
         found = np.isfinite(rows).all(axis=1)
         accepted = np.zeros(len(rows), dtype=np.int64)
-        accepted[found] = self._judges.accepted(rows[found])
+        accepted[found] = self._witnesses.accepted(rows[found])
         n = len(rows)
         # Not known while the margin is being calibrated.
-        known = getattr(self, "calibrated", Calibrated(self._margin, np.nan, 0))
+        known = getattr(self, "calibrated", Calibrated(self._margin, np.nan, np.nan, 0, 0))
         diagnostics: dict[str, npt.NDArray[Any]] = {
             "margin": margins,
+            "promised": np.full(n, known.promised),
             "estimated_share": np.full(n, known.estimate),
             "calibrated_on": np.full(n, known.people),
+            "unfitted": np.full(n, known.unfitted),
             "accepted": accepted,
-            "asked": np.full(n, self.held_out),
-            "optimistic_bound": lower_bounds(accepted, self.held_out, CONFIDENCE),
+            "asked": np.full(n, self.sizes.witnesses),
+            "at_least": self._witnesses.at_least(accepted),
         }
         return Candidates(rows, np.where(found, "", NONE_ACCEPTED).tolist(), diagnostics)
 
@@ -303,9 +341,9 @@ class Quorum(Method):
         return self._pool.accepts(rows, least=sigmoids(self._margin * self._jury.units))
 
     def _measure(self, rows: Floats, people: People) -> Columns:
-        accepted = self._judges.accepted(rows)
+        accepted = self._witnesses.accepted(rows)
         return {
             "margin": self._margins(rows),
             "accepted": accepted,
-            "optimistic_bound": lower_bounds(accepted, self.held_out, CONFIDENCE),
+            "at_least": self._witnesses.at_least(accepted),
         }

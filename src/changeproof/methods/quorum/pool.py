@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.stats import beta
 
 from changeproof.arithmetic.functions import normal_tails
+from changeproof.arithmetic.votes import least_share
 from changeproof.errors import InputError, unknown
 from changeproof.methods.method import Context
 from changeproof.methods.quorum.points import TINY, Jury
-from changeproof.model import Floats, Integers, Model
+from changeproof.model import Floats, Integers, Model, Stack
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
 from changeproof.models.recipes import (
     ADDED_SHARES,
@@ -35,6 +35,8 @@ from changeproof.models.recipes import (
 )
 from changeproof.networks.training import TrainingRecipe
 
+# What a private model is for: to agree, to choose the threshold, or to bound what came out.
+Role = Literal["member", "judge", "witness"]
 # The seeds of changed models are less than this above the base seed.
 SEEDS_OF_A_BANK = 2**20
 # Kinds of change in a pool, by turns: only those that move a model far, if any of them is expected.
@@ -52,14 +54,18 @@ JUDGING = (
     "label-update",
 )
 # Shares of flipped labels, by turns: in a pool the largest, among judges all of them.
-FLIPPED_IN_A_POOL = FLIPPED_SHARES[-1:]
-FLIPPED_FOR_JUDGES = tuple(FLIPPED_SHARES[place] for place in (2, 1, 2, 0, 2, 1))
+FLIPPED: dict[Role, tuple[float, ...]] = {
+    "member": FLIPPED_SHARES[-1:],
+    "judge": tuple(FLIPPED_SHARES[place] for place in (2, 1, 2, 0, 2, 1)),
+    "witness": FLIPPED_SHARES,
+}
 # Small networks refuse most. For judges to be like all architectures, the small, the middling and
 # the large third take turns.
 _BY_SIZE = tuple(sorted(HIDDEN_LAYERS, key=sum))
 HIDDEN_FOR_JUDGES = (_BY_SIZE[17:], _BY_SIZE[8:17], _BY_SIZE[:8])
 # Neighbours in a list of settings are alike, so members take every seventh.
 STRIDE = 7
+CONFIDENCE = 0.95
 HALF_AN_OCTAVE = 2.0**0.5
 
 
@@ -84,17 +90,21 @@ class Turn(NamedTuple):
     context: Context
     seed: int
     number: int
-    judging: bool
+    role: Role
 
     def next_of(self, values: Sequence[T]) -> T:
-        return values[self.number % len(values)]
+        """Return one of few, by turns; of witnesses each is drawn, whatever the others are."""
+        return self._drawn(values) if self.role == "witness" else values[self.number % len(values)]
 
     def one_of(self, values: Sequence[T]) -> T:
-        """Return one of many: a pool shall be diverse, and judges like changed models."""
+        """Return one of many: a pool shall be diverse, and the others like changed models."""
+        if self.role == "member":
+            return values[STRIDE * self.number % len(values)]
+        return self._drawn(values)
+
+    def _drawn(self, values: Sequence[T]) -> T:
         count = len(values)
-        if self.judging:
-            return values[int(np.random.default_rng((self.seed, count)).integers(count))]
-        return values[STRIDE * self.number % count]
+        return values[int(np.random.default_rng((self.seed, count)).integers(count))]
 
 
 def private_seed(base_seed: int, number: int) -> int:
@@ -124,7 +134,7 @@ def _extended(turn: Turn) -> Member:
 
 
 def _relabelled(turn: Turn) -> Member:
-    share = turn.next_of(FLIPPED_FOR_JUDGES if turn.judging else FLIPPED_IN_A_POOL)
+    share = turn.next_of(FLIPPED[turn.role])
     return Member(
         label_flip_recipe(turn.context.task, share, turn.context.base_seed, turn.seed),
         strength=share,
@@ -147,7 +157,7 @@ def _reconfigured(turn: Turn) -> Member:
 def _rebuilt(turn: Turn) -> Member:
     if "hidden" not in turn.context.learner.traits.follows:
         return _alternative(turn, turn.context.learner.replacements())
-    shapes = turn.next_of(HIDDEN_FOR_JUDGES) if turn.judging else HIDDEN_LAYERS
+    shapes = turn.next_of(HIDDEN_FOR_JUDGES) if turn.role == "judge" else HIDDEN_LAYERS
     return Member(TrainingRecipe(initialisation_seed=turn.seed, hidden=turn.one_of(shapes)))
 
 
@@ -196,33 +206,46 @@ def checked_kinds(expect: Sequence[str]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in expect)
 
 
-def expected_members(
-    context: Context, kinds: Sequence[str], members: int, judges: int
-) -> tuple[list[Member], list[Member]]:
-    """Describe so many members and judges, kind after kind; no two of all are the same."""
+class Sizes(NamedTuple):
+    """How many private models there are of each role."""
 
-    def described(turns: Sequence[str], first: int, count: int, judging: bool) -> list[Member]:
+    members: int
+    judges: int
+    witnesses: int
+
+
+class PrivateModels(NamedTuple):
+    members: list[Member]
+    judges: list[Member]
+    witnesses: list[Member]
+
+
+def expected_members(context: Context, kinds: Sequence[str], sizes: Sizes) -> PrivateModels:
+    """Describe so many models of each role, kind after kind; no two of all are the same."""
+
+    def described(turns: Sequence[str], first: int, count: int, role: Role) -> list[Member]:
         turns = [kind for kind in turns if kind in kinds] or kinds
         found, numbers = [], dict.fromkeys(kinds, 0)
         for place in range(count):
             kind = turns[place % len(turns)]
             seed = private_seed(context.base_seed, first + place)
-            turn = Turn(context, seed, numbers[kind], judging)
+            turn = Turn(context, seed, numbers[kind], role)
             found.append(KINDS[kind](turn)._replace(kind=kind))
             numbers[kind] += 1
         return found
 
-    return (
-        described(FAR_REACHING, 0, members, judging=False),
-        described(JUDGING, members, judges, judging=True),
+    members, judges, witnesses = sizes
+    return PrivateModels(
+        described(FAR_REACHING, 0, members, "member"),
+        described(JUDGING, members, judges, "judge"),
+        described(tuple(KINDS), members + judges, witnesses, "witness"),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Models that are asked about advice and had no part in searching it.
+    """Models by whose refusals a threshold is chosen, and which have no part in searching advice.
 
-    They do have a part in the margin that it is searched with: that is chosen by what they refuse.
     `groups` are the places of each kind and strength of change; by `weights` all kinds count the
     same, and so do the strengths of a kind.
     """
@@ -241,9 +264,6 @@ class Judges:
         weights = [1.0 / (len(places) * len(kind)) for kind in places.values() for _ in kind]
         return cls(Jury.in_own_units(tuple(models), rows), tuple(groups), np.array(weights))
 
-    def accepted(self, rows: Floats) -> Integers:
-        return np.asarray(self.jury.stack.favourable(rows).sum(axis=0))
-
     def refusals(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return the share that refuses each row, and an estimate of the share that such models do.
 
@@ -261,11 +281,22 @@ class Judges:
         return refused, expected
 
 
-def lower_bounds(accepted: Integers, asked: int, confidence: float) -> Floats:
-    """Return Clopper-Pearson lower bounds on the share of models that accepts.
+@dataclass(frozen=True, eq=False)
+class Witnesses:
+    """Models that had no part in anything, asked about the advice that is given.
 
-    They are too high if the answer was chosen to suit the models that were asked.
+    Each is drawn by itself, from a fixed kind of change. So for one piece of advice their votes are
+    independent, and bound the share of all such models that accepts it, kinds counted as often as
+    they are among the witnesses.
     """
-    some = np.maximum(accepted, 1)
-    bounds = beta.ppf(1.0 - confidence, some, asked - some + 1)
-    return np.where(accepted > 0, bounds, 0.0)
+
+    stack: Stack
+
+    def accepted(self, rows: Floats) -> Integers:
+        return np.asarray(self.stack.favourable(rows).sum(axis=0))
+
+    def at_least(self, accepted: Integers) -> Floats:
+        """Return the share that accepts at least, with a confidence of 95 %."""
+        asked = len(self.stack)
+        bounds = [least_share(CONFIDENCE, votes, asked) for votes in range(asked + 1)]
+        return np.array(bounds)[accepted]
