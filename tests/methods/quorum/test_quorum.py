@@ -21,9 +21,9 @@ from changeproof import (
 )
 from changeproof.arithmetic.votes import least_share
 from changeproof.datasets.split import Part
-from changeproof.methods.quorum.method import CAUTION, COARSE
+from changeproof.methods.quorum.method import CAUTION, COARSE, MARGINS
 from changeproof.methods.quorum.points import AgreedPoints, Jury
-from changeproof.model import Booleans, Floats
+from changeproof.model import Floats
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
@@ -96,21 +96,9 @@ def test_the_calibrated_share_is_what_the_judges_say() -> None:
     chosen, again = method.calibrated, copy(method)
     assert chosen.estimate >= 0.95
     people = adverse(context, "validation", "update")[:50]
-    # Which margins were tried on them: noted as it is done once more.
-    tried: set[float] = set()
-    trying = again._people()
-    unfitted = set(trying.people.row_ids[:50])
-
-    def noted(some: Factuals, margin: float, kept: Booleans | None) -> Floats:
-        if unfitted & set(some.row_ids):
-            tried.add(margin)
-        return Quorum._advice(again, some, margin, kept)
-
-    vars(again)["_advice"] = noted
-    assert again._calibrate(trying) == chosen
     # Counted slowly: of every person the most that is lost with this margin or a larger one.
     lost = np.zeros(50)
-    for again._margin in sorted(margin for margin in tried if margin >= chosen.threshold):
+    for again._margin in [margin for margin in MARGINS if margin >= chosen.threshold]:
         for place, row in enumerate(people):
             answer = again.generate(Factuals(np.zeros(1, np.int64), row[None])).rows
             accepted = method._judges.jury.stack.favourable(answer)[:, 0]
@@ -124,18 +112,22 @@ def test_three_sets_of_people_and_three_of_models() -> None:
     """Training rows prune the pool; others choose the margin; who asks has a part in nothing."""
     context, people, method, _ = answered(False)
     trying = method._people()
-    assert trying.counts == (50, 50, 50)
-    np.testing.assert_array_equal(
-        trying.people.rows[:50], adverse(context, "validation", "update")[:50]
-    )
-    np.testing.assert_array_equal(trying.people.rows[50:], adverse(context, "train")[:50])
+    assert trying.unfitted == len(trying.people) == 50
+    others = adverse(context, "validation", "update")
+    np.testing.assert_array_equal(trying.people.rows, others[:50])
     assert not set(trying.people.row_ids) & set(people.row_ids)
     # Too few for a target: training rows are added, up to as many as are asked for.
     few = copy(method)
     few.target, few.people = 0.99, 150
     trying = few._people()
-    assert trying.counts == (54, 128, 150)
-    assert len(trying.people) == 182
+    assert (trying.unfitted, len(trying.people)) == (54, 150)
+    np.testing.assert_array_equal(trying.people.rows[:54], others)
+    np.testing.assert_array_equal(trying.people.rows[54:], adverse(context, "train")[:96])
+    # Enough for another target, and as many as are asked for of a third.
+    few.target, few.people = 0.96, 150
+    assert len(few._people().people) == 54
+    few.target, few.people = 0.999, 40
+    assert few._people().unfitted == len(few._people().people) == 40
 
 
 def test_sparsity_spares_features_at_a_price_that_is_kept() -> None:

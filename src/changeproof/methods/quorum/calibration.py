@@ -10,14 +10,13 @@ threshold is taken with which
     (what n people lose + 1) / (n + 1) <= 1 - target.
 
 The 1 is the next person, who may lose everything. If that person and the n are exchangeable, and
-the list was fixed before they were looked at, then the next person is expected to lose no more than
-1 - target (Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", 2022, with the
-losses made monotone in their way). If even the largest threshold loses too much, nothing is
-promised.
+nothing but the threshold was chosen by a look at them, then the next person is expected to lose no
+more than 1 - target (Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", 2022,
+with the losses made monotone in their way). If even the largest threshold loses too much, nothing
+is promised.
 
-People whom the base model was fitted to are not exchangeable with those who ask. They choose the
-list: its thresholds lie close together where these people lose as much as is allowed. Where there
-are too few others for the rule above, the n others must lose no more than (n + 1) (1 - target)
+People whom the base model was fitted to are not exchangeable with those who ask. Where there are
+too few others for the rule above, the n others must lose no more than (n + 1) (1 - target)
 together. By the same theorem, at another level, that promises target - 1 / (n + 1). The rule above
 then takes in everybody, as an estimate.
 """
@@ -27,7 +26,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,12 +35,9 @@ from changeproof.model import Floats
 # Tries a threshold on some of the people. Returns what each loses, from 0 to 1, and what each may
 # be expected to lose, judged by how narrowly models accept.
 Losses = Callable[[float, slice], tuple[Floats, Floats]]
-Tried = Callable[[float, int, int], tuple[Floats, Floats]]
 
 # People are tried in turns, so that a threshold that fails is known to fail early.
 PEOPLE_AT_ONCE = 64
-# How many of the people whom the base model was fitted to choose the list of thresholds.
-CHOOSING = 128
 # With so many times the people that a target needs at least, the next one, who may lose everything,
 # takes half of what is allowed. With fewer, people would be sent far for the sake of that one.
 ENOUGH = 2.0
@@ -65,73 +60,47 @@ class Calibrated(NamedTuple):
     unfitted: int
 
 
-class Counts(NamedTuple):
-    """How many people there are to try thresholds on, those first whom the base model did not fit.
-
-    The last `fitted` are people whom it was fitted to. Of all, the first `counted` take part in the
-    rule; fitted people choose the list in any case.
-    """
-
-    unfitted: int
-    fitted: int
-    counted: int
-
-    @classmethod
-    def of(cls, unfitted: int, fitted: int, most: int, target: float) -> Counts:
-        """Count no fitted people if the others are enough; otherwise fill up to the most."""
-        enough = unfitted >= people_needed(target)
-        return cls(unfitted, fitted, unfitted if enough else min(unfitted + fitted, most))
-
-
 def people_needed(target: float) -> int:
     """Return how many people are enough whom the base model was not fitted to."""
     return math.ceil(ENOUGH / (1.0 - target) - ROUNDING) - 1
 
 
 def smallest_threshold(
-    grid: Sequence[float], losses: Losses, counts: Counts, target: float
+    thresholds: Sequence[float], losses: Losses, people: int, unfitted: int, target: float
 ) -> Calibrated:
-    """Return the smallest threshold that suffices, of those that are tried.
+    """Return the smallest threshold that suffices, as all larger ones do.
 
-    If none does, the largest of the grid is returned. With too few people for one of them to lose
-    everything, they must be expected to lose at most 1 - target on average.
+    If none does, the largest is returned. With too few people for one of them to lose everything,
+    they must be expected to lose at most 1 - target on average.
 
     Parameters
     ----------
-    grid
-        Thresholds, from small to large.
+    thresholds
+        From large to small. Each that is tried costs advice for all people, so a dozen will do.
     losses
-        What people lose. What a person loses must not depend on who is tried together.
-    counts
-        How many people there are.
+        What people lose, those first whom the base model was not fitted to. What a person loses
+        must not depend on who is tried together.
+    people, unfitted
+        How many people there are, and how many of them the base model was not fitted to.
     target
         The share of models that shall accept.
     """
-    rule = _Rule(target, counts.unfitted, counts.counted)
-    if not rule.people:
-        return Calibrated(grid[-1], math.nan, 0.0, 0, 0)
-
-    @cache
-    def tried(threshold: float, first: int, last: int) -> tuple[Floats, Floats]:
-        return losses(threshold, slice(first, last))
-
-    blocks = _blocks(0, counts.unfitted) + _blocks(counts.unfitted, counts.counted)
-    last = counts.unfitted + min(counts.fitted, CHOOSING)
-    choosing = _blocks(counts.unfitted, last)
-    lost, expected = np.zeros((2, rule.people))
+    if not people:
+        return Calibrated(thresholds[0], math.nan, 0.0, 0, 0)
+    rule = _Rule(target, people, unfitted)
+    lost, expected = np.zeros((2, people))
     best: Calibrated | None = None
-    for threshold in _list_around(grid, _located(grid, tried, choosing, rule)):
-        for first, last in blocks:
-            now, likely = tried(threshold, first, last)
-            lost[first:last] = np.maximum(lost[first:last], now)
-            expected[first:last] = np.maximum(expected[first:last], likely)
+    for threshold in thresholds:
+        for first in range(0, people, PEOPLE_AT_ONCE):
+            some = slice(first, min(first + PEOPLE_AT_ONCE, people))
+            now, likely = losses(threshold, some)
+            lost[some] = np.maximum(lost[some], now)
+            expected[some] = np.maximum(expected[some], likely)
             # Those who are still to come will have lost no less.
             if best is not None and not rule.suffices(lost, expected):
                 return best
         promised = rule.promised if rule.proven(lost) else math.nan
-        found = Calibrated(
-            threshold, promised, 1.0 - rule.bounded(lost), rule.people, rule.unfitted
-        )
+        found = Calibrated(threshold, promised, 1.0 - rule.bounded(lost), people, unfitted)
         if not rule.suffices(lost, expected):
             return found
         best = found
@@ -144,8 +113,8 @@ class _Rule:
     """What people may lose, if the unfitted come first."""
 
     target: float
-    unfitted: int
     people: int
+    unfitted: int
 
     @property
     def enough(self) -> bool:
@@ -164,11 +133,6 @@ class _Rule:
     def promised(self) -> float:
         return self.target if self.enough else self.target - 1.0 / (self.unfitted + 1.0)
 
-    @property
-    def room(self) -> float:
-        """What people may lose or be expected to lose on average, for the rule to suffice."""
-        return (self.people + 1.0) / self.people * self.allowed - self.countable / self.people
-
     def proven(self, lost: Floats) -> bool:
         if not self.unfitted:
             return False
@@ -184,38 +148,3 @@ class _Rule:
 
     def bounded(self, lost: Floats) -> float:
         return (float(lost.sum()) + 1.0) / (self.people + 1.0)
-
-
-def _blocks(first: int, last: int) -> list[tuple[int, int]]:
-    starts = range(first, last, PEOPLE_AT_ONCE)
-    return [(start, min(start + PEOPLE_AT_ONCE, last)) for start in starts]
-
-
-def _located(
-    grid: Sequence[float], tried: Tried, choosing: list[tuple[int, int]], rule: _Rule
-) -> int:
-    """Return where in the grid some people lose about as much as is allowed, by halving."""
-    count = sum(last - first for first, last in choosing)
-
-    def suffices(place: int) -> bool:
-        total = 0.0
-        for first, last in choosing:
-            total += float(tried(grid[place], first, last)[0 if rule.countable else 1].sum())
-            if not total <= rule.room * count:
-                return False
-        return True
-
-    low, high = -1, len(grid) - 1
-    while choosing and high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high if choosing else 0
-
-
-def _list_around(grid: Sequence[float], place: int) -> list[float]:
-    """Return thresholds from large to small: the largest, and by doubled steps around a place."""
-    steps = [2**power for power in range(len(grid).bit_length())]
-    above = {place + step for step in steps if step <= len(grid) // 4}
-    below = {place - step for step in steps}
-    places = {place, *above, *below, 0, len(grid) - 1} & set(range(len(grid)))
-    return [grid[each] for each in sorted(places, reverse=True)]

@@ -29,9 +29,8 @@ from changeproof.methods.method import (
     WarmUp,
 )
 from changeproof.methods.quorum.calibration import (
-    CHOOSING,
     Calibrated,
-    Counts,
+    people_needed,
     smallest_threshold,
 )
 from changeproof.methods.quorum.points import AgreedPoints, Jury
@@ -52,13 +51,13 @@ from changeproof.randomness import stream
 
 # How clearly everybody has to accept, in units of its own (its usual log odds); one is chosen. None
 # has to be surer than it usually is: what single models refuse even then, no margin mends.
-MARGINS = tuple(number / 64.0 for number in range(65))
+MARGINS = tuple(n / 64.0 for n in (64, 48, 36, 28, 22, 18, 15, 12, 10, 8, 6, 4, 2, 0))
 # Whoever cannot have it gets the largest smaller one of these.
-COARSE = MARGINS[::4]
+COARSE = tuple(n / 16.0 for n in range(17))
 # One member of so many is left out of the pool: the one that stands in most people's way.
 SPARED = 24
-# With which margin that is found out, and what is as unsure as the least sure.
-USUAL_MARGIN, NEAR = 6.0 / 64.0, 1e-3
+# How many people show that, with which margin, and what is as unsure as the least sure.
+PRUNING, USUAL_MARGIN, NEAR = 128, 6.0 / 64.0, 1e-3
 # What judges refuse counts a quarter more: they are few, and one margin of many suits them best.
 CAUTION = 1.25
 # How many private models there are, of networks and of models that take longer to train.
@@ -67,10 +66,10 @@ NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
 class Trying(NamedTuple):
-    """People whom margins are tried on, and how many of them there are of each sort."""
+    """People whom margins are tried on, those first whom the base model was not fitted to."""
 
     people: Factuals
-    counts: Counts
+    unfitted: int
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -176,11 +175,11 @@ class Quorum(Method):
         rows = context.task.rows("train")
         self._judges = Judges.of(described.judges, judges, rows)
         self._witnesses = Witnesses(stacked(witnesses))
-        trying = self._people()
         jury = Jury.in_own_units((context.model, *pool), rows)
-        fitted = trying.people[trying.counts.unfitted :][:CHOOSING]
+        most = affordable(self.people, context.task.n_features)
+        fitted = self._adverse(("train",), min(PRUNING, most))
         self._search_with(self._without_odd_ones(jury, fitted))
-        self.calibrated = self._calibrate(trying)
+        self.calibrated = self._calibrate(self._people())
         self._margin = self.calibrated.threshold
 
     @property
@@ -219,14 +218,17 @@ class Quorum(Method):
         return Jury(tuple(models[place] for place in kept), units[kept])
 
     def _people(self) -> Trying:
-        """Return people who are not asked about later, training rows last."""
+        """Return people who are not asked about later.
+
+        Training rows are among them only where there are too few others.
+        """
         most = affordable(self.people, self.context.task.n_features)
         others = self._adverse(("validation", "update"), most)
-        fitted = self._adverse(("train",), max(min(CHOOSING, most), most - len(others)))
+        if len(others) >= min(people_needed(self.target), most):
+            return Trying(others, len(others))
+        fitted = self._adverse(("train",), most - len(others))
         row_ids = np.concatenate([others.row_ids, fitted.row_ids])
-        rows = np.concatenate([others.rows, fitted.rows])
-        counts = Counts.of(len(others), len(fitted), most, self.target)
-        return Trying(Factuals(row_ids, rows), counts)
+        return Trying(Factuals(row_ids, np.concatenate([others.rows, fitted.rows])), len(others))
 
     def _adverse(self, parts: tuple[Part, ...], count: int) -> Factuals:
         """Draw people whom the base model rejects, and who may be told something."""
@@ -237,10 +239,8 @@ class Quorum(Method):
         if self.context.actions is not None:
             refused = self.context.actions.refusals(rows[some])
             some = some[[not reason for reason in refused]]
-        which = "quorum people", *parts
-        some = some[
-            stream(task.name, self.context.base_seed, *which).permutation(len(some))[:count]
-        ]
+        draw = stream(task.name, self.context.base_seed, "quorum people", *parts)
+        some = some[draw.permutation(len(some))[:count]]
         return Factuals(row_ids[some], rows[some])
 
     def for_choice(self, number: int) -> Quorum:
@@ -251,7 +251,8 @@ class Quorum(Method):
         told = before._advice(trying.people, before._margin, before._kept)
         kept = main_features(self.context.task, trying.people.rows, told)
         result._kept = kept if before._kept is None else kept | before._kept
-        result.calibrated = result._calibrate(trying)
+        # What people keep depends on the margin before, which was chosen by a look at them.
+        result.calibrated = result._calibrate(trying)._replace(promised=np.nan)
         result._margin = result.calibrated.threshold
         return result
 
@@ -265,7 +266,8 @@ class Quorum(Method):
             lost[there], expected[there] = self._judges.refusals(found[there])
             return CAUTION * lost, CAUTION * expected
 
-        return smallest_threshold(MARGINS, losses, trying.counts, self.target)
+        people, unfitted = len(trying.people), trying.unfitted
+        return smallest_threshold(MARGINS, losses, people, unfitted, self.target)
 
     def _advice(self, people: Factuals, margin: float, kept: Booleans | None = None) -> Floats:
         """Return what people would be told with a margin."""
