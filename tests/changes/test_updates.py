@@ -25,7 +25,7 @@ from changeproof import (
     build_bank,
     get_family,
 )
-from changeproof.changes.sequences import STEPS
+from changeproof.models.chains import STEPS
 from changeproof.models.find import with_alternatives
 from changeproof.models.recipes import recipe_identity
 from changeproof.networks.training import bootstrap_weights

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,28 +12,22 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from changeproof.changes.family import REPLICATES, BaseModel, Family, Label, Variant
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError, unknown
+from changeproof.errors import InputError
 from changeproof.model import Integers, Singles
+from changeproof.models.chains import (
+    ARRIVING,
+    EVERY,
+    LEAVING,
+    MOST_UPDATES,
+    Chain,
+    checked_steps,
+)
 from changeproof.models.learner import Learner
-from changeproof.models.recipes import HIDDEN_LAYERS, configuration_recipes
 from changeproof.networks.training import TrainingRecipe, usual_weights
-from changeproof.randomness import stream
 
 Window = Literal["growing", "rolling"]
 # Seeds are above those of the paper's families; those of a chain, a thousand for every future.
-LATER_SEEDS, CHAIN_SEEDS, MOST_UPDATES = 290_000, 300_000, 1_000
-CONFIGURED = ("optimiser", "learning_rate", "weight_decay")
-STEPS = (
-    "data-addition",
-    "data-deletion",
-    "new-initialization",
-    "training-configuration",
-    "architecture",
-)
-EVERY_STEP = (*STEPS, "bootstrap")
-ROWS = ("data-addition", "data-deletion", "bootstrap")
-# What a model may be trained with: fields of the recipe, or another learner.
-Choices = list[dict[str, Any] | Learner]
+LATER_SEEDS, CHAIN_SEEDS = 290_000, 300_000
 
 
 class LaterData(Family):
@@ -164,98 +159,43 @@ class Updates(Family):
         *,
         length: Annotated[int, Field(ge=1, le=MOST_UPDATES)] = 12,
         replicates: PositiveInt = REPLICATES,
-        arriving: Annotated[float, Field(ge=0, lt=1)] = 0.05,
-        leaving: Annotated[float, Field(ge=0, lt=1)] = 0.05,
-        every: PositiveInt = 4,
+        arriving: Annotated[float, Field(ge=0, lt=1)] = ARRIVING,
+        leaving: Annotated[float, Field(ge=0, lt=1)] = LEAVING,
+        every: PositiveInt = EVERY,
         months: PositiveFloat | None = None,
         steps: str | Sequence[str] = (),
     ) -> None:
         self.length, self.replicates, self.every = length, replicates, every
         self.months = months
         self.arriving, self.leaving, self.steps = arriving, leaving, steps
-        given = [steps] if isinstance(steps, str) else steps
-        for step in given:
-            if step not in EVERY_STEP:
-                raise unknown("step of an update", step, EVERY_STEP)
-        self._steps = tuple(step for step in EVERY_STEP if step in given) or STEPS
+        self._steps = checked_steps([steps] if isinstance(steps, str) else steps)
 
     @property
     def expected_models(self) -> int:
         return self.replicates * self.length
 
     def reason_against(self, learner: Learner) -> str | None:
-        anew = "new-initialization" in self._steps and learner.traits.has_seeds
-        if anew or any(step in ROWS for step in self._steps) or self._choices(learner):
+        if self._chain(learner).changes:
             return None
         return f"none of {', '.join(self._steps)} can happen to {learner.name}"
 
     def variants(self, task: Task, base: BaseModel, learner: Learner) -> list[Variant]:
-        choices = self._choices(learner)
-        return [
-            variant
-            for future in range(self.replicates)
-            for variant in self._future(task, base, learner, choices, future)
-        ]
+        chain = self._chain(learner)
+        found = []
+        for future in range(self.replicates):
+            first = base.seed + CHAIN_SEEDS + MOST_UPDATES * future
+            states = chain.states(task, base.seed, first.__add__, "updates", base.seed, future)
+            for number, state in enumerate(islice(states, self.length), start=1):
+                found.append(Variant(f"update {number}", future, *state))
+        return found
 
-    def _future(
-        self, task: Task, base: BaseModel, learner: Learner, choices: list[Choices], future: int
-    ) -> Iterator[Variant]:
-        """Yield the models of one future.
-
-        An update passes on to the next: the row weights; the rows of the update pool that have not
-        arrived yet, in the order in which they will; the seed; changed fields of the recipe; and
-        another kind of model, if one has taken the place of the first.
-        """
-        n_train, n_pool = len(task.split.train), len(task.split.update)
-        order = stream("updates", base.seed, future, "arrivals").permutation(n_pool)
-        weights, unused, seed = usual_weights(n_train, n_pool), n_train + order, base.seed
-        settings: dict[str, Any] = {}
-        replacement: Learner | None = None
-        for number in range(1, self.length + 1):
-            generator = stream("updates", base.seed, future, number)
-            weights, unused = self._rows(n_train, weights, unused, generator)
-            if "new-initialization" in self._steps and learner.traits.has_seeds:
-                seed = base.seed + CHAIN_SEEDS + MOST_UPDATES * future + number
-            if choices and not generator.integers(0, self.every):
-                possible = choices[generator.integers(0, len(choices))]
-                chosen = possible[generator.integers(0, len(possible))]
-                if isinstance(chosen, Learner):
-                    replacement = chosen
-                else:
-                    settings, replacement = settings | chosen, None
-            follows = (replacement or learner).traits.follows
-            followed = {name: value for name, value in settings.items() if name in follows}
-            recipe = TrainingRecipe(initialisation_seed=seed, row_weights=weights, **followed)
-            yield Variant(f"update {number}", future, recipe, replacement)
-
-    def _rows(
-        self, n_train: int, before: Singles, unused: Integers, generator: np.random.Generator
-    ) -> tuple[Singles, Integers]:
-        """Return the rows of an update: some go, some arrive, perhaps all are drawn again."""
-        weights, n_pool = before.copy(), len(before) - n_train
-        if "data-deletion" in self._steps:
-            present = np.repeat(np.arange(len(weights)), weights.astype(np.int64))
-            number = min(round(self.leaving * len(present)), len(present) - 1)
-            np.subtract.at(weights, generator.choice(present, number, replace=False), 1.0)
-        if "data-addition" in self._steps:
-            number = round(self.arriving * n_train)
-            again = n_train + generator.integers(0, n_pool, max(0, number - len(unused)))
-            np.add.at(weights, [*unused[:number], *again], 1.0)
-            unused = unused[number:]
-        if "bootstrap" in self._steps:
-            present = np.repeat(np.arange(len(weights)), weights.astype(np.int64))
-            drawn = generator.choice(present, len(present), replace=True)
-            weights = np.bincount(drawn, minlength=len(weights)).astype(np.float32)
-        return weights, unused
-
-    def _choices(self, learner: Learner) -> list[Choices]:
-        """Return the configurations and the architectures to draw from, if there are any."""
-        configurations: Choices = [other.learner for other in learner.configurations()]
-        if "optimiser" in learner.traits.follows:
-            recipes = configuration_recipes(0)
-            configurations = [{name: getattr(r, name) for name in CONFIGURED} for r in recipes]
-        architectures: Choices = [other.learner for other in learner.replacements()]
-        if "hidden" in learner.traits.follows:
-            architectures = [*({"hidden": hidden} for hidden in HIDDEN_LAYERS), *architectures]
-        known = {"training-configuration": configurations, "architecture": architectures}
-        return [found for step, found in known.items() if found and step in self._steps]
+    def _chain(self, learner: Learner) -> Chain[Learner]:
+        return Chain(
+            learner,
+            [other.learner for other in learner.configurations()],
+            [other.learner for other in learner.replacements()],
+            self.arriving,
+            self.leaving,
+            self.every,
+            self._steps,
+        )
