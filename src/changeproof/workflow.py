@@ -62,7 +62,7 @@ class Results(StoredResults):
             For instance "family_results", "intervals", "seed_results", "variants", "tuning"; or
             "people" and "told", what everybody was told, where answers are advice; or "limit" and
             "price", if the plan asks for the limit; or "life" and "life_summary", if it has
-            sequences of updates.
+            sequences of updates; or "life_limit" and "life_price", if both.
         """
         tables = self.tables()
         if name not in tables:

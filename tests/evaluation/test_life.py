@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from changeproof.evaluation.life import Lives, life_of
+from changeproof.evaluation.life import Lives, deployed, life_of
 
 PEOPLE, FUTURES, UPDATES = 8, 5, 6
 
@@ -169,3 +169,8 @@ def test_a_bootstrap_of_both_would_be_too_wide() -> None:
     assert np.std(drawn) > 1.5 * true
     curve = life_of([found]).held_so_far
     assert (curve.high[-1] - curve.low[-1]) / (2 * 2.06) == pytest.approx(true, rel=0.3)
+
+
+def test_updates_that_lose_more_than_five_points_are_not_deployed() -> None:
+    found = deployed(np.array([0.75, 0.7, 0.69999, 0.8, 0.2, np.nan]), 0.75)
+    assert found.tolist() == [True, True, False, True, False, True]

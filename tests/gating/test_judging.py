@@ -184,6 +184,8 @@ def test_advice_has_no_interval_and_lives_have(tmp_path: Path) -> None:
     assert "is beyond the last update (95 % interval 11 to beyond the last update" in said
     with pytest.raises(InputError, match=r"family 'bootstrap' is not in the run; .*: updates"):
         answers(folder, long | {"family": "bootstrap"})
+    with pytest.raises(InputError, match=r"tables of an earlier version have no held_if_deployed"):
+        answers(folder, {"metric": "held_if_deployed", "at_least": 90})
 
 
 def test_the_numbers_of_a_real_run(quick_run: Results) -> None:
@@ -195,7 +197,7 @@ def test_the_numbers_of_a_real_run(quick_run: Results) -> None:
     assert answers(quick_run.folder, *rules) == [PASS, NOT_DECIDED, FAIL]
 
 
-@pytest.mark.parametrize("metric", ["held_to_the_end", "broken_per_update", "median_life"])
+@pytest.mark.parametrize("metric", ["held_to_the_end", "held_if_deployed", "broken_per_update", "median_life"])
 def test_one_person_decides_nothing(tmp_path: Path, metric: str) -> None:
     """However wide or narrow the interval: 9 people are too few, and 10 are enough."""
     columns = [metric, f"{metric}_low", f"{metric}_high"]

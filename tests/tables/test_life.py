@@ -80,6 +80,72 @@ def test_the_summary_is_that_of_the_curves(over_time: Results) -> None:
         assert sums.loc[key, "median_life"] == (half.min() - 1 if len(half) else np.inf)
 
 
+def test_what_is_not_deployed_breaks_nothing(tmp_path: Path) -> None:
+    """Of this base network, the last update of the last future rejects everybody."""
+    chain, dataset, seed = "updates(length=8, replicates=22)", "breast-cancer", 3026
+    plan = Plan(
+        datasets=(dataset,), methods=("kdtree",), families=(chain,), base_seeds=(seed,), factuals=20
+    )
+    results = run(plan, tmp_path, jobs=1, publish=False)
+    (row,) = build_tables(results)["life_summary"].to_dict("records")
+    base = results.balanced_accuracy(dataset, seed)
+    lost = base - results.variants(dataset, seed)["balanced_accuracy"].to_numpy()
+    assert np.flatnonzero(lost > 0.05).tolist() == [21 * 8 + 6, 21 * 8 + 7]
+    held = results.survived(dataset, seed, "kdtree").reshape(-1, 22, 8)
+    assert row["held_to_the_end"] == pytest.approx(100 * held.all(axis=2).mean())
+    assert not held[:, -1, -1].any()
+    held[:, -1, -2:] = True
+    assert row["held_if_deployed"] == pytest.approx(100 * held.all(axis=2).mean())
+    assert row["held_if_deployed"] > row["held_to_the_end"] + 1
+    assert row["held_if_deployed_low"] <= row["held_if_deployed"] <= row["held_if_deployed_high"]
+    assert row["updates_not_deployed"] == 2
+
+
+def test_the_limit_of_a_sequence_is_about_futures(over_time: Results) -> None:
+    tables, seed = read_tables(over_time.folder), over_time.plan.base_seeds[0]
+    limit, base = over_time.limit("data", seed), over_time.base_network("data", seed)
+    assert set(limit.futures) == {LATER, CHAIN}
+    bank, people = over_time.bank("data", seed), over_time.counterfactuals("data", seed, "kdtree")
+    np.testing.assert_array_equal(limit.row_ids, people.row_ids)
+    table = tables["life_limit"].set_index(["family", "may_break"])
+    for family, futures, updates in ((LATER, 2, 3), (CHAIN, 3, 4)):
+        assert limit.futures[family].shape[:2] == (2, len(people))
+        mine = (bank.table["family"] == family).to_numpy()
+        for failures, rows in enumerate(limit.futures[family]):
+            there = np.isfinite(rows).all(axis=1)
+            assert base.favourable(rows[there]).all()
+            held = bank.stack.favourable(rows[there])[mine].reshape(futures, updates, -1)
+            assert ((~held.all(axis=1)).sum(axis=0) <= failures).all()
+            row = table.loc[(family, failures)]
+            assert (row["futures"], row["found"]) == (futures, there.sum())
+            assert row["people"] == len(people) >= 10
+            far = over_time.task("data").distances(people.factuals, rows)[there].mean()
+            assert row["distance_mean"] == pytest.approx(far, rel=1e-5)
+    seeds = tables["life_limit_seeds"]
+    assert seeds["distance"].tolist() == table["distance_mean"].tolist()
+
+
+def test_methods_are_compared_with_the_limit_of_as_many_futures(over_time: Results) -> None:
+    tables, seed = read_tables(over_time.folder), over_time.plan.base_seeds[0]
+    limit, task = over_time.limit("data", seed), over_time.task("data")
+    prices = tables["life_price"]
+    assert len(prices) == 4 and (prices["may_break"] == 0).all()
+    for row in prices.to_dict("records"):
+        answers = over_time.counterfactuals("data", seed, row["method"])
+        rows = limit.futures[row["family"]][0]
+        both = answers.base_valid & np.isfinite(rows).all(axis=1)
+        assert row["people"] == both.sum() > 0
+        mine = (over_time.variants("data", seed)["family"] == row["family"]).to_numpy()
+        survived = over_time.survived("data", seed, row["method"])[both][:, mine]
+        held = survived.reshape(both.sum(), row["futures"], -1).all(axis=2).mean()
+        assert row["held_to_the_end_mean"] == pytest.approx(100 * held, rel=1e-4)
+        far, least = (
+            task.distances(answers.factuals[both], each[both]).mean()
+            for each in (answers.rows, rows)
+        )
+        assert row["price_mean"] == pytest.approx(far / least, rel=1e-4)
+
+
 def test_sequences_are_not_part_of_averages(over_time: Results) -> None:
     assert over_time.limit_families == (SINGLE,)
     tables = read_tables(over_time.folder)
@@ -106,7 +172,8 @@ def test_averages_are_over_sequences_where_there_is_nothing_else(tmp_path: Path)
 
 
 def test_other_plans_have_no_such_tables(quick_run: Results) -> None:
-    assert not {"life", "life_summary"} & set(read_tables(quick_run.folder))
+    assert quick_run.plan.limit
+    assert not any(name.startswith("life") for name in read_tables(quick_run.folder))
     assert quick_run.limit_families == quick_run.plan.families
 
 
@@ -117,7 +184,7 @@ def test_nothing_finished_leaves_empty_tables_with_their_columns(
     whole = read_tables(folder)
     shutil.rmtree(folder / "pieces")
     tables = build_tables(Results(folder))
-    for name in ("life", "life_summary"):
+    for name in ("life", "life_summary", "life_limit", "life_limit_seeds", "life_price"):
         assert tables[name].empty
         assert tables[name].columns.tolist() == whole[name].columns.tolist()
 

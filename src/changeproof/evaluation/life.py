@@ -10,6 +10,9 @@ both contain (Cameron, Gelbach and Miller, 2011). A bootstrap over both would co
 three times. With several base models, these are the units. All intervals are those of
 `evaluation.uncertainty`: few people leave room for others, whom nobody met, so that 0 or 100 % is
 never certain. With one future, an interval is over people alone: it says nothing of other futures.
+
+A lender tests an update before it is deployed. One that loses more than `MOST_LOST` of the base
+model's balanced accuracy is not: the model before it stays, and no advice breaks.
 """
 
 from __future__ import annotations
@@ -24,6 +27,15 @@ from changeproof.evaluation.uncertainty import Value, rate_interval, student_rea
 from changeproof.model import Booleans, Floats, Integers
 
 MEDIAN, FEW = 0.5, 0.95
+MOST_LOST, ROUNDING = 0.05, 1e-9
+
+
+def deployed(accuracies: Floats, base: float) -> Booleans:
+    """Return which updates are deployed, by their balanced accuracy and that of the base model.
+
+    One whose accuracy is not known (NaN) is.
+    """
+    return np.asarray(~(base - accuracies > MOST_LOST + ROUNDING))
 
 
 class Lives(NamedTuple):

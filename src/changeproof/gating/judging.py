@@ -234,6 +234,11 @@ class Numbers:
         if metric in LIFE:
             missing = f"there are no sequences of updates, and so no {metric}"
             table = self._written("life_summary", where, missing)
+            if metric not in table:
+                raise InputError(
+                    f"{where}: in {self.folder}, tables of an earlier version have no {metric}; "
+                    f"write them again with: changeproof report {self.folder}"
+                )
             names = {metric: "value", f"{metric}_low": "low", f"{metric}_high": "high"}
             return table.rename(columns=names), NOBODY
         missing = "there are no intervals over people; write the tables again"

@@ -11,6 +11,7 @@ from changeproof.report.figures import FORMATS, encoded, figures_of
 from changeproof.report.formats import as_csv, as_latex, as_markdown
 from changeproof.report.page.changes import magnitude
 from changeproof.report.page.life import curves
+from changeproof.report.page.life_limit import cost_of_lasting
 from changeproof.report.page.robustness import decomposition, heat_map, price
 from changeproof.report.scores import Scores
 from changeproof.tables.display import Tables
@@ -54,5 +55,7 @@ def print_charts(tables: Tables) -> Iterator[tuple[str, Chart]]:
         for number, family in enumerate(in_order(there["life"]["family"]), start=1):
             name = "life" if number == 1 else f"life-of-sequence-{number}"
             yield name, curves(there, family, shown)
+            if "life_limit" in there and family in set(there["life_limit"]["family"]):
+                yield f"{name}-price", cost_of_lasting(scores, shown, there, family)
     if "change_magnitude" in there:
         yield "magnitude", magnitude(there, Shown.of(there["change_magnitude"]))

@@ -67,6 +67,8 @@ class Form(NamedTuple):
 
 # The record of models, and what else is kept with them, among the arrays of their file.
 RECORD, EXTRA = "record", "extra."
+# What the limit of a sequence is called among the arrays of the limit, before the sequence's name.
+FUTURES = "futures."
 FORMS = {
     Kind.BASE: Form(
         "base models",

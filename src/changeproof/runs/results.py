@@ -31,7 +31,7 @@ from changeproof.runs.content import (
     table_from_bytes,
 )
 from changeproof.runs.manifest import Description, Manifest, read_manifest
-from changeproof.runs.pieces import Kind, Piece, PieceKey, further_choice
+from changeproof.runs.pieces import FUTURES, Kind, Piece, PieceKey, further_choice
 from changeproof.runs.plan import TUNING_SEED, Plan
 from changeproof.runs.resolve import load_tasks
 from changeproof.runs.store import Inventory, Store
@@ -272,7 +272,8 @@ class StoredResults:
     def limit(self, dataset: str, base_seed: int) -> Limit:
         """Return how far the people of a base model would have to go at least, as was found."""
         arrays = self._read(arrays_from_bytes, Kind.LIMIT, dataset, base_seed)
-        return Limit(arrays["row_id"], arrays["rows"], arrays.get("changing"))
+        futures = {name: arrays[key] for name in self.families if (key := FUTURES + name) in arrays}
+        return Limit(arrays["row_id"], arrays["rows"], arrays.get("changing"), futures)
 
     @cached_property
     def with_letters(self) -> list[AnswerKey]:

@@ -17,7 +17,7 @@ from changeproof.changes.family import REPLICATES, BaseModel, Family
 from changeproof.changes.successors import Successors
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
-from changeproof.evaluation.counting import changes_nothing
+from changeproof.evaluation.counting import changes_nothing, counting_families
 from changeproof.evaluation.factuals import (
     evaluation_factuals,
     named_factuals,
@@ -26,8 +26,9 @@ from changeproof.evaluation.factuals import (
 )
 from changeproof.evaluation.imprecise import held_imprecisely
 from changeproof.evaluation.letters import letter_scores, renewals
-from changeproof.evaluation.limit import PERCENTS, find_limit, rejected
+from changeproof.evaluation.limit import find_future_limit, find_limit, rejected
 from changeproof.evaluation.reasons import find_reasons
+from changeproof.feasible.actions import Actions
 from changeproof.fingerprints.sources import code_digest
 from changeproof.fingerprints.things import fingerprint
 from changeproof.methods.alternatives import left_alone
@@ -49,7 +50,7 @@ from changeproof.runs.content import (
     table_to_bytes,
 )
 from changeproof.runs.judged import refits_of
-from changeproof.runs.pieces import Kind, Piece, first_choice, further_choice, in_order
+from changeproof.runs.pieces import FUTURES, Kind, Piece, first_choice, further_choice, in_order
 from changeproof.runs.plan import TUNING_SEED
 from changeproof.runs.resolve import ResolvedRun
 
@@ -132,9 +133,9 @@ class _OfTask:
                 more = {"feasible": True, "cost": 0.05 + self._people * REASONS * self._longer}
                 yield _made_from([base], Kind.REASONS, **people, **more)
             if plan.limit:
-                counting = [bank for bank in banks if bank.family in run.counting_families]
+                needed = [bank for bank in banks if bank.family in self._limit_families]
                 more = {"feasible": feasible, "cost": self._limit_cost()}
-                yield _made_from([base, *counting], Kind.LIMIT, **people, **more)
+                yield _made_from([base, *needed], Kind.LIMIT, **people, **more)
 
     def _further(self, first: Piece) -> Iterator[Piece]:
         """Yield the second, third, … answers of a method, each made from those before."""
@@ -193,12 +194,20 @@ class _OfTask:
         trained = self._training_cost(0.7 * cost.models) if cost.models else 0.0
         return 0.05 + self._people * each + trained
 
+    @property
+    def _limit_families(self) -> list[str]:
+        """Families that count, whose limit is that of models, and sequences: that of futures."""
+        counting, families = self.run.counting_families, self.run.families
+        return [name for name in families if name in counting or families[name].sequence]
+
     def _limit_cost(self) -> float:
         """Models that are not kept are made again for it."""
+        searches = 1 + sum(family.sequence for family in self.run.families.values())
         if self.learner.stores_models:
-            return 0.1 + self._people * (FEASIBLE_LIMIT if self.plan.feasible else LIMIT)
-        made = sum(self._bank_cost(self.run.families[name]) for name in self.run.counting_families)
-        return made + self._people * OWN_LIMIT
+            each = FEASIBLE_LIMIT if self.plan.feasible else LIMIT
+            return 0.1 + searches * self._people * each
+        made = sum(self._bank_cost(self.run.families[name]) for name in self._limit_families)
+        return made + searches * self._people * OWN_LIMIT
 
 
 def _judging(bank: Piece, answers: Piece, kind: Kind, maker: str = "", **more: Any) -> Piece:
@@ -464,42 +473,51 @@ def _make_limit(making: Making) -> bytes:
     """Look for the limit of the people of a base model, with all changed models at hand.
 
     Where families change nothing about it, also for that over the others: whether they count is
-    known when all base models are finished.
+    known when all base models are finished. Sequences have a limit of their own, over futures.
     """
     base_piece, *banks = making.piece.inputs
     base = making.base(base_piece)
     context = making.context(base)
     families = {family.name: family for family in making.using.families}
-    stacks, tables = [], []
+    stacks, tables = {}, {}
     for bank in banks:
         stored = models_from_bytes(making.content(bank))
-        stack = stored.stack
-        stacks.append(_bank(base, families[bank.family]).stack if stack is None else stack)
-        tables.append(pd.DataFrame(stored.record["table"]))
+        stack, name = stored.stack, bank.family
+        stacks[name] = _bank(base, families[name]).stack if stack is None else stack
+        tables[name] = pd.DataFrame(stored.record["table"])
     people = making.factuals(context)
     asked = rejected(context.model, people.rows)
     rows, row_ids = people.rows[asked], people.row_ids[asked]
+    everybody = context.actions
+    if everybody is not None:
+        everybody = everybody.for_people(base.task.personal_of(row_ids))
     kept = base.task.kept_of(row_ids, rows)
 
-    def found(stacks: Sequence[Stack], sizes: Sequence[int]) -> Floats:
-        changed = stacked([stack[place] for stack in stacks for place in range(len(stack))])
-        everybody = context.actions
-        if everybody is not None:
-            everybody = everybody.for_people(base.task.personal_of(row_ids))
-        if everybody is None or kept is None:
-            return find_limit(base.task, context.model, changed, sizes, rows, everybody)
-        result = np.full((1 + len(sizes), len(PERCENTS), *rows.shape), np.nan)
-        for actions, who in everybody.by_kept(kept):
-            result[:, :, who] = find_limit(
-                base.task, context.model, changed, sizes, rows[who], actions
-            )
+    def everyone(search: Callable[[Floats, Actions | None], Floats]) -> Floats:
+        """Search for all; people who keep different features in different searches."""
+        if everybody is None or kept is None or not len(rows):
+            return search(rows, everybody)
+        parts = [(who, search(rows[who], may)) for may, who in everybody.by_kept(kept)]
+        result = np.full((*parts[0][1].shape[:-2], *rows.shape), np.nan)
+        for who, part in parts:
+            result[..., who, :] = part
         return result
 
-    arrays = {"row_id": row_ids, "rows": found(stacks, [len(stack) for stack in stacks])}
-    idle = changes_nothing(tables)
-    changing = [stack for stack, bank in zip(stacks, banks, strict=True) if bank.family not in idle]
-    if 0 < len(changing) < len(stacks):
-        arrays["changing"] = found(changing, [])[0]
+    def over(names: Sequence[str], sizes: Sequence[int]) -> Floats:
+        own = [stacks[name] for name in names]
+        changed = stacked([stack[place] for stack in own for place in range(len(stack))])
+        return everyone(partial(find_limit, base.task, context.model, changed, sizes))
+
+    counting = counting_families(families)
+    arrays = {"row_id": row_ids, "rows": over(counting, [len(stacks[name]) for name in counting])}
+    idle = changes_nothing(tables[name] for name in counting)
+    changing = [name for name in counting if name not in idle]
+    if 0 < len(changing) < len(counting):
+        arrays["changing"] = over(changing, [])[0]
+    for name in (name for name in stacks if families[name].sequence):
+        futures = tables[name]["replicate"].tolist()
+        search = partial(find_future_limit, base.task, context.model, stacks[name], futures)
+        arrays[f"{FUTURES}{name}"] = everyone(search)
     return arrays_to_bytes(arrays)
 
 

@@ -19,6 +19,7 @@ from changeproof.tables import (
     imprecise,
     letters,
     life,
+    life_limit,
     limit,
     model,
     people,
@@ -35,6 +36,7 @@ BUILDERS = (
     advice.advice_tables,
     limit.limit_tables,
     life.life_tables,
+    life_limit.life_limit_tables,
     imprecise.imprecise_tables,
     alternatives.alternative_tables,
     people.interval_tables,
@@ -50,7 +52,7 @@ BUILDERS = (
 ALWAYS = {"seed_results", "full_results", people.INTERVALS, people.ABOVE_BAR}
 # The tables that people read: terminal, notebooks and print show them.
 FORMS = scores.FORMS | advice.FORMS | limit.FORMS | life.FORMS | people.FORMS
-FORMS |= model.FORMS | imprecise.FORMS | alternatives.FORMS
+FORMS |= life_limit.FORMS | model.FORMS | imprecise.FORMS | alternatives.FORMS
 # The main ones, in the order in which screens show them.
 ON_SCREEN = (
     "full_results",
@@ -58,6 +60,7 @@ ON_SCREEN = (
     "family_results",
     "life_summary",
     "price",
+    "life_price",
     imprecise.IMPRECISE,
     alternatives.ALTERNATIVES,
     "advice",

@@ -12,12 +12,13 @@ import pandas as pd
 from changeproof.evaluation.life import Lives
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.report.charts import Axis, Chart, Layer, Panel, Shown
+from changeproof.report.page.life_limit import life_limit_words, limit_parts
 from changeproof.report.page.parts import Part, Source, chart, choice, muted, table
 from changeproof.report.page.robustness import undefined_words
 from changeproof.report.scores import AS_IT_WAS, Spread, after
 from changeproof.runs.results import StoredResults
 from changeproof.tables.display import Tables, listed, number, numbers, percent
-from changeproof.tables.life import LIFE, PARTS, SHARES, with_ends
+from changeproof.tables.life import GATE, LIFE, NOT_DEPLOYED, PARTS, SHARES, with_ends
 from changeproof.tables.names import family_name
 
 # What is drawn of a sequence, and what it is called.
@@ -146,7 +147,11 @@ def life_section(source: Source) -> list[Part] | None:
             views.append([chart(replace(drawn, caption=caption, words=words)), *_sums(mine, shown)])
     named = [f"{shown.name(each)}: {source.results.families[each].summary}" for each in families]
     sequences = {"Sequence": named} if len(families) > 1 else {}
-    return [choice(sequences | {"Share that": list(MEASURES.values())}, views)]
+    parts = [choice(sequences | {"Share that": list(MEASURES.values())}, views)]
+    limits = [limit_parts(source.scores, shown, source.tables, family) for family in families]
+    if not any(limits):
+        return parts
+    return [*parts, *(limits[0] if len(families) == 1 else [choice(sequences, limits)])]
 
 
 def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
@@ -164,9 +169,21 @@ def _sums(sums: pd.DataFrame, shown: Shown) -> list[Part]:
         muted(
             "In brackets: 95 % intervals. Median life: through how many updates half of the "
             "CFEs held; “>” means that more than half held to the end. Broken per update: the mean "
-            "share that an update breaks of what held so far."
+            f"share that an update breaks of what held so far. {GATE} {_not_deployed(sums, shown)}"
         ),
     ]
+
+
+def _not_deployed(sums: pd.DataFrame, shown: Shown) -> str:
+    """Say on every dataset how many updates were not deployed."""
+    first = sums.drop_duplicates("dataset").set_index("dataset")
+    parts = [
+        f"{row[NOT_DEPLOYED]} of {row['futures'] * row['updates']} on {shown.name(dataset)}"
+        for dataset in shown.datasets
+        if dataset in first.index
+        for row in [first.loc[dataset]]
+    ]
+    return f"Not deployed: {', '.join(parts)}."
 
 
 def curves(
@@ -231,6 +248,7 @@ def curves(
         f"{shown.name(family)}: of the counterfactuals that are valid on the base model, the share "
         "that held through every update so far. Bars at the end: 95 % intervals.",
         undefined_words(undefined),
+        life_limit_words(tables, family, shown),
     ]
     return Chart(
         "life",
