@@ -72,6 +72,7 @@ EXPECTED = {
     "how-long.md": [
         "Report: audit/report/index.html",
         "How long advice lasts (95 % interval over people and futures)",
+        "What lasting advice costs over the limit (one base model)",
         "simulated futures",
         "held_so_far_mean",
     ],

@@ -197,7 +197,9 @@ def test_the_numbers_of_a_real_run(quick_run: Results) -> None:
     assert answers(quick_run.folder, *rules) == [PASS, NOT_DECIDED, FAIL]
 
 
-@pytest.mark.parametrize("metric", ["held_to_the_end", "held_if_deployed", "broken_per_update", "median_life"])
+@pytest.mark.parametrize(
+    "metric", ["held_to_the_end", "held_if_deployed", "broken_per_update", "median_life"]
+)
 def test_one_person_decides_nothing(tmp_path: Path, metric: str) -> None:
     """However wide or narrow the interval: 9 people are too few, and 10 are enough."""
     columns = [metric, f"{metric}_low", f"{metric}_high"]
