@@ -14,6 +14,7 @@ import numpy.typing as npt
 from changeproof.arithmetic.functions import sigmoids
 from changeproof.errors import InputError
 from changeproof.model import Booleans, Floats, Integers, Singles
+from changeproof.networks.blocks import Blocks, Parameters, blocks
 from changeproof.networks.layout import pack
 from changeproof.networks.network import Network, Sides, check_sides, differentiate, evaluate
 
@@ -121,6 +122,16 @@ class NetworkStack:
             found = differentiate(*group.packed, rows, group.n_features)
             logits[group.positions], gradients[:, group.positions] = found
         return logits, gradients
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """All of them in one, for kernels that judge a few rows at a time."""
+        return blocks(
+            [
+                Parameters(group.positions, group.weights, group.biases, group.sides)
+                for group in self.groups
+            ]
+        )
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable class [models, rows]."""

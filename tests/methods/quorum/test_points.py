@@ -10,7 +10,15 @@ from scipy.optimize import linprog
 
 from changeproof import Network
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
-from changeproof.methods.quorum.points import Jury, Room, nearest_accepted_points, pulled
+from changeproof.methods.quorum.points import (
+    WORTHWHILE,
+    Jury,
+    Room,
+    _chosen,
+    nearest_accepted_points,
+    pulled,
+)
+from changeproof.methods.shared.ensembles import Groups
 from changeproof.model import Floats
 from plain_searches import alike
 
@@ -82,6 +90,53 @@ def test_every_point_is_accepted_inside_its_limits_and_no_other_person_matters(
             failures=failures,
         )
         np.testing.assert_array_equal(alone.rows[0], found.rows[i])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("failures", [0, 2])
+@pytest.mark.parametrize("penalty", [5.0, 5e3])
+def test_the_point_is_chosen_that_would_be_if_all_networks_were_asked(
+    penalty: float, failures: int, grouped: bool
+) -> None:
+    generator, n_people, margin = np.random.default_rng(5), 60, 0.05
+    networks = alike(COLUMNS, 9)
+    groups = Groups([0, 1, 2, 3] * 2) if grouped else None
+    jury = Jury(networks, generator.uniform(0.5, 2.0, len(networks)), groups)
+    here = generator.normal(size=(n_people, COLUMNS))
+    tried = here[:, None] + 0.3 * generator.normal(size=(n_people, 4, COLUMNS))
+    tried[:5, 3], tried[5:9, 2] = tried[:5, 0], here[5:9]
+    far = generator.uniform(0.1, 1.0, (n_people, 4))
+    far[:5, 3] = far[:5, 0]
+    least = jury.least(tried.reshape(-1, COLUMNS), failures).reshape(n_people, 4)
+    worths = far + penalty * np.maximum(margin - least, 0.0)
+    now = 0.5 + penalty * np.maximum(margin - jury.least(here, failures), 0.0)
+    limits = np.where(generator.random(n_people) < 0.5, np.inf, generator.uniform(size=n_people))
+    scores = np.empty((n_people, len(networks)))
+    enough = now - WORTHWHILE
+    choice, best, nearest = _chosen(
+        *jury.panel,
+        jury.log_odds(here).T,
+        tried,
+        far,
+        enough,
+        limits,
+        margin,
+        failures,
+        penalty,
+        scores,
+    )
+    expected = worths.argmin(axis=1)
+    better = worths.min(axis=1) < enough
+    assert 10 < better.sum() < n_people
+    np.testing.assert_array_equal(best < enough, better)
+    np.testing.assert_array_equal(choice[better], expected[better])
+    np.testing.assert_array_equal(best[better], worths.min(axis=1)[better])
+    chosen = tried[better, expected[better]]
+    np.testing.assert_array_equal(scores[better], jury.log_odds(chosen).T)
+    lengths = np.where((least >= margin) & (far < limits[:, None]), far, np.inf)
+    accepted = np.where(np.isinf(lengths).all(axis=1), -1, lengths.argmin(axis=1))
+    assert len(set(accepted.tolist())) == 5
+    np.testing.assert_array_equal(nearest, accepted)
 
 
 def test_a_constant_column_stays_and_pulled_rows_are_still_accepted() -> None:

@@ -5,6 +5,9 @@ shortest change for which they would all reach the margin, no farther from that 
 region allows. Points on the way there, and somewhat beyond, are tried; the best of them is next. In
 every round all people are asked about at once; they do not see each other, so that nothing depends
 on the batch.
+
+What needs no asking is not asked: of points that a few networks rule out the others are not, and
+where somebody has not moved, all is known from before. The results are as if all had been asked.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from changeproof.methods.shared.dual_simplex import OPTIMAL, solve
 from changeproof.methods.shared.ensembles import Groups
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
+from changeproof.networks.blocks import Blocks, fill_logits, fill_slopes, fill_some_logits
+from changeproof.networks.network import checked_rows
 from changeproof.networks.stack import NetworkStack
 
 MOST_PIVOTS = 400
@@ -48,6 +53,9 @@ WORTHWHILE = 1e-9
 # Steps aim this far beyond the margin, so that no answer is lost to rounding.
 HAIR = 1e-7
 HALVINGS = 12
+# Networks that are asked about all points that are tried, before all are about those that are left:
+# the first, and so many that were lowest before.
+FIRST_ASKED = 2
 # Rounds in which the others make up for a feature that is put back, and how many features are
 # tried one by one.
 ROUNDS_LEFT, SINGLE_FEATURES = 4, 2
@@ -103,6 +111,8 @@ class Jury:
 
     def least(self, rows: Floats, failures: int = 0) -> Floats:
         """Return the lowest log odds of every row, without the lowest `failures` of the others."""
+        if isinstance(self.stack, NetworkStack):
+            return self.panel.least(self.panel.scores(rows), failures)
         found = self.log_odds(rows)
         if len(found) == 1:
             return np.asarray(found[0])
@@ -110,21 +120,49 @@ class Jury:
         others = np.partition(scores, failures, axis=0)[failures]
         return np.asarray(np.minimum(found[0], others))
 
-    def lowest(self, rows: Floats, failures: int) -> tuple[Floats, Floats]:
-        """Return logits [rows, k] and gradients of the first network and of the lowest others."""
+    @cached_property
+    def panel(self) -> Panel:
+        """All of them for kernels, if they are networks."""
         assert isinstance(self.stack, NetworkStack)
-        logits, gradients = self.stack.logits_and_gradients(rows)
-        if self.units is not None:
-            units = self.units[:, None]
-            logits, gradients = logits / units, gradients / units
+        n = len(self.models)
+        units = np.ones(n) if self.units is None else self.units
+        groups = np.arange(n - 1) if self.groups is None else self.groups.labels
+        return Panel(self.stack.blocks, units, groups)
+
+    def lowest(self, scores: Floats, failures: int) -> Integers:
+        """Return the first model and the lowest others [rows, k], given log odds [rows, models]."""
         if self.groups is None:
-            order = np.argsort(logits[1:].T, axis=1, kind="stable")
+            order = np.argsort(scores[:, 1:], axis=1, kind="stable")
             order = order[:, failures : failures + LOWEST]
         else:
-            order = self.groups.lowest_models(logits[1:], failures, LOWEST).T
-        which = np.concatenate([np.zeros((len(rows), 1), dtype=np.int64), order + 1], axis=1)
-        slopes = np.take_along_axis(gradients, which[:, :, None], axis=1)
-        return np.take_along_axis(logits.T, which, axis=1), slopes
+            order = self.groups.lowest_models(scores[:, 1:].T, failures, LOWEST).T
+        return np.concatenate([np.zeros((len(scores), 1), dtype=np.int64), order + 1], axis=1)
+
+
+class Panel(NamedTuple):
+    """Networks for kernels, with the unit of each, and the group of each but the first."""
+
+    networks: Blocks
+    units: Floats
+    groups: Integers
+
+    def scores(self, rows: Floats) -> Floats:
+        """Return log odds [rows, networks]."""
+        rows = checked_rows(rows, rows.shape[1])
+        result = np.empty((len(rows), len(self.units)))
+        fill_logits(self.networks, rows, np.arange(len(rows)), self.units, result)
+        return result
+
+    def least(self, scores: Floats, failures: int) -> Floats:
+        result = np.empty(len(scores))
+        _fill_least(scores, self.groups, failures, result)
+        return result
+
+    def slopes(self, rows: Floats, which: Integers) -> Floats:
+        """Return the derivatives of the log odds of networks which[row, k] [rows, k, columns]."""
+        result = np.empty((*which.shape, rows.shape[1]))
+        fill_slopes(self.networks, rows, which, self.units, result)
+        return result
 
 
 class Room(NamedTuple):
@@ -278,28 +316,42 @@ def _stepped(
 ) -> Nearest:
     here, regions = start.copy(), np.full(len(start), FIRST_REGION)
     best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
-    going = np.arange(len(start))
-    worth = _keep(best, going, room, factuals, here, jury.least(here, aim.failures), aim)
+    scores = jury.panel.scores(here)
+    least, far = jury.panel.least(scores, aim.failures), room.lengths(factuals, here)
+    there = least >= aim.margin
+    best.rows[there], best.lengths[there] = here[there], far[there]
+    worth = far + aim.penalty * np.maximum(aim.margin - least, 0.0)
+    # Of the lowest networks; both change only for those who have moved.
+    n_lowest = jury.lowest(scores[:1], aim.failures).shape[1]
+    logits, slopes = (
+        np.empty((len(start), n_lowest)),
+        np.empty((len(start), n_lowest, here.shape[1])),
+    )
+    moved = going = np.arange(len(start))
     for _ in range(rounds):
+        which = jury.lowest(scores[moved], aim.failures)
+        logits[moved] = np.take_along_axis(scores[moved], which, axis=1)
+        slopes[moved] = jury.panel.slopes(here[moved], which)
         own, now, limits = factuals[going], here[going], room.of(going)
+        programme = logits, slopes, _columns_that_move(own, now, slopes, going, limits.weights)
         goal = now.copy()
-        logits, slopes = jury.lowest(now, aim.failures)
-        places = _columns_that_move(own, now, slopes, limits.weights)
-        programme = (logits, slopes, places, *limits, regions[going])
-        _solve_all(own, goal, *programme, aim.margin + HAIR, aim.penalty)
-        tried = np.array([_on_the_way(own, now, goal, limits, share) for share in SHARES])
-        least = jury.least(tried.reshape(-1, tried.shape[2]), aim.failures).reshape(len(SHARES), -1)
-        worths = np.array(
-            [
-                _keep(best, going, limits, own, rows, lows, aim)
-                for rows, lows in zip(tried, least, strict=True)
-            ]
+        _solve_all(
+            going, own, goal, *programme, *limits, regions[going], aim.margin + HAIR, aim.penalty
         )
-        choice, places = worths.argmin(axis=0), np.arange(len(going))
-        better = worths[choice, places] < worth[going] - WORTHWHILE
+        tried = np.stack([_on_the_way(own, now, goal, limits, share) for share in SHARES], axis=1)
+        far = lengths(own, tried, limits.weights)
+        enough = worth[going] - WORTHWHILE
+        chosen = np.empty((len(going), scores.shape[1]))
+        choice, found, nearest = _chosen(
+            *jury.panel, scores[going], tried, far, enough, best.lengths[going], *aim, chosen
+        )
+        kept = np.flatnonzero(nearest >= 0)
+        best.rows[going[kept]] = tried[kept, nearest[kept]]
+        best.lengths[going[kept]] = far[kept, nearest[kept]]
+        better = found < enough
         moved = going[better]
-        here[moved] = tried[choice[better], places[better]]
-        worth[moved] = worths[choice[better], places[better]]
+        here[moved], worth[moved] = tried[better, choice[better]], found[better]
+        scores[moved] = chosen[better]
         factor = np.where(better, REGIONS[choice], NOTHING_GAINED)
         regions[going] = np.minimum(factor * regions[going], LARGEST_REGION)
         going = going[regions[going] >= SMALLEST_REGION]
@@ -316,20 +368,130 @@ def _on_the_way(factuals: Floats, here: Floats, goal: Floats, room: Room, share:
     return beyond
 
 
-def _keep(
-    best: Nearest,
-    people: Integers,
-    room: Room,
-    factuals: Floats,
-    rows: Floats,
-    least: Floats,
-    aim: Aim,
-) -> Floats:
-    """Keep accepted rows that are nearer, in place; return how far, and what is missing, in one."""
-    far = room.lengths(factuals, rows)
-    nearer = (least >= aim.margin) & (far < best.lengths[people])
-    best.rows[people[nearer]], best.lengths[people[nearer]] = rows[nearer], far[nearer]
-    return np.asarray(far + aim.penalty * np.maximum(aim.margin - least, 0.0))
+@compiled
+def _least(scores: Any, row: int, groups: Any, failures: int, lows: Any, lowest: Any) -> float:
+    """Return the lowest score of a row, without the lowest `failures` groups of the others.
+
+    What is not known is infinite. `lows` [groups] and `lowest` [failures + 1] are scratch.
+    """
+    for i in range(len(lows)):
+        lows[i] = np.inf
+    for i in range(len(groups)):
+        lows[groups[i]] = min(lows[groups[i]], scores[row, i + 1])
+    for i in range(failures + 1):
+        lowest[i] = np.inf
+    for i in range(len(lows)):
+        if lows[i] < lowest[failures]:
+            place = failures
+            while place > 0 and lows[i] < lowest[place - 1]:
+                lowest[place] = lowest[place - 1]
+                place -= 1
+            lowest[place] = lows[i]
+    return float(min(lowest[failures], scores[row, 0]))
+
+
+@compiled
+def _n_groups(groups: Any) -> int:
+    most = 0
+    for i in range(len(groups)):
+        most = max(most, groups[i] + 1)
+    return most
+
+
+@compiled
+def _fill_least(scores: Any, groups: Any, failures: int, result: Any) -> None:
+    lows, lowest = np.empty(_n_groups(groups)), np.empty(failures + 1)
+    for row in range(len(scores)):
+        result[row] = _least(scores, row, groups, failures, lows, lowest)
+
+
+@compiled
+def _lowest_of_groups(scores: Any, row: int, groups: Any, n_groups: int, found: Any) -> None:
+    """Fill in the first model and, of the lowest groups, the lowest each; the first if too few."""
+    taken = np.zeros(n_groups, np.bool_)
+    found[0] = 0
+    for i in range(1, len(found)):
+        found[i], low = 0, np.inf
+        for k in range(len(groups)):
+            if not taken[groups[k]] and scores[row, k + 1] < low:
+                found[i], low = k + 1, scores[row, k + 1]
+        if found[i] > 0:
+            taken[groups[found[i] - 1]] = True
+
+
+@compiled
+def _chosen(
+    networks: Any,
+    units: Any,
+    groups: Any,
+    before: Any,
+    tried: Any,
+    far: Any,
+    enough: Any,
+    limits: Any,
+    margin: float,
+    failures: int,
+    penalty: float,
+    scores: Any,
+) -> tuple[Any, Any, Any]:
+    """Return everybody's best point of those that were tried, its worth, and the nearest accepted.
+
+    Points are tried [people, points, columns] and so far away. A point is worth its length and
+    what it costs to miss the margin; of the best one, `scores` [people, networks] are filled in. It
+    matters only if it is worth less than `enough`, and an accepted one (-1: none) only if it is
+    nearer than the `limits`. Of points that cannot matter, by what was lowest `before`, only a few
+    networks are asked, and an infinite worth is returned.
+    """
+    n_people, n_points, n_columns = tried.shape
+    rows = tried.reshape(-1, n_columns)
+    n_groups = _n_groups(groups)
+    lows, lowest = np.empty(n_groups), np.empty(failures + 1)
+    found = np.full((len(rows), len(units)), np.inf)
+    first = np.zeros((len(rows), 1 + failures + FIRST_ASKED), np.int64)
+    for p in range(n_people):
+        _lowest_of_groups(before, p, groups, n_groups, first[p * n_points])
+        for i in range(p * n_points + 1, (p + 1) * n_points):
+            for k in range(first.shape[1]):
+                first[i, k] = first[p * n_points, k]
+    fill_some_logits(networks, rows, first, units, found)
+    # No score is above these, so that no point is worth less than this.
+    highest, worths = np.empty(far.shape), np.empty(far.shape)
+    for p in range(n_people):
+        for i in range(n_points):
+            highest[p, i] = _least(found, p * n_points + i, groups, failures, lows, lowest)
+            worths[p, i] = far[p, i] + penalty * max(margin - highest[p, i], 0.0)
+    known = np.zeros(far.shape, np.bool_)
+    choice, nearest = np.zeros(n_people, np.int64), np.full(n_people, -1)
+    best, reached = np.full(n_people, np.inf), limits.copy()
+    places = np.empty(n_people, np.int64)
+    for _ in range(n_points):
+        n_places = 0
+        for p in range(n_people):
+            following, least = -1, np.inf
+            for i in range(n_points):
+                may_win = worths[p, i] < enough[p] and worths[p, i] <= best[p]
+                may_end = highest[p, i] >= margin and far[p, i] <= reached[p]
+                if not known[p, i] and (may_win or may_end) and worths[p, i] < least:
+                    following, least = i, worths[p, i]
+            if following >= 0:
+                places[n_places] = p * n_points + following
+                n_places += 1
+        if n_places == 0:
+            break
+        fill_logits(networks, rows, places[:n_places], units, found)
+        for n in range(n_places):
+            p, i = places[n] // n_points, places[n] % n_points
+            low = _least(found, places[n], groups, failures, lows, lowest)
+            worth = far[p, i] + penalty * max(margin - low, 0.0)
+            known[p, i] = True
+            if worth < best[p] or (worth == best[p] and i < choice[p]):
+                best[p], choice[p] = worth, i
+                for k in range(len(units)):
+                    scores[p, k] = found[places[n], k]
+            nearer = far[p, i] < reached[p] or (far[p, i] == reached[p] and i < nearest[p])
+            if low >= margin and nearer:
+                reached[p], nearest[p] = far[p, i], i
+    return choice, best, nearest
 
 
 def pulled(factuals: Floats, rows: Floats, accepts: Callable[[Floats], Booleans]) -> Floats:
@@ -349,17 +511,19 @@ def pulled(factuals: Floats, rows: Floats, accepts: Callable[[Floats], Booleans]
     return result
 
 
-def _columns_that_move(factuals: Floats, rows: Floats, slopes: Floats, weights: Floats) -> Integers:
+def _columns_that_move(
+    factuals: Floats, rows: Floats, slopes: Floats, people: Integers, weights: Floats
+) -> Integers:
     """Return which columns a linear programme may change [people, columns]: all of them.
 
     On a wide table, those that have changed already, and of the others those that move the networks
     most for their length.
     """
-    people, columns = factuals.shape
+    columns = factuals.shape[1]
     if columns <= WIDE:
-        return np.tile(np.arange(columns), (people, 1))
+        return np.tile(np.arange(columns), (len(people), 1))
     with np.errstate(divide="ignore"):
-        steep = np.where(weights > 0.0, np.abs(slopes).mean(axis=1) / weights, 0.0)
+        steep = np.where(weights > 0.0, np.abs(slopes[people]).mean(axis=1) / weights, 0.0)
     steep[rows != factuals] = np.inf
     most = np.argsort(-steep, axis=1, kind="stable")[:, :SEARCHED_COLUMNS]
     return np.sort(most, axis=1)
@@ -367,6 +531,7 @@ def _columns_that_move(factuals: Floats, rows: Floats, slopes: Floats, weights: 
 
 @compiled
 def _solve_all(
+    people: Any,
     factuals: Any,
     rows: Any,
     logits: Any,
@@ -381,17 +546,17 @@ def _solve_all(
 ) -> None:
     """Replace every row, in place, by the answer of its linear programme.
 
-    `places` [people, columns] are the columns that may change; the others stay. A change is a part
+    Logits and slopes are those of more people, among whom these are `people`. `places` [people,
+    columns] are the columns that may change; the others stay. A change is a part
     up and a part down, each counted in distance, and begins at what is nearest to the person inside
     the trust region. The last variable is what all networks may lack.
     """
-    n_people, n_networks, _ = slopes.shape
-    n_columns = places.shape[1]
+    n_networks, n_columns = slopes.shape[1], places.shape[1]
     table = np.empty((n_networks, 2 * n_columns + 1))
     starts, origin = np.empty(n_networks), np.empty(n_columns)
     capacities = np.empty(2 * n_columns + 1)
-    for p in range(n_people):
-        here, own, which = rows[p], factuals[p], places[p]
+    for p in range(len(people)):
+        here, own, which, person = rows[p], factuals[p], places[p], people[p]
         for j in range(n_columns):
             c = which[j]
             least = max(low[p, c], here[c] - regions[p])
@@ -405,11 +570,11 @@ def _solve_all(
             capacities[2 * j + 1] = max(down, 0.0) * weights[c]
         capacities[2 * n_columns] = np.inf
         for i in range(n_networks):
-            starts[i] = logits[p, i] - margin
+            starts[i] = logits[person, i] - margin
             for j in range(n_columns):
                 c = which[j]
-                starts[i] += slopes[p, i, c] * (origin[j] - here[c])
-                table[i, 2 * j] = slopes[p, i, c] / weights[c] if weights[c] > 0.0 else 0.0
+                starts[i] += slopes[person, i, c] * (origin[j] - here[c])
+                table[i, 2 * j] = slopes[person, i, c] / weights[c] if weights[c] > 0.0 else 0.0
                 table[i, 2 * j + 1] = -table[i, 2 * j]
             table[i, 2 * n_columns] = 1.0 / penalty
         status, values, _ = solve(table, starts, capacities, MOST_PIVOTS)
