@@ -11,7 +11,7 @@ import pytest
 
 from changeproof import Network, Task, own_task
 from changeproof.feasible import search
-from changeproof.feasible.search import FeasibleSearch
+from changeproof.feasible.search import THOROUGH, USUAL, Effort, FeasibleSearch, NearestRows
 from changeproof.model import Booleans, Floats, Integers
 from constrained import loans_task
 
@@ -92,6 +92,60 @@ def test_what_is_found_is_feasible_and_passes_and_mostly_nothing_is_nearer(
     assert odd > 5
     assert np.median(longer) < 1e-9
     assert np.mean(longer) < 0.05
+
+
+def test_more_effort_is_never_farther_and_does_not_depend_on_the_batch() -> None:
+    task = tiny_task()
+    people, farther = task.rows("train"), {}
+    for effort in (Effort(exchanges=0), USUAL, THOROUGH):
+        lengths = []
+        for seed in range(20):
+            network = Network.initialised(task.n_features, (6, 4), seed)
+            target = float(np.quantile(network.logits(people), 0.9))
+            search = reaching(task, people, network.logits, target)
+            found = search.nearest(people[:, None], effort)
+            alone = reaching(task, people[[3]], network.logits, target)
+            np.testing.assert_array_equal(alone.nearest(people[[3]][:, None], effort)[0], found[3])
+            there = np.isfinite(found).all(axis=1)
+            assert search.passes(found[there], np.flatnonzero(there)).all()
+            lengths.append(np.where(there, search.lengths(np.where(there[:, None], found, 0)), 0))
+        farther[effort] = np.array(lengths)
+    plain, usual, most = farther.values()
+    assert (usual <= plain + 1e-9).all()
+    assert (most <= usual + 1e-9).mean() > 0.999
+    assert (usual < plain - 1e-9).any()
+
+
+def test_the_nearest_rows_are_kept_in_order_and_each_once() -> None:
+    found = NearestRows.none(2, 2, 1)
+    for number in (5.0, 3.0, 3.0, 4.0, 6.0):
+        found.keep(1, np.array([number]), number)
+    assert found.rows[1, :, 0].tolist() == found.lengths[1].tolist() == [3.0, 4.0]
+    assert found.fresh.tolist() == [[False, False], [True, True]]
+    found.fresh[:] = False
+    found.keep(1, np.array([3.5]), 3.5)
+    assert found.lengths[1].tolist() == [3.0, 3.5]
+    assert found.fresh[1].tolist() == [False, True]
+
+
+def test_a_climb_ends_with_the_shortest_change_that_passes() -> None:
+    task = loans_task()
+    people = task.rows("test")[:20]
+    column = task.features[[f.name for f in task.features].index("income")].columns[0]
+    # The longest jump gains most for its length, but far less is enough.
+    search = FeasibleSearch(
+        task.actions,
+        people,
+        lambda rows, who: rows[:, column] > people[who, column] + 0.01,
+        lambda rows, who: np.maximum(rows[:, column] - people[who, column], 0.0) ** 2,
+        1.0 / task.actions.scales.distance,
+    )
+    rows, passed = search.climb(people)
+    tried, possible = search.neighbours(people, np.zeros((20, len(task.features)), np.bool_))
+    enough = possible & (tried[..., column] > people[:, None, column] + 0.01)
+    assert passed.sum() > 15 and (enough.sum(axis=1)[passed] > 1).all()
+    shortest = np.where(enough, search.lengths(tried), np.inf).min(axis=1)
+    np.testing.assert_array_equal(search.lengths(rows)[passed], shortest[passed])
 
 
 def test_nothing_is_found_where_nothing_passes() -> None:

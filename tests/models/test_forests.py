@@ -155,7 +155,7 @@ def test_a_stack_gives_what_its_members_give() -> None:
     ]
     for stack in (ForestStack(forests), ForestStack(forests[:3])):
         assert (stack.splits is None) == (len(stack) == 4)
-        for asked in (rows, *(rows[:count] for count in (1, 2, 7, 8, 9, 16, 25, 33))):
+        for asked in (rows, *(rows[:count] for count in (0, 1, 2, 7, 8, 9, 16, 25, 33))):
             margins, classes = stack.margins(asked), stack.classes(asked)
             for k, forest in enumerate(stack.forests):
                 np.testing.assert_array_equal(margins[k], forest.margins(asked))

@@ -25,7 +25,7 @@ from changeproof.feasible.action import Action
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.feature import Feature
 from changeproof.feasible.kernels import lengths
-from changeproof.feasible.search import FeasibleSearch
+from changeproof.feasible.search import Effort, FeasibleSearch
 from changeproof.methods.quorum.points import (
     WORTHWHILE,
     Jury,
@@ -43,7 +43,7 @@ PERCENTS = (100, 99, 95)
 PEOPLE_AT_ONCE = 256
 # Accepted training rows to start from: at the first share of all families, and at the others.
 FIRST_NEAREST, NEAREST = 2, 1
-EXCHANGES = 1
+EFFORT = Effort(exchanges=1)
 # More training rows to start from find next to nothing here.
 MOST_NEAREST = 2
 # Numbers that may be anything move in steps of about this, in deviations.
@@ -375,4 +375,4 @@ class RowSearch:
             wanted = min(nearest, MOST_NEAREST)
             near = search.nearest_of(self._rows, wanted=wanted)
             rows += [near, self.factuals[:, None]]
-        return search.nearest(np.concatenate(rows, axis=1), exchanges=EXCHANGES)
+        return search.nearest(np.concatenate(rows, axis=1), EFFORT)

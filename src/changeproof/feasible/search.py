@@ -1,9 +1,9 @@
 """The one search among feasible rows: the nearest row that passes a test, from several starts.
 
 A start is moved, one feature at a time, until it passes (`climb`). Then every change is taken back
-as far as the test allows (`shorten`), and each change in turn is given up for whatever else is
-shorter (`nearest`). People are searched side by side but do not see each other, so that nothing
-depends on the batch.
+as far as the test allows (`shorten`). Of the nearest rows so found, each change in turn is given up
+for whatever else is shorter (`nearest`). People are searched side by side but do not see each
+other, so that nothing depends on the batch.
 
 Rows come and go as people are told them. In between they are as done, without what follows from it
 (see `relations.py`): that is what moves and what has a length. Tests and scores see rows as told.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,8 +38,6 @@ from changeproof.model import Booleans, Floats, Integers
 ROUNDS = 100
 # How often all changes are taken back in turn, and how often a change of a number is halved.
 PASSES, HALVINGS = 2, 7
-# How often every change is given up for another one, as long as that is shorter.
-EXCHANGES = 2
 # Into how many parts splits are divided to find how few a number has to cross, and how much farther
 # than the nearest row an exchange may go before it is shortened.
 PARTS, DETOUR = 8, 1.5
@@ -58,6 +57,45 @@ ROWS_AT_ONCE, DISTANCES_AT_ONCE = 32, 4_000_000
 # Judge rows [rows, columns], each for the person at the given place.
 Test = Callable[[Floats, Integers], Booleans]
 Score = Callable[[Floats, Integers], Floats]
+
+
+class Effort(NamedTuple):
+    """How often changes are given up for others at most, and with how many of the nearest rows."""
+
+    exchanges: int = 3
+    kept: int = 1
+
+
+USUAL = Effort()
+# Of a pool of forests, a few percent nearer for six times the time.
+THOROUGH = Effort(exchanges=6, kept=8)
+
+
+class NearestRows(NamedTuple):
+    """The nearest rows found for every person [people, rows, columns], the nearest first.
+
+    `lengths` are infinite where there are fewer; `fresh` says which are new.
+    """
+
+    rows: Floats
+    lengths: Floats
+    fresh: Booleans
+
+    @classmethod
+    def none(cls, people: int, kept: int, columns: int) -> NearestRows:
+        rows, lengths = np.full((people, kept, columns), np.nan), np.full((people, kept), np.inf)
+        return cls(rows, lengths, np.zeros((people, kept), np.bool_))
+
+    def keep(self, person: int, row: Floats, length: float) -> None:
+        """Keep a row if it is nearer than one of those kept, and none of them."""
+        nearer = np.flatnonzero(length < self.lengths[person] - WORTHWHILE)
+        if not len(nearer) or (self.rows[person] == row).all(axis=1).any():
+            return
+        place = nearer[0]
+        for each in self:
+            each[person, place + 1 :] = each[person, place:-1].copy()
+        self.rows[person, place], self.lengths[person, place] = row, length
+        self.fresh[person, place] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,67 +170,78 @@ class FeasibleSearch:
         result: Floats = lengths(self.factuals, several, self.weights)
         return result if rows.ndim == 3 else result[:, 0]
 
-    def nearest(self, starts: Floats, exchanges: int = EXCHANGES) -> Floats:
+    def nearest(self, starts: Floats, effort: Effort = USUAL) -> Floats:
         """Return for every person the nearest row found that passes; NaN where none does.
 
         `starts` are feasible rows to start from [people, starts, columns]; NaN where somebody has
-        fewer. All changes are given up in turn, `exchanges` times at most; where splits are known,
-        each is also taken back across one of them.
+        fewer. Of the nearest rows found, all changes are given up in turn, until nothing shorter
+        comes of it or the `effort` is spent. Where splits are known, each change is also taken
+        back across one of them.
         """
-        best = np.full_like(self.factuals, np.nan)
-        least = np.full(len(best), np.inf)
+        found = NearestRows.none(len(starts), effort.kept, starts.shape[2])
         owners, which = np.nonzero(np.isfinite(starts).all(axis=2))
         first = self.actions.doing(self.factuals[owners], starts[owners, which])
-        self._keep_nearest(first, owners, None, best, least)
-        waiting = np.flatnonzero(np.isfinite(least))
-        for _ in range(exchanges):
-            without, differed = self.of(waiting)._put_back(best[waiting])
-            owners, given_up = waiting[np.nonzero(differed)[0]], np.nonzero(differed)[1]
-            others, longest = without[differed], None
-            if self.crossings is not None:
-                back, there = self.of(owners)._one_back(best[owners], given_up)
-                others = np.concatenate([others, back[there]])
-                owners = np.concatenate([owners, owners[there]])
-                given_up = np.concatenate([given_up, given_up[there]])
-                longest = DETOUR * least[owners]
-            fixed = np.arange(len(self.actions.features)) == given_up[:, None]
-            before = least.copy()
-            self._keep_nearest(others, owners, fixed, best, least, longest)
-            waiting = np.flatnonzero(least < before)
-            if not len(waiting):
+        self._keep_nearest(first, owners, None, found)
+        known: set[tuple[int, int, bytes]] = set()
+        for _ in range(effort.exchanges):
+            owners, which = np.nonzero(found.fresh)
+            if not len(owners):
                 break
-        found = np.flatnonzero(np.isfinite(least))
-        best[found] = self._told(best[found], found)
+            found.fresh[:] = False
+            others, owners, given_up = self._given_up(found.rows[owners, which], owners)
+            keys = zip(owners.tolist(), given_up.tolist(), map(bytes, others), strict=True)
+            first_of = {key: place for place, key in reversed(list(enumerate(keys)))}
+            new = np.array(sorted(first_of[key] for key in first_of.keys() - known), np.int64)
+            known.update(first_of)
+            others, owners, given_up = others[new], owners[new], given_up[new]
+            fixed = np.arange(len(self.actions.features)) == given_up[:, None]
+            longest = None if self.crossings is None else DETOUR * found.lengths[owners, 0]
+            self._keep_nearest(others, owners, fixed, found, longest)
+        best = found.rows[:, 0]
+        there = np.flatnonzero(np.isfinite(found.lengths[:, 0]))
+        best[there] = self._told(best[there], there)
         return best
+
+    def _given_up(self, rows: Floats, owners: Integers) -> tuple[Floats, Integers, Integers]:
+        """Return rows without one of their changes, for whom, and which feature that is."""
+        some = self.of(owners)
+        without, differed = some._put_back(rows)
+        which, features = np.nonzero(differed)
+        others = without[differed]
+        if self.crossings is not None:
+            back, there = some.of(which)._one_back(rows[which], features)
+            others = np.concatenate([others, back[there]])
+            which = np.concatenate([which, which[there]])
+            features = np.concatenate([features, features[there]])
+        return others, owners[which], features
 
     def _keep_nearest(
         self,
         starts: Floats,
         owners: Integers,
         fixed: Booleans | None,
-        best: Floats,
-        least: Floats,
+        found: NearestRows,
         longest: Floats | None = None,
     ) -> None:
-        """Climb from starts, shorten what passes, and keep what is nearer than the best."""
+        """Climb from starts, shorten what passes, and keep the nearest."""
         some = self.of(owners)
         rows, passed = some._climb(starts, fixed=fixed, longest=longest)
         there = np.flatnonzero(passed)
         some = some.of(there)
         short = some._shorten(rows[there])
         for row, owner, length in zip(short, owners[there], some._lengths(short), strict=True):
-            if length < least[owner] - WORTHWHILE:
-                best[owner], least[owner] = row, length
+            found.keep(owner, row, length)
 
     def climb(
         self, rows: Floats, *, fixed: Booleans | None = None, longest: Floats | None = None
     ) -> tuple[Floats, Booleans]:
         """Change a feature at a time until rows pass; return the rows and which of them pass.
 
-        Each time the alternative is taken that gains most of the score for its length. Where as
-        many features differ as may, and no other value of these gains anything, one of them is put
-        back to change another. `rows` are feasible, one per person. Features that are `fixed`
-        [people, features] stay as they are; rows go no farther than `longest` [people].
+        Each time the alternative is taken that gains most of the score for its length or, if that
+        passes, the shortest that does. Where as many features differ as may, and no other value of
+        these gains anything, one of them is put back to change another. `rows` are feasible, one
+        per person. Features that are `fixed` [people, features] stay as they are; rows go no
+        farther than `longest` [people].
         """
         done = self.actions.doing(self.factuals, rows)
         climbed, passed = self._climb(done, fixed=fixed, longest=longest)
@@ -216,6 +265,9 @@ class FeasibleSearch:
                 tried, added, found = self._alternatives(some, rows[some], fixed, limits)
                 choice = _best_for_length(found - scores[some][:, None], added)
                 moved = choice >= 0
+                gains = found[moved] > scores[some[moved]][:, None]
+                given = some[moved], tried[moved], added[moved], gains, choice[moved]
+                choice[moved] = self._shortest_passing(*given)
                 rows[some[moved]] = tried[moved, choice[moved]]
                 scores[some[moved]] = found[moved, choice[moved]]
                 going += [some[moved], self._swap(rows, scores, fixed, limits, some[~moved])]
@@ -225,6 +277,20 @@ class FeasibleSearch:
             passed[moved_on] = self._passes(rows[moved_on], moved_on)
             waiting = moved_on[~passed[moved_on]]
         return rows, passed
+
+    def _shortest_passing(
+        self, people: Integers, tried: Floats, added: Floats, gains: Booleans, choice: Integers
+    ) -> Integers:
+        """Return choices; where they pass, the shortest that passes, of all that gain something."""
+        each = np.arange(len(people))
+        passed = self._passes(tried[each, choice], people)
+        shorter = passed[:, None] & gains & (added < added[each, choice][:, None])
+        who, slot = np.nonzero(shorter)
+        if not len(who):
+            return choice
+        shorter[who, slot] = self._passes(tried[who, slot], people[who])
+        shortest = np.where(shorter, added, np.inf).argmin(axis=1)
+        return np.where(shorter.any(axis=1), shortest, choice)
 
     def _alternatives(
         self, people: Integers, rows: Floats, fixed: Booleans, limits: Floats

@@ -23,7 +23,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.crossings import Crossings
-from changeproof.feasible.search import FeasibleSearch
+from changeproof.feasible.search import USUAL, Effort, FeasibleSearch
 from changeproof.feasible.wide_tables import searched_features
 from changeproof.methods.answers import (
     ALREADY_FAVOURABLE,
@@ -212,6 +212,8 @@ class Method(Configurable, ABC):
     # Whether a feasible row is searched for where a proposal is not feasible; counterfactuals that
     # were told by somebody else are tested as they are.
     searches_feasible: ClassVar[bool] = True
+    # How long the search among feasible rows goes on.
+    effort: ClassVar[Effort] = USUAL
     # Whether it trains models of its own, which not every kind of model can do.
     trains: ClassVar[bool] = False
 
@@ -415,7 +417,7 @@ class Method(Configurable, ABC):
         train = self._favourable_rows()
         near = search.nearest_of(train, wanted=STARTS, most_tested=MOST_TESTED)
         starts = np.concatenate([proposals.rows[:, None], near, own[:, None]], axis=1)
-        rows = search.nearest(starts)
+        rows = search.nearest(starts, self.effort)
         given = np.isfinite(proposals.wanted[:, 0]) & np.isfinite(proposals.rows[:, 0])
         lost = np.flatnonzero(given & np.isnan(rows[:, 0]))
         # Whoever has no accepted row gets what scores best no farther than the proposal.

@@ -257,7 +257,7 @@ class ForestStack:
         found: list[Any] = [None] * len(self)
         for link, members in self._by_link.items():
             own = linked(link, margins[members].reshape(-1, self.n_outputs))
-            own = own.reshape(len(members), margins.shape[1], -1)
+            own = own.reshape(len(members), margins.shape[1], own.shape[1])
             if len(members) == len(self):
                 return own
             for member, each in zip(members, own, strict=True):
