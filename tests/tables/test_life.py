@@ -125,6 +125,18 @@ def test_the_limit_of_a_sequence_is_about_futures(over_time: Results) -> None:
     assert seeds["distance"].tolist() == table["distance_mean"].tolist()
 
 
+def test_models_that_are_not_kept_have_such_a_limit_too() -> None:
+    results = lasting(
+        None, CHAIN, methods=["kdtree"], limit=True, model="sklearn:LogisticRegression"
+    )
+    table = results.table("life_limit")
+    assert table["may_break"].tolist() == [0, 1] and (table["found"] > 0).all()
+    assert table["distance_mean"].is_monotonic_decreasing
+    assert results.table("life_price")["people"].tolist() == [table["found"][0]]
+    # As there is nothing else, there is the limit of models, too.
+    assert set(results.table("limit")["family"]) == {"all", CHAIN}
+
+
 def test_methods_are_compared_with_the_limit_of_as_many_futures(over_time: Results) -> None:
     tables, seed = read_tables(over_time.folder), over_time.plan.base_seeds[0]
     limit, task = over_time.limit("data", seed), over_time.task("data")

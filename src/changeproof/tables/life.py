@@ -31,7 +31,7 @@ SHARES = [f"{name}_{part}" for name in ("held_so_far", "holds") for part in PART
 # What sums up how long advice lasts, with its heading; rules of a gate name these.
 LIFE = {
     "held_to_the_end": Heading("Held to the end (%)", "↑", short="Held (%)"),
-    "held_if_deployed": Heading("Held, deployed updates only (%)", "↑"),
+    "held_if_deployed": Heading("Held if deployed (%)", "↑"),
     "median_life": Heading("Median life (updates)", "↑", short="Median life"),
     "five_percent_broken_by": Heading("5 % broken by update", "↑", short="5 % by"),
     "broken_per_update": Heading("Broken per update (%)", "↓"),
