@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from changeproof import Network
 from changeproof.methods.rbr import Mixtures, log_odds
-from changeproof.model import Access
+from changeproof.model import Access, Model
 from changeproof.models.network import NetworkLearner
 
 
@@ -117,3 +117,12 @@ def alike(columns: int, count: int) -> tuple[Network, ...]:
     """Return networks that mostly agree: one of them, and others with parameters moved a little."""
     learner, first = NetworkLearner(), Network.initialised(columns, (8,), 1)
     return first, *(learner.perturbed(first, 0.05, seed) for seed in range(1, count))
+
+
+def plain_agreement(pool: Sequence[Model], training: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the log odds of the mean of soft votes, model by model."""
+    votes = []
+    for model in pool:
+        usual = np.median(np.abs(model.probabilities(training) - 0.5))
+        votes.append(expit(4.0 * (model.probabilities(rows) - 0.5) / usual))
+    return np.asarray(logit(np.mean(votes, axis=0)))

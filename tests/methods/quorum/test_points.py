@@ -107,9 +107,9 @@ def test_the_point_is_chosen_that_would_be_if_all_networks_were_asked(
     tried[:5, 3], tried[5:9, 2] = tried[:5, 0], here[5:9]
     far = generator.uniform(0.1, 1.0, (n_people, 4))
     far[:5, 3] = far[:5, 0]
-    least = jury.least(tried.reshape(-1, COLUMNS), failures).reshape(n_people, 4)
+    least = jury.least(jury.scores(tried.reshape(-1, COLUMNS)), failures).reshape(n_people, 4)
     worths = far + penalty * np.maximum(margin - least, 0.0)
-    now = 0.5 + penalty * np.maximum(margin - jury.least(here, failures), 0.0)
+    now = 0.5 + penalty * np.maximum(margin - jury.least(jury.scores(here), failures), 0.0)
     limits = np.where(generator.random(n_people) < 0.5, np.inf, generator.uniform(size=n_people))
     scores = np.empty((n_people, len(networks)))
     enough = now - WORTHWHILE

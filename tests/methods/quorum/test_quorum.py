@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from changeproof import (
@@ -16,20 +15,20 @@ from changeproof import (
     Counterfactuals,
     Factuals,
     InputError,
-    Network,
     Quorum,
 )
 from changeproof.arithmetic.votes import least_share
 from changeproof.datasets.split import Part
-from changeproof.methods.quorum.method import CAUTION, COARSE, MARGINS
-from changeproof.methods.quorum.points import AgreedPoints, Jury
+from changeproof.methods.quorum.agreement import Agreement
+from changeproof.methods.quorum.method import CAUTION, THRESHOLDS
+from changeproof.methods.quorum.points import AgreedPoints
 from changeproof.model import Floats
 from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import TrainingRecipe
 from changeproof.randomness import stream
 from constrained import asked, loans_task
-from plain_searches import alike
+from plain_searches import alike, plain_agreement
 
 SMALL = {"members": 8, "judges": 8, "witnesses": 12, "people": 50, "target": 0.95}
 
@@ -44,18 +43,19 @@ def answered(feasible: bool) -> tuple[Context, Factuals, Quorum, Counterfactuals
 
 
 @pytest.mark.parametrize("feasible", [False, True])
-def test_the_base_model_and_the_whole_pool_accept_with_the_margin(feasible: bool) -> None:
+def test_the_base_model_accepts_and_the_pool_agrees(feasible: bool) -> None:
     context, people, method, answers = answered(feasible)
     assert answers.found.all()
     assert answers.base_valid.all()
-    points = method._points
-    assert points is not None
-    assert len(points.jury.models) == 9
-    margins = answers.diagnostics["margin"]
-    assert (margins <= method.calibrated.threshold).all()
-    assert (margins == method.calibrated.threshold).mean() > 0.5
-    least = points.jury.log_odds(answers.rows).min(axis=0)
-    assert (least >= margins - 1e-9).all()
+    agreed, threshold = answers.diagnostics["agreement"], method.calibrated.threshold
+    assert (agreed >= threshold).mean() > 0.5
+    assert set(answers.diagnostics["threshold"]) == {threshold}
+    models = [method._agreement.models[place] for place in range(9)]
+    np.testing.assert_array_equal(
+        models[0].probabilities(people.rows), context.model.probabilities(people.rows)
+    )
+    again = plain_agreement(models[1:], context.task.rows("train"), answers.rows)
+    np.testing.assert_allclose(agreed, again, rtol=1e-9)
     accepted = method._witnesses.stack.favourable(answers.rows).sum(axis=0)
     np.testing.assert_array_equal(answers.diagnostics["accepted"], accepted)
     exact = [least_share(0.95, votes, 12) for votes in accepted]
@@ -96,11 +96,13 @@ def test_the_calibrated_share_is_what_the_judges_say() -> None:
     chosen, again = method.calibrated, copy(method)
     assert chosen.estimate >= 0.95
     people = adverse(context, "validation", "update")[:50]
-    # Counted slowly: of every person the most that is lost with this margin or a larger one.
+    # Counted slowly: of every person the most that is lost with this threshold or a larger one.
     lost = np.zeros(50)
-    for again._margin in [margin for margin in MARGINS if margin >= chosen.threshold]:
+    for again._threshold in [each for each in THRESHOLDS if each >= chosen.threshold]:
         for place, row in enumerate(people):
             answer = again.generate(Factuals(np.zeros(1, np.int64), row[None])).rows
+            if method._agreement.log_odds(answer)[0] < again._threshold:
+                continue
             accepted = method._judges.jury.stack.favourable(answer)[:, 0]
             # Eight judges, one of every kind; each refusal counts a quarter more.
             lost[place] = max(lost[place], CAUTION * (1.0 - accepted.mean()))
@@ -109,7 +111,7 @@ def test_the_calibrated_share_is_what_the_judges_say() -> None:
 
 
 def test_three_sets_of_people_and_three_of_models() -> None:
-    """Training rows prune the pool; others choose the margin; who asks has a part in nothing."""
+    """Others than training rows choose the threshold; who asks has a part in nothing."""
     context, people, method, _ = answered(False)
     trying = method._people()
     assert trying.unfitted == len(trying.people) == 50
@@ -134,9 +136,10 @@ def test_sparsity_spares_features_at_a_price_that_is_kept() -> None:
     context, people, _, _ = answered(False)
     lengths, changed = [], []
     for sparsity in (0.0, 0.15):
-        jury = Jury(alike(context.task.n_features, 4))
-        points = AgreedPoints(jury, context.task, sparsity)
-        rows = points.search(people.rows, 0.05)
+        base, *pool = alike(context.task.n_features, 4)
+        agreement = Agreement.of(base, pool, context.task.rows("train"))
+        points = AgreedPoints(agreement, context.task, sparsity)
+        rows = points.search(people.rows, 0.5)
         there = np.isfinite(rows).all(axis=1)
         assert there.mean() > 0.5
         lengths.append(context.task.distances(people.rows, rows))
@@ -159,54 +162,42 @@ def test_models_without_gradients_are_searched_by_predictions() -> None:
     assert answers.base_valid[answers.found].all()
     assert answers.found.sum() > 6
     assert task.actions.feasible(people.rows[answers.found], answers.rows[answers.found]).all()
-    margins = answers.diagnostics["margin"]
-    sure = np.flatnonzero(answers.found & np.isfinite(margins))
-    assert len(sure)
-    for place in range(len(method._pool)):
-        one = method._pool.models[place]
-        usual = np.median(np.abs(logit(one.probabilities(task.rows("train")))))
-        needed = expit(margins[sure] * usual)
-        assert (one.probabilities(answers.rows[sure]) >= needed - 1e-12).all()
+    found = answers.found
+    pool = [method._agreement.models[place] for place in range(1, 7)]
+    again = plain_agreement(pool, task.rows("train"), answers.rows[found])
+    np.testing.assert_allclose(answers.diagnostics["agreement"][found], again, rtol=1e-9)
+    assert (again >= method.calibrated.threshold - 1e-9).any()
     alone = method.generate(people[[3]])
     np.testing.assert_array_equal(alone.rows[0], answers.rows[3])
 
 
 def test_an_odd_member_does_not_send_everybody_away() -> None:
+    context, people, method, _ = answered(False)
+    training = context.task.rows("train")
+    pool = [method._agreement.models[place] for place in range(1, 9)] * 3
+    first = pool[0]
+    # One that refuses nearly everything.
+    odd = replace(first, biases=(*first.biases[:-1], first.biases[-1] - np.float32(50.0)))
+    far = []
+    for members in (pool, [*pool[:-1], odd]):
+        points = AgreedPoints(Agreement.of(context.model, members, training), context.task, 0.0)
+        rows = points.search(people.rows, 2.0)
+        assert np.isfinite(rows).all()
+        far.append(context.task.distances(people.rows, rows).mean())
+    assert far[0] < far[1] < 1.3 * far[0]
+
+
+def test_who_cannot_have_the_threshold_gets_the_largest_that_there_is() -> None:
     _, people, method, _ = answered(False)
     method = copy(method)
+    method._threshold = 20.0
     assert method._points is not None
-    usual = list(method._points.jury.models[1:]) * 3
-    first = usual[0]
-    # One that refuses what lies near to its boundary, and another that never decides.
-    odd = replace(first, biases=(*first.biases[:-1], first.biases[-1] - np.float32(2.0)))
-    meek = replace(first, biases=(*first.biases[:-1], first.biases[-1] + np.float32(50.0)))
-    assert len(usual) == 24
-    base, training = method.context.model, method.context.task.rows("train")
-
-    def kept(pool: list[Network], some: Factuals) -> list[Network]:
-        jury = method._without_odd_ones(Jury.in_own_units((base, *pool), training), some)
-        np.testing.assert_array_equal(jury.units, Jury.in_own_units(jury.models, training).units)
-        assert jury.models[0] is base
-        return list(jury.models[1:])
-
-    assert kept([*usual[:-2], odd, meek], people) == [*usual[:-2], meek]
-    assert kept(usual[:23], people) == usual[:23]
-    assert kept([*usual[:-1], odd], people[:0]) == [*usual[:-1], odd]
-
-
-def test_who_cannot_have_the_margin_gets_the_largest_that_there_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, people, method, _ = answered(False)
-    method = copy(method)
-    monkeypatch.setattr("changeproof.methods.quorum.method.COARSE", (*COARSE, 2.0))
-    method._margin = 6.0
-    assert method._points is not None
-    rows, reached = method._nearest_points(method._points, people.rows)
-    assert np.isfinite(rows).all()
+    rows = method._nearest_points(method._points, people.rows)
     assert method.context.model.favourable(rows).all()
-    assert np.nanmax(reached) <= 6.0
-    assert (reached < 6.0).any()
+    agreed = method._agreement.log_odds(rows)
+    # The best of all training rows agrees no more, but for a step of the coarse thresholds.
+    assert (agreed >= min(method._agreed.max(), 4.5) - 0.5).mean() > 0.5
+    assert (agreed < 20.0).all()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from changeproof.arithmetic.functions import logarithms
 from changeproof.datasets.task import Task
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
+from changeproof.methods.quorum.agreement import Agreement
 from changeproof.methods.shared.dual_simplex import OPTIMAL, solve
 from changeproof.methods.shared.ensembles import Groups
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
@@ -61,6 +62,40 @@ FIRST_ASKED = 2
 ROUNDS_LEFT, SINGLE_FEATURES = 4, 2
 
 
+class Asked(Protocol):
+    """Networks that are asked about points: all of them, or how far they agree.
+
+    What they say of a row is a line of scores; the value of a line has to reach a margin.
+    """
+
+    def scores(self, rows: Floats) -> Floats:
+        """Return what is said of rows [rows, networks]."""
+
+    def least(self, scores: Floats, failures: int) -> Floats:
+        """Return the value of every line."""
+
+    def linear(
+        self, rows: Floats, scores: Floats, margin: float, failures: int
+    ) -> tuple[Floats, Floats]:
+        """Return values [rows, k] that all have to reach the margin, and their slopes."""
+
+    def choose(
+        self,
+        before: Floats,
+        tried: Floats,
+        far: Floats,
+        enough: Floats,
+        limits: Floats,
+        margin: float,
+        failures: int,
+        penalty: float,
+    ) -> tuple[Integers, Floats, Integers, Floats]:
+        """Return everybody's best point, its worth, the nearest accepted, and the best's scores.
+
+        See `_chosen`.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Jury:
     """Models that are asked together; of a pool the first is the base model, which has to accept.
@@ -87,19 +122,6 @@ class Jury:
         usual: Floats = np.median(np.abs(cls(models).log_odds(rows)), axis=1)
         return cls(models, np.maximum(usual, TINY))
 
-    def most_agreed(self, task: Task) -> Floats:
-        """Return the training rows that most models accept, of those that the first accepts."""
-        if task not in self._most_agreed:
-            train = task.rows("train")
-            votes = self.stack.favourable(train)
-            counts = np.where(votes[0], votes.sum(axis=0), 0)
-            self._most_agreed[task] = train[votes[0] & (counts == counts.max())]
-        return self._most_agreed[task]
-
-    @cached_property
-    def _most_agreed(self) -> dict[Task, Floats]:
-        return {}
-
     def log_odds(self, rows: Floats) -> Floats:
         """Return what the models think of rows [models, rows]."""
         if isinstance(self.stack, NetworkStack):
@@ -108,17 +130,6 @@ class Jury:
             given = np.clip(self.stack.probabilities(rows), TINY, 1.0 - TINY)
             found = logarithms(given) - logarithms(1.0 - given)
         return found if self.units is None else found / self.units[:, None]
-
-    def least(self, rows: Floats, failures: int = 0) -> Floats:
-        """Return the lowest log odds of every row, without the lowest `failures` of the others."""
-        if isinstance(self.stack, NetworkStack):
-            return self.panel.least(self.panel.scores(rows), failures)
-        found = self.log_odds(rows)
-        if len(found) == 1:
-            return np.asarray(found[0])
-        scores = found[1:] if self.groups is None else self.groups.lowest(found[1:])
-        others = np.partition(scores, failures, axis=0)[failures]
-        return np.asarray(np.minimum(found[0], others))
 
     @cached_property
     def panel(self) -> Panel:
@@ -129,14 +140,42 @@ class Jury:
         groups = np.arange(n - 1) if self.groups is None else self.groups.labels
         return Panel(self.stack.blocks, units, groups)
 
-    def lowest(self, scores: Floats, failures: int) -> Integers:
-        """Return the first model and the lowest others [rows, k], given log odds [rows, models]."""
+    def scores(self, rows: Floats) -> Floats:
+        """Return log odds [rows, networks]."""
+        return self.panel.scores(rows)
+
+    def least(self, scores: Floats, failures: int = 0) -> Floats:
+        """Return the lowest log odds of every row, without the lowest `failures` of the others."""
+        return self.panel.least(scores, failures)
+
+    def linear(
+        self, rows: Floats, scores: Floats, margin: float, failures: int
+    ) -> tuple[Floats, Floats]:
+        """Return log odds [rows, k] and slopes of the first network and of the lowest others."""
         if self.groups is None:
             order = np.argsort(scores[:, 1:], axis=1, kind="stable")
             order = order[:, failures : failures + LOWEST]
         else:
             order = self.groups.lowest_models(scores[:, 1:].T, failures, LOWEST).T
-        return np.concatenate([np.zeros((len(scores), 1), dtype=np.int64), order + 1], axis=1)
+        first = np.zeros((len(scores), 1), dtype=np.int64)
+        which = np.concatenate([first, order + 1], axis=1)
+        return np.take_along_axis(scores, which, axis=1), self.panel.slopes(rows, which)
+
+    def choose(
+        self,
+        before: Floats,
+        tried: Floats,
+        far: Floats,
+        enough: Floats,
+        limits: Floats,
+        margin: float,
+        failures: int,
+        penalty: float,
+    ) -> tuple[Integers, Floats, Integers, Floats]:
+        chosen = np.empty((len(tried), len(self.models)))
+        points = before, tried, far, enough, limits
+        choice, found, nearest = _chosen(*self.panel, *points, margin, failures, penalty, chosen)
+        return choice, found, nearest, chosen
 
 
 class Panel(NamedTuple):
@@ -201,18 +240,18 @@ class AgreedPoints:
     To spare a feature, a change may become longer by a share of `sparsity`.
     """
 
-    jury: Jury
+    agreement: Agreement
     task: Task
     sparsity: float
 
     @cached_property
-    def _least(self) -> Floats:
-        return self.jury.least(self.task.rows("train"))
+    def _agreed(self) -> Floats:
+        return self.agreement.log_odds(self.task.rows("train"))
 
     def search(
-        self, factuals: Floats, margin: float, bounds: tuple[Floats, Floats] | None = None
+        self, factuals: Floats, threshold: float, bounds: tuple[Floats, Floats] | None = None
     ) -> Floats:
-        """Return the nearest point found that all accept with a margin; NaN where none is.
+        """Return the nearest point found with so much agreement; NaN where none is.
 
         The search begins with the people and, where it fails, with the nearest training row that
         is accepted, pulled towards them. Other bounds [people, columns] may be given than the
@@ -221,18 +260,18 @@ class AgreedPoints:
         least, most = self.task.training_range
         low, high = bounds or (np.minimum(least, factuals), np.maximum(most, factuals))
         room = Room(self.task.distance_weights, low, high)
-        found = nearest_accepted_points(self.jury, factuals, factuals, room, margin=margin)
+        found = nearest_accepted_points(self.agreement, factuals, factuals, room, margin=threshold)
         lost = np.flatnonzero(np.isinf(found.lengths))
         if len(lost):
             own, limits = factuals[lost], room.of(lost)
-            start = self._nearest_rows(own, limits, margin)
-            again = nearest_accepted_points(self.jury, own, start, limits, margin=margin)
+            start = self._nearest_rows(own, limits, threshold)
+            again = nearest_accepted_points(self.agreement, own, start, limits, margin=threshold)
             found.rows[lost], found.lengths[lost] = again
-        return self._sparse(factuals, found, room, margin)
+        return self._sparse(factuals, found, room, threshold)
 
-    def _nearest_rows(self, factuals: Floats, room: Room, margin: float) -> Floats:
+    def _nearest_rows(self, factuals: Floats, room: Room, threshold: float) -> Floats:
         """Return the nearest accepted training row, pulled towards each person."""
-        accepted = self.task.rows("train")[self._least >= margin]
+        accepted = self.task.rows("train")[self._agreed >= threshold]
         result = np.full_like(factuals, np.nan)
         if not len(accepted):
             return result
@@ -240,9 +279,9 @@ class AgreedPoints:
             inside = np.clip(accepted, room.low[i], room.high[i])
             people = np.broadcast_to(factual, inside.shape)
             result[i] = inside[room.lengths(people, inside).argmin()]
-        return pulled(factuals, result, lambda rows: self.jury.least(rows) >= margin)
+        return pulled(factuals, result, lambda rows: self.agreement.log_odds(rows) >= threshold)
 
-    def _sparse(self, factuals: Floats, found: Nearest, room: Room, margin: float) -> Floats:
+    def _sparse(self, factuals: Floats, found: Nearest, room: Room, threshold: float) -> Floats:
         """Put features back that others can make up for: small ones at once, then one by one."""
         rows = found.rows.copy()
         limits = (1.0 + self.sparsity) * found.lengths
@@ -252,13 +291,13 @@ class AgreedPoints:
         parts = np.where(there[:, None], np.abs(rows - factuals) * room.weights, 0.0)
         small = (parts > 0.0) & (parts <= self.sparsity * found.lengths[:, None])
         who = np.flatnonzero(small.any(axis=1))
-        self._without(factuals, rows, room, margin, limits, who, small)
+        self._without(factuals, rows, room, threshold, limits, who, small)
         for _ in range(SINGLE_FEATURES):
             parts = np.where(there[:, None], np.abs(rows - factuals) * room.weights, 0.0)
             smallest = np.where(parts > 0.0, parts, np.inf).argmin(axis=1)
             one = np.arange(parts.shape[1]) == smallest[:, None]
             who = np.flatnonzero((parts > 0.0).sum(axis=1) > 1)
-            there &= self._without(factuals, rows, room, margin, limits, who, one)
+            there &= self._without(factuals, rows, room, threshold, limits, who, one)
         return rows
 
     def _without(
@@ -266,7 +305,7 @@ class AgreedPoints:
         factuals: Floats,
         rows: Floats,
         room: Room,
-        margin: float,
+        threshold: float,
         limits: Floats,
         who: Integers,
         features: Booleans,
@@ -277,7 +316,7 @@ class AgreedPoints:
         low, high, start = (np.where(back, own, each[who]) for each in (room.low, room.high, rows))
         limited = Room(room.weights, low, high)
         left = nearest_accepted_points(
-            self.jury, own, start, limited, margin=margin, rounds=ROUNDS_LEFT
+            self.agreement, own, start, limited, margin=threshold, rounds=ROUNDS_LEFT
         )
         kept = left.lengths <= limits[who]
         rows[who[kept]] = left.rows[kept]
@@ -286,7 +325,7 @@ class AgreedPoints:
 
 
 def nearest_accepted_points(
-    jury: Jury,
+    asked: Asked,
     factuals: Floats,
     start: Floats,
     room: Room,
@@ -295,7 +334,7 @@ def nearest_accepted_points(
     failures: int = 0,
     rounds: int = ROUNDS,
 ) -> Nearest:
-    """Return the nearest points found at which all networks but a few reach a margin.
+    """Return the nearest points found at which what is asked reaches a margin.
 
     The search for a person begins at `start`; where that is NaN, there is none. So many `failures`
     may stay below the margin, though not the first. A person has `rounds` linear programmes.
@@ -305,35 +344,31 @@ def nearest_accepted_points(
     for penalty in PENALTIES:
         if len(lost):
             aim = Aim(margin, failures, penalty)
-            found = _stepped(jury, factuals[lost], start[lost], room.of(lost), aim, rounds)
+            found = _stepped(asked, factuals[lost], start[lost], room.of(lost), aim, rounds)
             best.rows[lost], best.lengths[lost] = found
             lost = lost[np.isinf(found.lengths)]
     return best
 
 
 def _stepped(
-    jury: Jury, factuals: Floats, start: Floats, room: Room, aim: Aim, rounds: int
+    asked: Asked, factuals: Floats, start: Floats, room: Room, aim: Aim, rounds: int
 ) -> Nearest:
     here, regions = start.copy(), np.full(len(start), FIRST_REGION)
     best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
-    scores = jury.panel.scores(here)
-    least, far = jury.panel.least(scores, aim.failures), room.lengths(factuals, here)
+    scores = asked.scores(here)
+    least, far = asked.least(scores, aim.failures), room.lengths(factuals, here)
     there = least >= aim.margin
     best.rows[there], best.lengths[there] = here[there], far[there]
     worth = far + aim.penalty * np.maximum(aim.margin - least, 0.0)
-    # Of the lowest networks; both change only for those who have moved.
-    n_lowest = jury.lowest(scores[:1], aim.failures).shape[1]
-    logits, slopes = (
-        np.empty((len(start), n_lowest)),
-        np.empty((len(start), n_lowest, here.shape[1])),
-    )
+    # Both change only for those who have moved.
+    values, slopes = asked.linear(here, scores, aim.margin, aim.failures)
     moved = going = np.arange(len(start))
-    for _ in range(rounds):
-        which = jury.lowest(scores[moved], aim.failures)
-        logits[moved] = np.take_along_axis(scores[moved], which, axis=1)
-        slopes[moved] = jury.panel.slopes(here[moved], which)
+    for turn in range(rounds):
+        if turn:
+            again = asked.linear(here[moved], scores[moved], aim.margin, aim.failures)
+            values[moved], slopes[moved] = again
         own, now, limits = factuals[going], here[going], room.of(going)
-        programme = logits, slopes, _columns_that_move(own, now, slopes, going, limits.weights)
+        programme = values, slopes, _columns_that_move(own, now, slopes, going, limits.weights)
         goal = now.copy()
         _solve_all(
             going, own, goal, *programme, *limits, regions[going], aim.margin + HAIR, aim.penalty
@@ -341,9 +376,8 @@ def _stepped(
         tried = np.stack([_on_the_way(own, now, goal, limits, share) for share in SHARES], axis=1)
         far = lengths(own, tried, limits.weights)
         enough = worth[going] - WORTHWHILE
-        chosen = np.empty((len(going), scores.shape[1]))
-        choice, found, nearest = _chosen(
-            *jury.panel, scores[going], tried, far, enough, best.lengths[going], *aim, chosen
+        choice, found, nearest, chosen = asked.choose(
+            scores[going], tried, far, enough, best.lengths[going], *aim
         )
         kept = np.flatnonzero(nearest >= 0)
         best.rows[going[kept]] = tried[kept, nearest[kept]]

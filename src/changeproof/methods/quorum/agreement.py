@@ -1,0 +1,166 @@
+"""What a pool is asked: how far its members agree that a row is favourable.
+
+Every member has a soft vote between 0 and 1, by how sure it is, compared with how sure it usually
+is. What counts is the mean of the votes, as log odds: nought where votes are even. So no single odd
+model decides about everybody's advice, and every model that is a little surer helps a little, which
+a search needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from changeproof.arithmetic.compiling import compiled
+from changeproof.arithmetic.functions import log, logarithms, sigmoid
+from changeproof.model import Floats, Integers, Model, Stack
+from changeproof.models.learner import stacked
+from changeproof.networks.blocks import fill_logits, fill_slopes
+from changeproof.networks.network import checked_rows
+from changeproof.networks.stack import NetworkStack
+
+# How steeply a vote rises with how sure a model is, in units of how sure it usually is.
+STEEPNESS = 4.0
+# No model is taken as less sure than this, usually.
+LEAST_SURE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """A base model, which has to accept, and a pool, which has to agree.
+
+    `models` are the base model and the pool; `slopes` say how steeply each one's vote rises with
+    its probability.
+    """
+
+    models: Stack
+    slopes: Floats
+
+    @classmethod
+    def of(cls, base: Model, pool: Sequence[Model], rows: Floats) -> Self:
+        """Take from rows how sure every model usually is: its median distance from one half."""
+        models = stacked((base, *pool))
+        usual = np.median(np.abs(models.probabilities(rows) - 0.5), axis=1)
+        return cls(models, STEEPNESS / np.maximum(usual, LEAST_SURE))
+
+    def log_odds(self, rows: Floats) -> Floats:
+        """Return the log odds of the mean vote where the base model accepts, or what it lacks.
+
+        Nothing that the base model rejects has more than nought.
+        """
+        if isinstance(self.models, NetworkStack):
+            return self.least(self.scores(rows))
+        probabilities, votes = self.models.probabilities(rows), np.empty(len(rows))
+        _fill_votes(probabilities, self.slopes, votes)
+        agreed, short = _log_odds(votes), probabilities[0] - 0.5
+        return np.where(short < 0.0, np.minimum(agreed, short), agreed)
+
+    # What a search of points asks, of networks.
+
+    def scores(self, rows: Floats) -> Floats:
+        """Return logits [rows, networks]."""
+        assert isinstance(self.models, NetworkStack)
+        result = np.empty((len(rows), len(self.slopes)))
+        rows = checked_rows(rows, rows.shape[1])
+        fill_logits(self.models.blocks, rows, np.arange(len(rows)), self._ones, result)
+        return result
+
+    def least(self, scores: Floats, failures: int = 0) -> Floats:
+        """Return the log odds of the mean vote, given logits [rows, networks]."""
+        votes = np.empty(len(scores))
+        _fill_votes_of_logits(scores, self.slopes, votes)
+        agreed, short = _log_odds(votes), scores[:, 0]
+        return np.where(short < 0.0, np.minimum(agreed, short), agreed)
+
+    def linear(
+        self, rows: Floats, scores: Floats, margin: float, failures: int
+    ) -> tuple[Floats, Floats]:
+        """Return what has to reach the margin [rows, 2], and its slopes [rows, 2, columns].
+
+        The first is about the base model, the second about the pool.
+        """
+        assert isinstance(self.models, NetworkStack)
+        every = np.tile(np.arange(len(self.slopes)), (len(rows), 1))
+        gradients = np.empty((*every.shape, rows.shape[1]))
+        fill_slopes(self.models.blocks, rows, every, self._ones, gradients)
+        values, slopes = np.empty((len(rows), 2)), np.empty((len(rows), 2, rows.shape[1]))
+        values[:, 0], slopes[:, 0] = scores[:, 0] + margin, gradients[:, 0]
+        _linearise(scores, gradients, self.slopes, values, slopes)
+        return values, slopes
+
+    def choose(
+        self,
+        before: Floats,
+        tried: Floats,
+        far: Floats,
+        enough: Floats,
+        limits: Floats,
+        margin: float,
+        failures: int,
+        penalty: float,
+    ) -> tuple[Integers, Floats, Integers, Floats]:
+        """Return everybody's best point, its worth, the nearest accepted, and the best's logits."""
+        n_people, n_points, n_columns = tried.shape
+        scores = self.scores(tried.reshape(-1, n_columns))
+        least = self.least(scores).reshape(n_people, n_points)
+        worths = far + penalty * np.maximum(margin - least, 0.0)
+        choice = worths.argmin(axis=1)
+        accepted = np.where((least >= margin) & (far < limits[:, None]), far, np.inf)
+        nearest = np.where(np.isfinite(accepted).any(axis=1), accepted.argmin(axis=1), -1)
+        people = np.arange(n_people)
+        chosen = scores.reshape(n_people, n_points, -1)[people, choice]
+        return choice, worths[people, choice], nearest, chosen
+
+    @cached_property
+    def _ones(self) -> Floats:
+        return np.ones(len(self.slopes))
+
+
+def _log_odds(votes: Floats) -> Floats:
+    return logarithms(votes) - logarithms(1.0 - votes)
+
+
+@compiled
+def _fill_votes(probabilities: Any, slopes: Any, votes: Any) -> None:
+    """Fill in the mean vote of all models but the first."""
+    for i in range(len(votes)):
+        total = 0.0
+        for m in range(1, len(slopes)):
+            total += sigmoid(slopes[m] * (probabilities[m, i] - 0.5))
+        votes[i] = total / (len(slopes) - 1)
+
+
+@compiled
+def _fill_votes_of_logits(logits: Any, slopes: Any, votes: Any) -> None:
+    for i in range(len(votes)):
+        total = 0.0
+        for m in range(1, len(slopes)):
+            total += sigmoid(slopes[m] * (sigmoid(logits[i, m]) - 0.5))
+        votes[i] = total / (len(slopes) - 1)
+
+
+@compiled
+def _linearise(logits: Any, gradients: Any, slopes: Any, values: Any, results: Any) -> None:
+    """Fill in the log odds of the mean vote of all models but the first, and their derivatives."""
+    n_rows, n_models = logits.shape
+    n_columns = gradients.shape[2]
+    for i in range(n_rows):
+        total = 0.0
+        for c in range(n_columns):
+            results[i, 1, c] = 0.0
+        for m in range(1, n_models):
+            probability = sigmoid(logits[i, m])
+            vote = sigmoid(slopes[m] * (probability - 0.5))
+            total += vote
+            steep = slopes[m] * vote * (1.0 - vote) * probability * (1.0 - probability)
+            for c in range(n_columns):
+                results[i, 1, c] += steep * gradients[i, m, c]
+        mean = total / (n_models - 1)
+        values[i, 1] = log(mean) - log(1.0 - mean)
+        share = mean * (1.0 - mean) * (n_models - 1)
+        for c in range(n_columns):
+            results[i, 1, c] /= share

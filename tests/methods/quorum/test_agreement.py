@@ -1,0 +1,57 @@
+"""How far a pool agrees: the mean of soft votes, for networks and for other models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from changeproof.methods.quorum.agreement import Agreement
+from changeproof.model import Floats
+from changeproof.models.learner import ModelStack
+from plain_searches import Judge, alike, plain_agreement
+
+COLUMNS = 4
+
+
+def drawn(n: int) -> Floats:
+    return np.random.default_rng(n).normal(size=(n, COLUMNS))
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_it_is_the_log_odds_of_the_mean_vote_where_the_base_model_accepts(ours: bool) -> None:
+    base, *pool = alike(COLUMNS, 6)
+    rows = drawn(200)
+    agreement = Agreement.of(base, pool, rows)
+    if not ours:
+        agreement = Agreement(ModelStack((base, *pool)), agreement.slopes)
+    found, accepted = agreement.log_odds(rows), base.favourable(rows)
+    assert 0 < accepted.sum() < len(rows)
+    expected = plain_agreement(pool, rows, rows)
+    np.testing.assert_allclose(found[accepted], expected[accepted], rtol=1e-9)
+    assert (found[~accepted] < 0.0).all()
+    # A row has the same digits, whatever is asked with it.
+    alone = np.array([agreement.log_odds(row[None])[0] for row in rows])
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_the_slopes_are_those_of_small_steps() -> None:
+    base, *pool = alike(COLUMNS, 6)
+    rows = drawn(50)
+    agreement = Agreement.of(base, pool, rows)
+    values, slopes = agreement.linear(rows, agreement.scores(rows), 1.5, 0)
+    np.testing.assert_allclose(values[:, 1], plain_agreement(pool, rows, rows), rtol=1e-9)
+    np.testing.assert_allclose(values[:, 0], base.logits(rows) + 1.5)
+    # Networks compute in single precision.
+    step = 1e-2
+    for column in range(COLUMNS):
+        moved = np.eye(COLUMNS)[column] * step
+        up, down = (plain_agreement(pool, rows, rows + sign * moved) for sign in (1, -1))
+        close = np.abs((up - down) / (2 * step) - slopes[:, 1, column]) < 0.05
+        # Some cross a kink on the way.
+        assert close.mean() > 0.8
+
+
+def test_a_model_that_is_never_sure_votes_without_dividing_by_nought() -> None:
+    even = Judge(lambda rows: np.full(len(rows), 0.5))
+    rows = drawn(5)
+    assert np.isfinite(Agreement.of(even, [even], rows).log_odds(rows)).all()
