@@ -17,6 +17,7 @@ from benchmarks.cluster import LEAST_SHARE, MOST_OVERHEAD
 from benchmarks.machine import LIBRARIES, RESULTS
 from benchmarks.methods import MOST_LATENCY_MS, misses
 from benchmarks.published import MACHINE
+from benchmarks.quorum_calibration import summary
 
 PUBLISHED = ["published s, other machine", "ratio to that machine"]
 
@@ -143,6 +144,22 @@ def plain_section(table: pd.DataFrame) -> str:
     return markdown([str(name).replace("_", " ") for name in table.columns], rows)
 
 
+def calibration_section(table: pd.DataFrame) -> str:
+    header = ["dataset", "target", "base networks", "promised %", "failures %", "least to most"]
+    header += ["allowed %", "a binomial's 95 %", "kept", "refused by witnesses %"]
+    header += ["answers below their bound %", "distance"]
+    rows = [
+        [
+            *(row.dataset, f"{row.target:g}", str(row.base_networks), f"{row.promised:.2f}"),
+            *(f"{row.failures:.2f}", f"{row.least:.2f} to {row.most:.2f}", f"{row.allowed:.2f}"),
+            *(row.band, row.kept, f"{row.refused_by_witnesses:.2f}", f"{row.below_bound:.2f}"),
+            f"{row.distance:.3f}",
+        ]
+        for row in summary(table).itertuples()
+    ]
+    return markdown(header, rows)
+
+
 def large_section(table: pd.DataFrame) -> str:
     """Return time and memory, and below them the processor seconds of every stage by rows."""
     names = {
@@ -259,6 +276,16 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         "The minimum-l1 search",
         "The fast engine of AP-Delta-S against a mixed-integer programme on HiGHS.",
         plain_section,
+    ),
+    "quorum_calibration": (
+        "What quorum promises, and what happens",
+        "One fit for each base network; everybody in the test part whom it rejects is advised, and "
+        "200 changed networks judge. Promised: what conformal risk control proves of quorum's own "
+        "judges, in the mean over base networks. Failures: what the changed networks refuse, in "
+        "the mean. The band is that of a binomial with as many draws as there are changed "
+        "networks. An answer is below its bound if fewer changed networks accept it than "
+        "`at_least` says; 5 % may be.",
+        calibration_section,
     ),
     "large": (
         "Large tables",

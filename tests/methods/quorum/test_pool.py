@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom, chisquare
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -24,16 +25,23 @@ from changeproof.changes.bank import checked_variants, reserved_recipes
 from changeproof.changes.family import BaseModel
 from changeproof.methods.quorum.pool import (
     KINDS,
+    Member,
     Sizes,
+    Witnesses,
     expected_members,
     private_seed,
     supported_kinds,
 )
 from changeproof.models.estimator import EstimatorLearner
-from changeproof.models.learner import Learner
+from changeproof.models.learner import Learner, stacked
 from changeproof.models.network import NetworkLearner
 from changeproof.models.private import PrivateLearner
-from changeproof.models.recipes import bootstrap_recipe, recipe_identity
+from changeproof.models.recipes import (
+    FLIPPED_SHARES,
+    HIDDEN_LAYERS,
+    bootstrap_recipe,
+    recipe_identity,
+)
 from constrained import loans_task
 
 SEEDS = (0, 2026, 2**31 - 1)
@@ -115,19 +123,20 @@ def test_pools_have_far_reaching_kinds_and_judges_have_all() -> None:
     network = Network.initialised(task.n_features, (4,), 1)
     kinds = supported_kinds(learner)
     context = Context(task, network, 2026, learner)
-    members, judges, witnesses = expected_members(context, kinds, Sizes(48, 40, 24))
+    members, judges, witnesses = expected_members(context, kinds, Sizes(48, 28, 24))
     far = {"bootstrap": 15, "architecture": 12, "label-update": 12, "new-initialization": 9}
     assert Counter(member.kind for member in members) == far
     assert {member.kind for member in judges[:8]} == set(kinds)
     assert {m.strength for m in members if m.kind == "label-update"} == {0.10}
     flipped = Counter(m.strength for m in judges if m.kind == "label-update")
-    assert flipped == {0.10: 6, 0.05: 4, 0.01: 2}
+    assert flipped == {0.10: 3, 0.05: 2, 0.01: 1}
     # Of the shapes, two are of the small third, two of the middling and two of the large.
     sizes = sorted(
         sum(m.change.hidden or ())
         for m in judges
         if m.kind == "architecture" and isinstance(m.change, TrainingRecipe)
     )
+    assert len(sizes) == 6
     assert sizes[1] <= 32 < sizes[2] <= sizes[3] <= 80 <= sizes[4]
     # Witnesses are of all kinds alike, and drawn like changed models.
     assert Counter(member.kind for member in witnesses) == dict.fromkeys(kinds, 3)
@@ -161,3 +170,41 @@ def test_another_kind_of_model_refuses_what_the_bank_has() -> None:
         with pytest.raises(InputError, match="that of a changed model"):
             other.train([TrainingRecipe(initialisation_seed=2026)], task)
         assert len(other.train([bootstrap_recipe(task, 2026, 5)], task)) == 1
+
+
+def test_each_witness_is_drawn_by_itself_as_changed_models_are() -> None:
+    task, learner = loans_task(None), PrivateLearner(NetworkLearner())
+    network = Network.initialised(task.n_features, (4,), 1)
+
+    def witnesses(count: int, kind: str, seed: int = 2026) -> list[Member]:
+        context = Context(task, network, seed, learner)
+        return expected_members(context, (kind,), Sizes(1, 1, count)).witnesses
+
+    # Shares of flipped labels are even, not by turns.
+    shares = [each.strength for each in witnesses(300, "label-update")]
+    assert chisquare([shares.count(share) for share in FLIPPED_SHARES]).pvalue > 1e-3
+    assert shares[:3] != shares[3:6] or shares[6:9] != shares[9:12]
+    # So are shapes, large and small.
+    recipes = [member.change for member in witnesses(500, "architecture")]
+    shapes = [recipe.hidden for recipe in recipes if isinstance(recipe, TrainingRecipe)]
+    assert chisquare([shapes.count(shape) for shape in HIDDEN_LAYERS]).pvalue > 1e-3
+    # What one is does not depend on how many there are.
+    few, many = (identities([(m.change, None) for m in witnesses(n, "bootstrap")]) for n in (2, 9))
+    assert few < many
+
+
+def test_witnesses_who_all_accept_bound_the_share_of_all_models() -> None:
+    """Models that accept a row with a known chance: the bound is above it in 5 % at most."""
+    generator, chance, broken = np.random.default_rng(0), 0.9, 0
+    row = np.zeros((1, 2))
+    for _ in range(300):
+        biases = np.where(generator.random(16) < chance, 1.0, -1.0)
+        models = [
+            Network((np.ones((1, 2), np.float32),), (np.array([bias], np.float32),))
+            for bias in biases
+        ]
+        witnesses = Witnesses(stacked(models))
+        accepted = witnesses.accepted(row)
+        assert accepted == [(biases > 0).sum()]
+        broken += int(witnesses.at_least(accepted)[0] > chance)
+    assert broken <= binom.ppf(0.999, 300, 0.05)

@@ -45,13 +45,16 @@ FAR_REACHING = (
     *(3 * ("bootstrap", "architecture", "label-update", "new-initialization")),
     *("bootstrap", "label-update", "architecture", "bootstrap"),
 )
-# Kinds of change among judges, by turns: all kinds, and more of those that refuse more often.
+# Kinds of change among judges, by turns: all kinds, and more of those whose models differ most in
+# what they refuse. All kinds count the same, so one odd judge decides less where there are more.
 JUDGING = (
     *("new-initialization", "bootstrap", "data-deletion", "data-addition", "label-update"),
-    *("training-configuration", "architecture", "parameter-perturbation", "label-update"),
-    *("bootstrap", "label-update", "new-initialization", "architecture", "label-update"),
-    *("bootstrap", "label-update", "new-initialization", "architecture", "bootstrap"),
-    "label-update",
+    *("training-configuration", "architecture", "parameter-perturbation"),
+    *("architecture", "label-update", "bootstrap", "training-configuration", "architecture"),
+    *("label-update", "new-initialization", "bootstrap", "architecture", "label-update"),
+    *("training-configuration", "architecture", "bootstrap", "label-update", "architecture"),
+    *("new-initialization", "training-configuration", "bootstrap", "label-update"),
+    "new-initialization",
 )
 # Shares of flipped labels, by turns: in a pool the largest, among judges all of them.
 FLIPPED: dict[Role, tuple[float, ...]] = {
