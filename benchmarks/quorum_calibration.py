@@ -81,15 +81,17 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for target, of_target in table.groupby("target"):
         for name, mine in [*of_target.groupby("dataset", sort=False), ("all", of_target)]:
-            allowed = 1.0 - float(mine["promised"].mean())
-            models = int(mine["changed_models"].sum())
-            low, high = binom.ppf([0.025, 0.975], models, allowed) / models
-            failures = float(mine["failures"].mean())
+            made = mine[mine["promised"].notna()]
+            allowed = 1.0 - float(made["promised"].mean())
+            models = int(made["changed_models"].sum())
+            low, high = binom.ppf([0.025, 0.975], models, allowed) / max(models, 1)
+            failures = float(made["failures"].mean())
             rows.append(
                 {
                     "dataset": name,
                     "target": target,
                     "base_networks": len(mine),
+                    "without_promise": len(mine) - len(made),
                     "promised": 100.0 * (1.0 - allowed),
                     "failures": 100.0 * failures,
                     "least": 100.0 * float(mine["failures"].min()),

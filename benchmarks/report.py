@@ -145,12 +145,14 @@ def plain_section(table: pd.DataFrame) -> str:
 
 
 def calibration_section(table: pd.DataFrame) -> str:
-    header = ["dataset", "target", "base networks", "promised %", "failures %", "least to most"]
+    header = ["dataset", "target", "base networks", "without a promise", "promised %"]
+    header += ["failures %", "least to most"]
     header += ["allowed %", "a binomial's 95 %", "kept", "refused by witnesses %"]
     header += ["answers below their bound %", "distance"]
     rows = [
         [
-            *(row.dataset, f"{row.target:g}", str(row.base_networks), f"{row.promised:.2f}"),
+            *(row.dataset, f"{row.target:g}", str(row.base_networks), str(row.without_promise)),
+            f"{row.promised:.2f}",
             *(f"{row.failures:.2f}", f"{row.least:.2f} to {row.most:.2f}", f"{row.allowed:.2f}"),
             *(row.band, row.kept, f"{row.refused_by_witnesses:.2f}", f"{row.below_bound:.2f}"),
             f"{row.distance:.3f}",

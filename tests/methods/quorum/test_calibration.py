@@ -59,7 +59,8 @@ def slow(lost: Floats, unfitted: int, target: float) -> tuple[float, float]:
         known = (worst[:unfitted].sum() + (1.0 if enough else 0.0)) / (unfitted + 1.0)
         proven = unfitted > 0 and known <= allowed
         bounded = (worst.sum() + 1.0) / (people + 1.0)
-        likely = bounded if 1.0 / (people + 1.0) <= allowed else worst.mean()
+        countable = 1.0 / (people + 1.0) <= allowed
+        likely = min(2.0 * worst.mean(), bounded) if countable else worst.mean()
         fine = proven if enough else (proven or not unfitted) and likely <= allowed
         promised = target if enough else target - 1.0 / (unfitted + 1.0)
         if best is None or fine:

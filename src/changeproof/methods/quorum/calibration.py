@@ -17,8 +17,9 @@ is promised.
 
 People whom the base model was fitted to are not exchangeable with those who ask. Where there are
 too few others for the rule above, the n others must lose no more than (n + 1) (1 - target)
-together. By the same theorem, at another level, that promises target - 1 / (n + 1). The rule above
-then takes in everybody, as an estimate.
+together. By the same theorem, at another level, that promises target - 1 / (n + 1). The target is
+then an estimate: fitted people are added, and all together may lose half of 1 - target on average,
+which is what just enough people might lose by the rule above.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class _Rule:
         if self.enough or (self.unfitted and not self.proven(lost)):
             return self.proven(lost)
         if self.countable:
-            return self.bounded(lost) <= self.allowed
+            return min(ENOUGH * float(lost.mean()), self.bounded(lost)) <= self.allowed
         return float(expected.mean()) <= self.allowed
 
     def bounded(self, lost: Floats) -> float:
