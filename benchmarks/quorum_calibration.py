@@ -61,7 +61,7 @@ def measured(dataset: str, seed: int, target: float, people: int = EVERYBODY) ->
         "dataset": dataset,
         "base_seed": seed,
         "target": target,
-        "margin": known.threshold,
+        "threshold": known.threshold,
         "promised": known.promised,
         "estimated_share": known.estimate,
         "calibrated_on": known.people,
