@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from changeproof import Network, NetworkStack, Task, TrainingData, TrainingRecipe, train
+from changeproof import (
+    Network,
+    NetworkStack,
+    Task,
+    TrainingData,
+    TrainingRecipe,
+    load_task,
+    train,
+)
 from changeproof.evaluation.limit import (
     PERCENTS,
     find_future_limit,
@@ -266,6 +274,49 @@ def test_as_many_futures_hold_as_is_said_and_more_that_may_break_are_nearer(
     far = np.array([task.distances(people[:3], each) for each in rows])
     ends = np.where(np.isnan(far), np.inf, far)
     assert (ends[1:] <= ends[:-1] + 1e-9).all()
+
+
+def every_row(task: Task, person: Floats) -> Floats:
+    """Return all rows that somebody of the table "employment" may be told: 72 at most."""
+    columns = {feature.name: list(feature.columns) for feature in task.actions.features}
+    own = person * task.scale + task.mean
+    rows = []
+    options = (range(3), columns["education"], columns["home_a_year_ago"])
+    for years, education, home in product(*options):
+        row = own.copy()
+        row[columns["age"]] += years
+        for name, column in (("education", education), ("home_a_year_ago", home)):
+            row[columns[name]] = 0.0
+            row[column] = 1.0
+        rows.append((row - task.mean) / task.scale)
+    found = np.array(rows)
+    return found[task.actions.feasible(np.repeat(person[None], len(found), axis=0), found)]
+
+
+def test_feasible_limits_are_exact_where_all_rows_can_be_tried() -> None:
+    task, generator = load_task("employment"), np.random.default_rng(8)
+    centre = generator.normal(size=task.n_features) / 3
+    futures = np.repeat([0, 1, 2, 3, 4], 3)
+    bank = NetworkStack.of(
+        [linear(centre + generator.normal(size=task.n_features) / 10, -0.1) for _ in futures]
+    )
+    base, test = linear(centre, 0.0), task.rows("test")
+    people = test[rejected(base, test)][:150]
+    rows = find_future_limit(task, base, bank, futures.tolist(), people, task.actions)
+    expected = np.full((2, len(people)), np.nan)
+    for i, person in enumerate(people):
+        tried = every_row(task, person)
+        far = task.distances(np.repeat(person[None], len(tried), axis=0), tried)
+        lost = np.array(
+            [broken(own, futures.tolist()) for own in bank.favourable(tried).T.tolist()]
+        )
+        for failures in (0, 1):
+            good = far[base.favourable(tried) & (lost <= failures)]
+            expected[failures, i] = good.min() if len(good) else np.nan
+    assert 5 < np.isfinite(expected[0]).sum() < np.isfinite(expected[1]).sum() < len(people)
+    assert (expected[1] < expected[0]).any()
+    for each, best in zip(rows, expected, strict=True):
+        np.testing.assert_allclose(task.distances(people, each), best)
 
 
 def test_an_update_that_rejects_everybody_breaks_one_future(curved: Case) -> None:
