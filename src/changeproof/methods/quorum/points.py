@@ -587,8 +587,8 @@ def _solve_all(
     """
     n_networks, n_columns = slopes.shape[1], places.shape[1]
     table = np.empty((n_networks, 2 * n_columns + 1))
-    starts, origin = np.empty(n_networks), np.empty(n_columns)
-    capacities = np.empty(2 * n_columns + 1)
+    starts, origin, moves = np.empty(n_networks), np.empty(n_columns), np.empty(n_columns)
+    capacities, ratios = np.empty(2 * n_columns + 1), np.empty(len(weights))
     for p in range(len(people)):
         here, own, which, person = rows[p], factuals[p], places[p], people[p]
         for j in range(n_columns):
@@ -602,15 +602,19 @@ def _solve_all(
             # What has no weight (a constant column) does not move.
             capacities[2 * j] = max(up, 0.0) * weights[c]
             capacities[2 * j + 1] = max(down, 0.0) * weights[c]
+            moves[j] = origin[j] - here[c]
         capacities[2 * n_columns] = np.inf
         for i in range(n_networks):
-            starts[i] = logits[person, i] - margin
+            # Side by side, divisions take a fraction of the time.
+            for c in range(len(weights)):
+                ratios[c] = slopes[person, i, c] / weights[c]
+            start = logits[person, i] - margin
             for j in range(n_columns):
                 c = which[j]
-                starts[i] += slopes[person, i, c] * (origin[j] - here[c])
-                table[i, 2 * j] = slopes[person, i, c] / weights[c] if weights[c] > 0.0 else 0.0
-                table[i, 2 * j + 1] = -table[i, 2 * j]
-            table[i, 2 * n_columns] = 1.0 / penalty
+                start += slopes[person, i, c] * moves[j]
+                ratio = ratios[c] if weights[c] > 0.0 else 0.0
+                table[i, 2 * j], table[i, 2 * j + 1] = ratio, -ratio
+            starts[i], table[i, 2 * n_columns] = start, 1.0 / penalty
         status, values, _ = solve(table, starts, capacities, MOST_PIVOTS)
         if status == OPTIMAL:
             for j in range(n_columns):

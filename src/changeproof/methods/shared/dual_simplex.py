@@ -18,10 +18,12 @@ import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import fma
+from changeproof.arithmetic.lanes import BYTES, aligned_zeros, load, load_row, spread, store_row
 
 FEASIBILITY = 1e-9
 PIVOT = 1e-10
 OPTIMAL, INFEASIBLE, EXHAUSTED = 0, 1, 2
+LANES = BYTES // 8
 
 
 @compiled
@@ -31,7 +33,8 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
     # basic = right - table @ nonbasic, with every nonbasic variable at zero; a variable that
     # sits at its capacity is replaced by its complement.
     # Plain loops throughout: they compile several times faster than array expressions.
-    table = np.empty((n_rows, n_variables))
+    # Columns are padded with zeros to whole lanes; a short rest of a loop takes longer than these.
+    table = aligned_zeros((n_rows, -(-n_variables // LANES) * LANES), starts)
     right, basic = np.empty(n_rows), np.empty(n_rows, np.int64)
     costs, nonbasic = np.empty(n_variables), np.empty(n_variables, np.int64)
     limits = np.empty(n_variables + n_rows)
@@ -42,7 +45,7 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
         right[i], basic[i], limits[n_variables + i] = starts[i], n_variables + i, np.inf
         for j in range(n_variables):
             table[i, j] = -slopes[i, j]
-    pivot = np.empty(n_variables)
+    pivot = aligned_zeros((table.shape[1],), starts)
     status = EXHAUSTED
     for _ in range(max_pivots):
         row = _leaving(right, basic, limits)
@@ -111,17 +114,17 @@ def _pivot(table: Any, right: Any, costs: Any, pivot: Any, row: int, column: int
         factor = table[i, column]
         if factor == 0.0:
             continue
-        values = table[i]
         if i == row:
             for j in range(n_columns):
-                values[j] = pivot[j]
+                table[i, j] = pivot[j]
             continue
         right[i] -= factor * right[row]
-        values[column] = 0.0
-        for j in range(n_columns):
-            values[j] = fma(-factor, pivot[j], values[j])
+        table[i, column] = 0.0
+        minus = spread(-factor)
+        for j in range(0, n_columns, LANES):
+            store_row(table, i, j, fma(minus, load(pivot, j), load_row(table, i, j)))
     factor = costs[column]
     costs[column] = 0.0
-    for j in range(n_columns):
+    for j in range(len(costs)):
         cost = fma(-factor, pivot[j], costs[j])
         costs[j] = cost if cost > 0.0 else 0.0

@@ -1,0 +1,88 @@
+"""Quorum's search for points as one would write it first: every network is asked about everything.
+
+It takes the package's linear programmes and has to find the same points, to the byte.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from changeproof.feasible.kernels import lengths
+from changeproof.methods.quorum import points
+from changeproof.methods.quorum.points import Aim, Jury, Nearest, Room
+from changeproof.model import Floats
+from changeproof.networks.stack import NetworkStack
+
+
+def plain_stepped(
+    jury: Jury, factuals: Floats, start: Floats, room: Room, aim: Aim, rounds: int
+) -> Nearest:
+    """Do what `points._stepped` does; as there, who has no more room drops out."""
+    here, regions = start.copy(), np.full(len(start), points.FIRST_REGION)
+    best = Nearest(np.full_like(start, np.nan), np.full(len(start), np.inf))
+    worth = np.full(len(start), np.nan)
+    going = np.arange(len(start))
+
+    def judged(rows: Floats) -> Floats:
+        """Remember what is nearest, and return what rows [people, points, columns] are worth."""
+        flat = rows.reshape(-1, rows.shape[2])
+        least = lowest(jury, flat, aim.failures).reshape(rows.shape[:2])
+        far = lengths(factuals[going], rows, room.weights)
+        for point in range(rows.shape[1]):
+            shorter = far[:, point] < best.lengths[going]
+            nearer = (least[:, point] >= aim.margin) & shorter
+            best.rows[going[nearer]] = rows[nearer, point]
+            best.lengths[going[nearer]] = far[nearer, point]
+        return np.asarray(far + aim.penalty * np.maximum(aim.margin - least, 0.0))
+
+    worth[:] = judged(here[:, None])[:, 0]
+    for _ in range(rounds):
+        own, now, limits = factuals[going], here[going], room.of(going)
+        logits, slopes = linear(jury, now, aim.failures)
+        people, goal = np.arange(len(going)), now.copy()
+        columns = points._columns_that_move(own, now, slopes, people, room.weights)
+        points._solve_all(
+            people,
+            own,
+            goal,
+            logits,
+            slopes,
+            columns,
+            *limits,
+            regions[going],
+            aim.margin + points.HAIR,
+            aim.penalty,
+        )
+        ways = [points._on_the_way(own, now, goal, limits, share) for share in points.SHARES]
+        tried = np.stack(ways, axis=1)
+        worths = judged(tried)
+        choice = worths.argmin(axis=1)
+        found = worths[people, choice]
+        better = found < worth[going] - points.WORTHWHILE
+        here[going[better]], worth[going[better]] = tried[people, choice][better], found[better]
+        factor = np.where(better, points.REGIONS[choice], points.NOTHING_GAINED)
+        regions[going] = np.minimum(factor * regions[going], points.LARGEST_REGION)
+        going = going[regions[going] >= points.SMALLEST_REGION]
+        if not len(going):
+            break
+    return best
+
+
+def lowest(jury: Jury, rows: Floats, failures: int) -> Floats:
+    """Return the lowest log odds of every row, without so many of the others."""
+    found = jury.log_odds(rows)
+    others = found[1:] if jury.groups is None else jury.groups.lowest(found[1:])
+    if not len(others):
+        return np.asarray(found[0])
+    return np.asarray(np.minimum(found[0], np.sort(others, axis=0)[failures]))
+
+
+def linear(jury: Jury, rows: Floats, failures: int) -> tuple[Floats, Floats]:
+    """Return log odds and slopes of the first network and of the lowest others."""
+    assert isinstance(jury.stack, NetworkStack)
+    logits, gradients = jury.stack.logits_and_gradients(rows)
+    if jury.units is not None:
+        logits, gradients = logits / jury.units[:, None], gradients / jury.units[:, None]
+    which = jury.lowest(np.ascontiguousarray(logits.T), failures)
+    slopes = np.take_along_axis(gradients, which[:, :, None], axis=1)
+    return np.take_along_axis(logits.T, which, axis=1), slopes
