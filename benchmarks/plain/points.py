@@ -1,6 +1,6 @@
 """Quorum's search for points as one would write it first: every network is asked about everything.
 
-It takes the package's linear programmes and has to find the same points, to the byte.
+It takes the package's scores and linear programmes and has to find the same points, to the byte.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ import numpy as np
 
 from changeproof.feasible.kernels import lengths
 from changeproof.methods.quorum import points
-from changeproof.methods.quorum.points import Aim, Jury, Nearest, Room
+from changeproof.methods.quorum.points import Aim, Asked, Nearest, Room
 from changeproof.model import Floats
-from changeproof.networks.stack import NetworkStack
 
 
 def plain_stepped(
-    jury: Jury, factuals: Floats, start: Floats, room: Room, aim: Aim, rounds: int
+    asked: Asked, factuals: Floats, start: Floats, room: Room, aim: Aim, rounds: int
 ) -> Nearest:
     """Do what `points._stepped` does; as there, who has no more room drops out."""
     here, regions = start.copy(), np.full(len(start), points.FIRST_REGION)
@@ -26,7 +25,7 @@ def plain_stepped(
     def judged(rows: Floats) -> Floats:
         """Remember what is nearest, and return what rows [people, points, columns] are worth."""
         flat = rows.reshape(-1, rows.shape[2])
-        least = lowest(jury, flat, aim.failures).reshape(rows.shape[:2])
+        least = asked.least(asked.scores(flat), aim.failures).reshape(rows.shape[:2])
         far = lengths(factuals[going], rows, room.weights)
         for point in range(rows.shape[1]):
             shorter = far[:, point] < best.lengths[going]
@@ -38,14 +37,14 @@ def plain_stepped(
     worth[:] = judged(here[:, None])[:, 0]
     for _ in range(rounds):
         own, now, limits = factuals[going], here[going], room.of(going)
-        logits, slopes = linear(jury, now, aim.failures)
+        values, slopes = asked.linear(now, asked.scores(now), aim.margin, aim.failures)
         people, goal = np.arange(len(going)), now.copy()
         columns = points._columns_that_move(own, now, slopes, people, room.weights)
         points._solve_all(
             people,
             own,
             goal,
-            logits,
+            values,
             slopes,
             columns,
             *limits,
@@ -66,23 +65,3 @@ def plain_stepped(
         if not len(going):
             break
     return best
-
-
-def lowest(jury: Jury, rows: Floats, failures: int) -> Floats:
-    """Return the lowest log odds of every row, without so many of the others."""
-    found = jury.log_odds(rows)
-    others = found[1:] if jury.groups is None else jury.groups.lowest(found[1:])
-    if not len(others):
-        return np.asarray(found[0])
-    return np.asarray(np.minimum(found[0], np.sort(others, axis=0)[failures]))
-
-
-def linear(jury: Jury, rows: Floats, failures: int) -> tuple[Floats, Floats]:
-    """Return log odds and slopes of the first network and of the lowest others."""
-    assert isinstance(jury.stack, NetworkStack)
-    logits, gradients = jury.stack.logits_and_gradients(rows)
-    if jury.units is not None:
-        logits, gradients = logits / jury.units[:, None], gradients / jury.units[:, None]
-    which = jury.lowest(np.ascontiguousarray(logits.T), failures)
-    slopes = np.take_along_axis(gradients, which[:, :, None], axis=1)
-    return np.take_along_axis(logits.T, which, axis=1), slopes
