@@ -58,6 +58,7 @@ COARSE = tuple(n / 2.0 for n in range(10))
 CAUTION = 1.25
 # How many private models there are, of networks and of models that take longer to train.
 SIZES, SIZES_OF_OTHERS = Sizes(40, 28, 16), Sizes(24, 16, 8)
+UNKNOWN = Calibrated(np.nan, np.nan, np.nan, 0, 0)
 NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
@@ -95,7 +96,8 @@ class Quorum(Method):
     of the judges accepts. It is `target` if there are 2 / (1 - target) - 1 people whom the base
     model was not fitted to. With fewer (`unfitted` of the `calibrated_on`) it is lower by one
     person in so many, and training rows are added, so that the target is an estimate. It is NaN
-    where even the largest threshold fails more often. `estimated_share` is the share of judgements
+    where even the largest threshold fails more often, and for whoever cannot reach the threshold;
+    the share counts them as not refused. `estimated_share` is the share of judgements
     in favour, with one more person who fails. `accepted` of `asked` says how many witnesses accept
     an answer, and `at_least` is the exact lower bound, with a confidence of 95 %, on the share of
     all such models that does. About changed models all this says as much as they are like these.
@@ -266,11 +268,11 @@ class Quorum(Method):
         accepted[found] = self._witnesses.accepted(rows[found])
         n = len(rows)
         # Not known while the threshold is being calibrated.
-        known = getattr(self, "calibrated", Calibrated(self._threshold, np.nan, np.nan, 0, 0))
+        known = getattr(self, "calibrated", UNKNOWN)
         diagnostics: dict[str, npt.NDArray[Any]] = {
             "agreement": agreed,
             "threshold": np.full(n, self._threshold),
-            "promised": np.full(n, known.promised),
+            "promised": np.where(agreed >= self._threshold, known.promised, np.nan),
             "estimated_share": np.full(n, known.estimate),
             "calibrated_on": np.full(n, known.people),
             "unfitted": np.full(n, known.unfitted),
@@ -319,9 +321,11 @@ class Quorum(Method):
         return self._agreement.log_odds(rows)
 
     def _measure(self, rows: Floats, people: People) -> Columns:
-        accepted = self._witnesses.accepted(rows)
+        agreed, accepted = self._agreement.log_odds(rows), self._witnesses.accepted(rows)
+        promised = getattr(self, "calibrated", UNKNOWN).promised
         return {
-            "agreement": self._agreement.log_odds(rows),
+            "agreement": agreed,
+            "promised": np.where(agreed >= self._threshold, promised, np.nan),
             "accepted": accepted,
             "at_least": self._witnesses.at_least(accepted),
         }
