@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from sklearn.ensemble import GradientBoostingClassifier
 
+from benchmarks.exact_rows import choices, nearest_of_forests
 from changeproof import (
     Network,
     NetworkStack,
@@ -27,9 +29,12 @@ from changeproof.evaluation.limit import (
     may_fail,
     rejected,
 )
+from changeproof.feasible.kernels import lengths
 from changeproof.model import Floats, Stack
+from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import find_learner
-from changeproof.models.learner import ModelStack
+from changeproof.models.learner import FittedModel, ModelStack, splits_of
+from changeproof.models.recipes import bootstrap_recipe
 from constrained import asked, loans_task
 
 Case = tuple[Task, Network, NetworkStack, Floats]
@@ -214,6 +219,34 @@ def test_an_estimator_has_a_limit(small_task: Task) -> None:
 def broken(accepted: list[bool], futures: list[int]) -> int:
     """Return in how many futures any model rejects."""
     return len({future for future, holds in zip(futures, accepted, strict=True) if not holds})
+
+
+def test_the_limit_of_forests_is_nearly_exact() -> None:
+    task = loans_task()
+    recipes = [bootstrap_recipe(task, seed, seed) for seed in range(6)]
+    learner = EstimatorLearner(GradientBoostingClassifier(n_estimators=8))
+    base, *bank = learner.train([TrainingRecipe(initialisation_seed=0), *recipes], task)
+    rows = task.rows("test")
+    people, weights = rows[rejected(base, rows)][:8], 1.0 / task.distance_scale
+    found = find_limit(task, base, ModelStack(bank), [3, 3], people, task.actions)
+    for place, models in enumerate((bank, bank[:3], bank[3:])):
+        splits = splits_of([base, *models])
+        views = [model.as_forest for model in (base, *models) if isinstance(model, FittedModel)]
+        assert splits is not None and len(views) == 1 + len(models)
+        shortest = np.array(
+            [
+                nearest_of_forests(
+                    [view for view in views if view is not None],
+                    task.actions,
+                    person,
+                    choices(task.actions, person, splits, weights),
+                )
+                for person in people
+            ]
+        )
+        far = lengths(people, found[place, 0][:, None], weights)[:, 0]
+        assert (far >= shortest - 1e-9).all()
+        assert far.sum() <= 1.02 * shortest.sum()
 
 
 def test_how_many_futures_may_break_is_said_once() -> None:

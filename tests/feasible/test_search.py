@@ -11,7 +11,7 @@ import pytest
 
 from changeproof import Network, Task, own_task
 from changeproof.feasible import search
-from changeproof.feasible.search import THOROUGH, USUAL, Effort, FeasibleSearch, NearestRows
+from changeproof.feasible.search import THOROUGH, USUAL, FeasibleSearch, NearestRows, SearchEffort
 from changeproof.model import Booleans, Floats, Integers
 from constrained import loans_task
 
@@ -97,7 +97,7 @@ def test_what_is_found_is_feasible_and_passes_and_mostly_nothing_is_nearer(
 def test_more_effort_is_never_farther_and_does_not_depend_on_the_batch() -> None:
     task = tiny_task()
     people, farther = task.rows("train"), {}
-    for effort in (Effort(exchanges=0), USUAL, THOROUGH):
+    for effort in (SearchEffort(exchanges=0), USUAL, THOROUGH):
         lengths = []
         for seed in range(20):
             network = Network.initialised(task.n_features, (6, 4), seed)

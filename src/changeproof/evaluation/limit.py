@@ -23,9 +23,10 @@ from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import named_factuals
 from changeproof.feasible.action import Action
 from changeproof.feasible.actions import Actions
+from changeproof.feasible.crossings import Crossings
 from changeproof.feasible.feature import Feature
 from changeproof.feasible.kernels import lengths
-from changeproof.feasible.search import Effort, FeasibleSearch
+from changeproof.feasible.search import FeasibleSearch, SearchEffort
 from changeproof.methods.quorum.points import (
     WORTHWHILE,
     Jury,
@@ -35,7 +36,7 @@ from changeproof.methods.quorum.points import (
 )
 from changeproof.methods.shared.ensembles import Ensemble, Groups
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
-from changeproof.models.learner import stacked
+from changeproof.models.learner import splits_of, stacked
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 
@@ -43,7 +44,7 @@ PERCENTS = (100, 99, 95)
 PEOPLE_AT_ONCE = 256
 # Accepted training rows to start from: at the first share of all families, and at the others.
 FIRST_NEAREST, NEAREST = 2, 1
-EFFORT = Effort(exchanges=1)
+EFFORT = SearchEffort(exchanges=2, kept=2)
 # More training rows to start from find next to nothing here.
 MOST_NEAREST = 2
 # Numbers that may be anything move in steps of about this, in deviations.
@@ -362,14 +363,35 @@ class RowSearch:
             accepted[accepted] = ensemble.accepts(rows[accepted], failures)
             return accepted
 
+        def scores(rows: Floats) -> Floats:
+            return score(rows) if groups is None else groups.lowest(score(rows))
+
         def margins(rows: Floats, _: Integers) -> Floats:
             """Return the lowest logit or probability, without those that may reject."""
-            scores = score(rows) if groups is None else groups.lowest(score(rows))
-            changed = np.partition(scores, failures, axis=0)[failures]
+            changed = np.partition(scores(rows), failures, axis=0)[failures]
             return np.asarray(np.minimum(base_score(rows), changed))
 
-        weights = 1.0 / self.actions.scales.distance
-        search = FeasibleSearch(self.actions, self.factuals, accepts, margins, weights)
+        def capped(rows: Floats, _: Integers) -> Floats:
+            """Return the sum of probabilities up to a half, without those that may reject.
+
+            Most changes leave the lowest probability of forests as it is.
+            """
+            found = np.minimum(scores(rows), 0.5)
+            counted = np.sort(found, axis=0)[failures:] if failures else found
+            return np.asarray(counted.sum(axis=0) + np.minimum(base_score(rows), 0.5))
+
+        splits = splits_of([self.base, *(self.bank[place] for place in strictest)])
+        crossings = None
+        if splits is not None and self.actions.relations is None:
+            crossings = Crossings.of(splits, self.actions.rules)
+        search = FeasibleSearch(
+            self.actions,
+            self.factuals,
+            accepts,
+            margins if splits is None else capped,
+            1.0 / self.actions.scales.distance,
+            crossings,
+        )
         rows = [start[:, None] for start in starts]
         if nearest:
             wanted = min(nearest, MOST_NEAREST)

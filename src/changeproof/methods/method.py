@@ -23,7 +23,7 @@ from changeproof.datasets.task import Task
 from changeproof.errors import InputError
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.crossings import Crossings
-from changeproof.feasible.search import USUAL, Effort, FeasibleSearch
+from changeproof.feasible.search import USUAL, FeasibleSearch, SearchEffort
 from changeproof.feasible.wide_tables import searched_features
 from changeproof.methods.answers import (
     ALREADY_FAVOURABLE,
@@ -213,7 +213,7 @@ class Method(Configurable, ABC):
     # were told by somebody else are tested as they are.
     searches_feasible: ClassVar[bool] = True
     # How long the search among feasible rows goes on.
-    effort: ClassVar[Effort] = USUAL
+    effort: ClassVar[SearchEffort] = USUAL
     # Whether it trains models of its own, which not every kind of model can do.
     trains: ClassVar[bool] = False
 
